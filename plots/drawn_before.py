@@ -10,10 +10,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from interop.model.stored_files import read_file, resolved
 from interop.model.whole_file import new_file
 from plots.base import Drawing
 
 FILE_NAME = ".drawn.json"
+LARGEST = 64 * 1024 * 1024
+"""Bytes of the record that are read."""
 LIBRARIES = ("matplotlib", "seaborn")
 
 
@@ -22,9 +25,9 @@ class DrawnBefore:
 
     def __init__(self, directory: Path) -> None:
         """A missing or damaged record remembers nothing."""
-        self._directory = directory
+        self._file = resolved(directory.parent) / directory.name / FILE_NAME
         try:
-            found = json.loads((directory / FILE_NAME).read_bytes())
+            found = json.loads(read_file(self._file, LARGEST))
         except (OSError, ValueError, RecursionError):
             found = None
         self._known: dict[str, Any] = found if isinstance(found, dict) else {}
@@ -42,7 +45,7 @@ class DrawnBefore:
 
     def save(self) -> None:
         """Keep what is remembered. Raises OSError."""
-        with new_file(self._directory / FILE_NAME) as file:
+        with new_file(self._file) as file:
             file.write(json.dumps(self._known, indent=0).encode())
 
 
@@ -58,7 +61,7 @@ def content_of(drawing: Drawing) -> str:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    status = path.stat()
+    status = path.lstat()
     return status.st_size, status.st_mtime_ns
 
 

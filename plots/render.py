@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from interop.model.stored_files import resolved
 from interop.model.text import printable_lines
 from interop.model.whole_file import new_files
 from interop.report.table import latex_text
@@ -120,7 +121,7 @@ def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> 
         for form in formats:
             name = file_name(plot, drawing, form)
             options: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}
-            with new_files(target) as folder:
+            with new_files(resolved(target.parent) / target.name) as folder:
                 made.savefig(folder / name, format=form, dpi=theme.PNG_DPI, **options)
             paths.append(target / name)
     return paths

@@ -192,6 +192,83 @@ def test_checker_catches(path: str, source: str, fault: str) -> None:
     assert fault in found
 
 
+# ---- files that others may have written -----------------------------------------------------
+
+ACCESS = {
+    "open", "read_text", "read_bytes", "iterdir", "glob", "rglob", "scandir", "listdir", "walk", "fwalk", "copyfile",
+    "copy2", "copytree", "hardlink_to", "ParquetFile", "read_table", "TemporaryDirectory", "mkdtemp",
+}  # fmt: skip
+"""Last names of calls that open, list or copy files, or make directories for temporary ones."""
+OTHER_OBJECTS = {"Journal.open", "backend.open", "keys.open", "webbrowser.open", "tarfile.open", "walk"}
+"""Calls that look like these; the last one is of interop.model.stored_files."""
+TRUSTED = {
+    "cli/console.py": {"os.open"},  # /dev/null
+    "cli/continuous_integration.py": {"file.open"},  # files that the command line or the CI service names
+    "execution/cpu_monitor.py": {"STAT.read_text"},  # /proc
+    "execution/host_facts.py": {"PROCESSORS.read_text", "PRESSURE.read_text"},  # /proc
+    "execution/lock.py": {"os.open"},  # locks of the machine, with checks of their own
+    "execution/run_campaign.py": {"Dispatcher(workers, journal, resources.stop, say, count).open"},
+    "execution/run_inputs.py": {"TemporaryDirectory", "Path(folder, name).open"},  # new files of a run
+    "execution/transfer.py": {"shutil.copyfile"},  # the same
+    "execution/worker_service.py": {"CORE.rglob", "path.read_bytes"},  # this program
+    "results/qir_logs.py": {"os.scandir"},  # follows no link, and stops at a limit
+    "results/store.py": {"os.open", "directory.iterdir"},  # the journal; whether a named directory is empty
+    "site/atomic_publish.py": {"target.iterdir", "target.glob"},  # the site that the user named
+    "site/campaign_pages.py": {"SCHEMA_FILE.read_bytes"},  # this program
+    "site/made_files.py": {
+        "directory.glob",
+        "part.rglob",
+        "site.iterdir",
+        "os.scandir",
+        "shutil.copytree",
+        "os.link",
+        "shutil.copy2",
+    },  # the same
+    "site/publish.py": {"path.read_bytes", "(root / 'web' / 'assets').iterdir"},  # this program
+    "site/reuse.py": {"Path(interop.__file__).parent.rglob", "(root / 'web' / 'templates').iterdir", "path.read_bytes"},
+    "traces/series.py": {"pq.ParquetFile"},  # takes an open file
+    "plots/drawn_before.py": {"Path(__file__).parent.glob", "path.read_bytes"},  # this program
+}
+"""Calls in modules that read campaigns which may go past interop.model.stored_files, since they name other files."""
+READING = ("analysis", "cli", "execution", "links", "plots", "report", "results", "site", "statistics", "traces")
+
+
+def accesses(path: str, source: str) -> list[str]:
+    """Calls by which a module opens or lists files itself although they may be those of a campaign."""
+    allowed = OTHER_OBJECTS | TRUSTED.get(path, set())
+    found = [(line, called) for line, called, _ in calls(ast.parse(source))
+             if called.split(".")[-1] in ACCESS or called in ("os.link", "shutil.copy")]  # fmt: skip
+    return [f"{line}: {called}: only interop/model/stored_files.py opens files of a campaign"
+            for line, called in found if called not in allowed]  # fmt: skip
+
+
+def reading_modules() -> dict[str, str]:
+    """Source of the modules that may read campaigns, by their paths below interop/ or from plots/."""
+    paths = {path.relative_to(ROOT / "interop").as_posix(): path for path in modules()}
+    paths |= {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "plots").rglob("*.py")}
+    return {name: path.read_text(encoding="utf-8") for name, path in paths.items() if name.split("/")[0] in READING}
+
+
+def test_only_one_module_opens_and_lists_files_of_campaigns() -> None:
+    found = {name: problems for name, source in reading_modules().items() if (problems := accesses(name, source))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["path.open('rb')", "open(path)", "gzip.open(path)", "Path(x).read_text()", "pq.read_table(path)",
+     "run.rglob('*')", "os.walk(run)", "shutil.copyfile(a, b)", "tempfile.TemporaryDirectory()"],
+)  # fmt: skip
+def test_accesses_are_found(source: str) -> None:
+    assert accesses("site/logs.py", source)
+
+
+def test_every_trusted_access_is_made() -> None:
+    sources = reading_modules()
+    for name, expected in TRUSTED.items():
+        assert expected <= {called for _, called, _ in calls(ast.parse(sources[name]))}, name
+
+
 def test_no_module_lies_directly_in_the_core() -> None:
     assert [path.name for path in (ROOT / "interop").glob("*.py")] == ["__init__.py"]
 

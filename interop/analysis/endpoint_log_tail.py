@@ -13,6 +13,7 @@ from interop.model.evidence import Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Verdict
 from interop.model.run import OUTPUT
+from interop.model.stored_files import open_file
 from interop.model.text import printable
 
 TAIL = 8 * 1024 * 1024
@@ -79,8 +80,8 @@ def quote(verdict: Verdict, evidence: Evidence, directory: Path, flow: int = 1) 
 def _lines(output: Path, part: str) -> list[tuple[str, str]]:
     """Time and text of each line of a part."""
     try:
-        with output.open("rb") as file:
-            file.seek(-min(TAIL, output.stat().st_size), os.SEEK_END)
+        with open_file(output) as file:
+            file.seek(-min(TAIL, os.fstat(file.fileno()).st_size), os.SEEK_END)
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return []

@@ -12,6 +12,7 @@ from interop.analysis.analyse import analyse
 from interop.model.outcomes import Verdict
 from interop.model.results import Manifest, Measurement, RunResult
 from interop.model.run import Run
+from interop.model.stored_files import status
 from interop.results.store import Journal, attempt_directory, write_result_json
 from interop.traces.run_traces import CLIENT_TRACE
 
@@ -66,8 +67,8 @@ def analyse_again(directory: Path) -> Again:
     spoiled = False
     with Journal.open(directory) as journal, ProcessPoolExecutor(os.cpu_count()) as pool:
         record = journal.record().result_set
-        jobs = list(_submitted(pool, record.manifest, record.results, directory))
-        others = list(_submitted(pool, record.manifest, record.earlier, directory, earlier=True))
+        jobs = list(_submitted(pool, record.manifest, record.results, journal.place))
+        others = list(_submitted(pool, record.manifest, record.earlier, journal.place, earlier=True))
         for before, job in jobs:
             verdict, measurement = job.result()
             after = replace(before, verdict=verdict, measurement=measurement)
@@ -102,7 +103,7 @@ def _submitted(
     for result in results:
         run = planned(manifest, result)
         place = attempt_directory(directory / run.path, result.attempt) if earlier else directory / run.path
-        if os.path.lexists(place / CLIENT_TRACE):
+        if status(place / CLIENT_TRACE) is not None:
             yield result, pool.submit(analyse, run, result.evidence, place)
 
 

@@ -13,6 +13,7 @@ from interop.analysis.functional import NEED_KEYS, without_keys
 from interop.model.evidence import Evidence
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import OUTPUT
+from interop.model.stored_files import open_file
 from interop.model.test_case import TestCase
 
 SIGNS_OF_127 = ("exited with code 127", "exit status 127")
@@ -42,6 +43,6 @@ def endpoints(evidence: Evidence, test_case: TestCase, directory: Path, keys: bo
 
 
 def _output(directory: Path) -> str:
-    with suppress(OSError), (directory / OUTPUT).open("rb") as file:
+    with suppress(OSError), open_file(directory / OUTPUT) as file:
         return file.read(OUTPUT_LIMIT).decode(errors="replace")
     return ""

@@ -53,12 +53,12 @@ def run(options: argparse.Namespace) -> int:
     Raises InputError if a directory contains neither a campaign nor runs of another runner.
     """
     from interop.analysis.reanalysis import carry_out as judge_again
-    from interop.results.store import JOURNAL
+    from interop.results.store import JOURNAL, has
 
     status = ExitStatus.SUCCESS
     texts = list[str]()
     for place, name in foreign_inputs.staged(options, options.directories):
-        if (place / JOURNAL).exists() or not place.is_dir():
+        if has(place, JOURNAL) or not place.is_dir():
             text, bad = judge_again([place])
             status = ExitStatus.MACHINE if bad else status
         else:

@@ -12,6 +12,7 @@ from interop.cli import console, stored_campaigns
 from interop.cli import options as shared
 from interop.cli.exit_status import ExitStatus
 from interop.model.errors import InputError
+from interop.model.stored_files import resolved, status
 from interop.report.plot_request import PlotRequest
 from interop.statistics.samples import find
 
@@ -139,9 +140,9 @@ def _earlier(directory: Path, after: ResultSet) -> Iterator[tuple[Path, ResultSe
     from interop.statistics.previous import LOOKED_BACK
 
     found: list[tuple[Path, ResultSet]] = []
-    here = directory.resolve()
-    for place in sorted((each for each in here.parent.iterdir() if each.is_dir()), key=_changed, reverse=True):
-        if place.is_symlink() or place == here or len(found) >= LOOKED_BACK:
+    here = resolved(directory)
+    for place in sorted(store.campaigns_in(here.parent), key=_changed, reverse=True):
+        if place == here or len(found) >= LOOKED_BACK:
             continue
         try:
             results = store.load(place).result_set
@@ -157,8 +158,8 @@ def _changed(place: Path) -> float:
     """When the results in a directory were written; 0 if there are none."""
     from interop.results import store
 
-    times = [file.stat().st_mtime for name in (store.JOURNAL, store.DOCUMENT) if (file := place / name).is_file()]
-    return max(times, default=0.0)
+    states = (status(place / name) for name in (store.JOURNAL, store.DOCUMENT))
+    return max((state.st_mtime for state in states if state is not None), default=0.0)
 
 
 def _without_previous(options: argparse.Namespace, passed_over: list[str]) -> int:

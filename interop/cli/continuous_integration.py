@@ -17,6 +17,7 @@ from interop.cli.parser import Once, Parser
 from interop.model.errors import InputError, MachineError, UserError
 from interop.model.expectations import Expectations
 from interop.model.names import VARIANT_SIGN
+from interop.model.stored_files import resolved
 
 if TYPE_CHECKING:
     from interop.config.expectations import KnownNames
@@ -340,7 +341,7 @@ def _pictures(
             f"There are no time-offset diagrams, because {place} is a file: name the directory of the campaign."
         ]
     found, missing = {}, []
-    campaign = CampaignResults(place.name, results, place)
+    campaign = CampaignResults(place.name, results, resolved(place))
     for cell in judgement.changed[:MOST_PICTURES]:
         wanted = PlotRequest(
             (campaign,), request.comment.absolute().parent, ("offset",), formats=("png",), baseline=request.baseline

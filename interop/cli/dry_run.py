@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,11 +28,12 @@ from interop.model.implementation import Implementation
 from interop.model.real_link import Host
 from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
+from interop.model.stored_files import entries, resolved, status, walk
 from interop.model.units import byte_size
 from interop.plan.duration_estimate import Durations, Span
 from interop.plan.limits import CampaignLimits
 from interop.report.terminal_tables import draw
-from interop.results.store import JOURNAL
+from interop.results.store import JOURNAL, campaigns_in
 
 SAMPLED = 60
 """Run directories per test case whose size is read."""
@@ -187,13 +187,12 @@ def disk_needed(runs: Sequence[Run], results: Path, place: Path) -> str:
 
 def _sizes(results: Path, campaign: Path, test_case: str) -> Iterator[int]:
     """Sizes in bytes of run directories of a test case, those of the newest campaign first."""
-    found = filter(Path.is_file, (place / JOURNAL for place in (campaign, *results.glob("*"))))
-    journals = {path.resolve() for path in found}
-    for journal in sorted(journals, key=lambda path: path.stat().st_mtime, reverse=True):
-        for run in journal.parent.glob(f"*/{glob.escape(test_case)}/*"):
+    places = {resolved(campaign), *campaigns_in(results)}
+    times = {place: state.st_mtime for place in places if (state := status(place / JOURNAL)) is not None}
+    for place in sorted(times, key=times.__getitem__, reverse=True):
+        for run in (run for pair in entries(place) for run in entries(pair / test_case)):
             if run.name.isdecimal():
-                with suppress(OSError):  # of a run in progress
-                    yield sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
+                yield sum(state.st_size for _, state in walk(run))
 
 
 def images(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:

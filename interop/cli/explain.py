@@ -12,6 +12,7 @@ from interop.cli.exit_status import ExitStatus
 from interop.model.errors import HarnessFault, InputError
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import Outcome
+from interop.model.stored_files import is_file, resolved
 from interop.model.text import command_line, printable
 
 if TYPE_CHECKING:
@@ -56,23 +57,23 @@ def run(options: argparse.Namespace) -> int:
     if (foreign := foreign_inputs.one_run(options, options.run)) is not None:
         return _explain_foreign(options, foreign)
     results, result, directory = _found(options.run)
-    verdict = result.verdict
+    place, verdict = resolved(directory), result.verdict
     case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
     kind = ", ".join(filter(None, (verdict.code, verdict.cause)))
     number = f", attempt {result.attempt}" if result in results.earlier else ""
     console.show(f"{result.key}{number}: {verdict.outcome}{f' ({kind})' if kind else ''}")
     if reason := printable(verdict.reason or result.evidence.fault, None):
         console.show(reason)
-    logs = directory / OUTPUT if (directory / OUTPUT).is_file() else None
+    logs = directory / OUTPUT if is_file(place / OUTPUT) else None
     if CUT in reason:
         whole = f"all of it is in {logs}" if logs else "the log with all of it is not stored"
         console.show(f"The endpoint's line is cut here; {whole}.")
     try:
-        series = load(directory)
+        series = load(place)
     except SeriesError as error:
         series = None
         console.message(f"{error}")
-    trace = None if result.protocol is Protocol.TCP else _client_trace(directory)
+    trace = None if result.protocol is Protocol.TCP else _client_trace(place)
     shown = _show_events(series, case.total_size, trace)
     if series is None:
         kept = f"no packets of this run; its logs are in {logs}" if logs else "neither packets nor logs of this run"
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     console.show(end_of(result))
     side, cited = cited_frames(verdict)
     _show_command(directory, trace, {*shown, *(cited if side is Role.CLIENT else ())})
-    if cited and side is Role.SERVER and (directory / SERVER_TRACE).is_file():
+    if cited and side is Role.SERVER and is_file(place / SERVER_TRACE):
         again = command_line("packets", directory, *sorted({*cited}), "--server")
         console.show(f"To see the frames of the server's trace that the reason names: {again}")
     return ExitStatus.SUCCESS
@@ -129,7 +130,7 @@ def _found(given: Path) -> tuple[ResultSet, RunResult, Path]:
     """
     from interop.results import store
 
-    place, campaign = given.resolve(), store.campaign_above(given)
+    place, campaign = resolved(given), store.campaign_above(given)
     if campaign is None and not given.exists():
         raise InputError(f"{given}: does not exist. Pass a directory like {EXAMPLES[0].split()[1]}")
     if campaign is None:
@@ -166,7 +167,7 @@ def _client_trace(directory: Path) -> Trace | None:
     from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS
     from interop.traces.trace import read
 
-    if not (directory / CLIENT_TRACE).is_file():
+    if not is_file(directory / CLIENT_TRACE):
         return None
     try:
         return read(directory / CLIENT_TRACE, key_lines(*(directory / log for log in KEY_LOGS)))

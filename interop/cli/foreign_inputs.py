@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from interop.cli import console
 from interop.cli import options as shared
 from interop.config import loader, quantities
 from interop.model.errors import InputError
+from interop.model.stored_files import resolved
+from interop.model.whole_file import scratch_directory, take_file
 
 if TYPE_CHECKING:
     from interop.model.run import RunKey
@@ -78,15 +77,13 @@ def _stage(triple: Path, target: Path) -> None:
         raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. Name captures as {TRIPLE}.")
     for file, name in zip(files, (CLIENT_TRACE, SERVER_TRACE, KEY_LOGS[0]), strict=False):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(file.resolve(), target / name)
-        except OSError:
-            shutil.copyfile(file, target / name)
+        take_file(resolved(file), target / name)
 
 
 def scratch(options: argparse.Namespace) -> Path:
     """A new directory that is removed when the command ends."""
-    return Path(options.closing.enter_context(TemporaryDirectory(prefix="quicsat-")))
+    found: Path = options.closing.enter_context(scratch_directory())
+    return found
 
 
 def runs_below(options: argparse.Namespace, place: Path) -> Tree | None:
@@ -119,7 +116,7 @@ def readable_captures(options: argparse.Namespace, given: Path) -> Iterator[Path
 
     run = one_run(options, given)
     if run is None:
-        yield given
+        yield resolved(given)
         return
     with plain_captures(run.directory) as captures:
         for note in captures.notes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ImageFacts, ResultSet, RunResult
 from interop.model.run import Run, RunKey
+from interop.model.stored_files import files, files_below
 from interop.model.test_case import TestCase
 from interop.plan.selection import Selection, left_out
 from interop.traces import qlog
@@ -213,10 +215,8 @@ def _decrypts(place: Path, role: Role) -> bool:
 
 
 def _has_qlog(logs: Path) -> bool:
-    for path in (*logs.glob("qlog/**/*"), *logs.glob("*qlog*")):
-        try:
-            if path.is_file() and qlog.read(path).events:
+    for path in (*files_below(logs / "qlog"), *(each for each in files(logs) if "qlog" in each.name)):
+        with suppress(OSError, ValueError):
+            if qlog.read(path).events:
                 return True
-        except (OSError, ValueError):
-            continue
     return False

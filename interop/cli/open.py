@@ -13,6 +13,7 @@ from interop.cli.exit_status import ExitStatus
 from interop.cli.options import port
 from interop.cli.site import PORT
 from interop.model.errors import InputError
+from interop.model.stored_files import entries
 from interop.model.text import command_line
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 def newest(root: Path) -> Path:
     """The site below ``root`` that was built last; InputError if there is none."""
-    sites = [place for place in root.iterdir() if is_site(place)]
+    sites = [place for place in entries(root) if is_site(place)]
     if not sites:
         raise InputError(f"{root}: contains no site. To build one: ./run.py site results")
     return max(sites, key=lambda place: place.stat().st_mtime)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from interop.cli.output_files import holds_something
 from interop.model.errors import InputError
+from interop.model.stored_files import is_file, read_file, resolved
 from interop.model.text import command_line
 
 if TYPE_CHECKING:
@@ -90,11 +91,11 @@ def earlier_export(name: str, file: Path) -> tuple[Path, ResultSet] | None:
 
     if not holds_something(file):
         return None
-    target = file.resolve()
+    target = resolved(file)
     document = _results_in(target)
     if document is not None and (found := _campaign(target, str(document["log_dir"]))) is not None:
         return found
-    if target.name == store.DOCUMENT and target.with_name(store.JOURNAL).is_file():
+    if target.name == store.DOCUMENT and is_file(target.with_name(store.JOURNAL)):
         return None  # the journal has the same results
     if document is None:
         raise InputError(f"{file}: exists, and does not hold results that {name} can replace. Choose another file.")
@@ -118,9 +119,7 @@ def _campaign(file: Path, log_dir: str) -> tuple[Path, ResultSet] | None:
 def _results_in(file: Path) -> dict[str, Any] | None:
     """The document in ``file`` if it is one of QIR or QIR-SE."""
     try:
-        if file.stat().st_size > LARGEST_JSON:
-            return None
-        document = json.loads(file.read_bytes())
+        document = json.loads(read_file(file, LARGEST_JSON))
     except (OSError, ValueError, RecursionError):
         return None
     known = isinstance(document, dict) and {"log_dir", "servers", "clients"} <= document.keys()

@@ -11,6 +11,7 @@ from interop.cli.exit_status import ExitStatus
 from interop.cli.options import value_of
 from interop.config import quantities
 from interop.model.errors import InputError
+from interop.model.stored_files import is_file
 from interop.model.text import command_line, printable
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
     with foreign_inputs.readable_captures(options, options.run) as directory:
         trace = directory / (SERVER_TRACE if options.server else CLIENT_TRACE)
-        if not trace.is_file():
+        if not is_file(trace):
             raise InputError(f"{options.run}: has no such trace. Pass the directory of a run: {EXAMPLES[0].split()[1]}")
         found = tshark_fields(trace, key_lines(*(directory / log for log in KEY_LOGS)), options.frames)
     if found:

@@ -9,6 +9,7 @@ from interop.cli import console, stored_campaigns
 from interop.cli.exit_status import ExitStatus
 from interop.cli.output_files import check_place
 from interop.model.errors import InputError
+from interop.model.stored_files import resolved
 from interop.report.plot_request import FORMATS, PlotRequest
 
 DESCRIPTION = "Draw figures of campaigns, and print their file names."
@@ -70,8 +71,10 @@ def run(options: argparse.Namespace) -> int:
     first = options.directories[0]
     home = Path() if campaigns[0].foreign else first if first.is_dir() else first.parent
     target = options.output or home / "plots"
-    if options.output is None and target.is_symlink():
-        raise InputError(f"{target}: is a symbolic link, which may lead anywhere. Name a directory with -o.")
+    if target.is_symlink():
+        if options.output is None:
+            raise InputError(f"{target}: is a symbolic link, which may lead anywhere. Name a directory with -o.")
+        target = resolved(target)
     check_place(target, str(target))
     request = PlotRequest(
         campaigns=campaigns,

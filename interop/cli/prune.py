@@ -64,12 +64,12 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what was removed, or would be; raises MachineError if that does not free enough space."""
     from interop.results import prune
-    from interop.results.store import JOURNAL
+    from interop.results.store import JOURNAL, has
 
     place = options.directory or options.root / "results"
     if not place.is_dir():
         raise UserError(f"{place}: no such directory.")
-    if (place / JOURNAL).exists():
+    if has(place, JOURNAL):
         raise UserError(f"{place}: is a campaign. Pass the directory that contains the campaigns.")
     policy = prune.RetentionPolicy(
         _age(options.traces), _age(options.logs), options.keep, options.max_size, options.min_free

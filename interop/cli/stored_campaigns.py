@@ -14,6 +14,7 @@ from interop.model.errors import InputError, MachineError
 from interop.model.names import did_you_mean
 from interop.model.objective import Objective
 from interop.model.results import ResultSet
+from interop.model.stored_files import resolved
 from interop.model.test_case import TestCase
 from interop.model.text import quoted
 from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
@@ -80,7 +81,7 @@ def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
 def _open(options: argparse.Namespace, place: Path, label: str) -> CampaignResults:
     """A campaign of quicsat or of another runner, whose result file, if there is one, is read before its runs."""
     from interop.results.qir_import import open_results
-    from interop.results.store import DOCUMENT
+    from interop.results.store import DOCUMENT, has
 
     known = loader.load_implementations(options.root / "implementations.json")
     tree = foreign_inputs.runs_below(options, place)
@@ -90,7 +91,7 @@ def _open(options: argparse.Namespace, place: Path, label: str) -> CampaignResul
         record, series = foreign_inputs.read_runs(options, label, tree, listed)
         return CampaignResults(label, record.result_set, series, foreign=True)
 
-    if tree is not None and not (place / DOCUMENT).is_file():
+    if tree is not None and not has(place, DOCUMENT):
         return read_runs()
     try:
         record = open_results(place, known)
@@ -104,7 +105,7 @@ def _open(options: argparse.Namespace, place: Path, label: str) -> CampaignResul
         console.message(warning)
     results = record.result_set
     foreign = not results.manifest.tool_version
-    directory = place if place.is_dir() and tree is None else None
+    directory = resolved(place) if place.is_dir() and tree is None else None
     of_runs = None if tree is None else partial(read_runs, results.manifest.test_cases)
     return CampaignResults(label, results, directory, foreign, of_runs)
 

@@ -164,7 +164,7 @@ class Dispatcher:
         if slot is None:
             yield None
             return
-        runner = Runner(slot, self._workers, self._journal.directory, self._stop, self._keep, self._tell)
+        runner = Runner(slot, self._workers, self._journal.place, self._stop, self._keep, self._tell)
         try:
             yield runner
         finally:

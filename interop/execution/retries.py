@@ -15,7 +15,9 @@ from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import Compliance, RunResult
 from interop.model.run import Run
+from interop.model.stored_files import entries, is_directory
 from interop.model.units import byte_size
+from interop.model.whole_file import make_directories
 from interop.results.store import attempt_directory
 
 ATTEMPTS = 3
@@ -63,12 +65,13 @@ class Runner:
         stopped, :class:`MachineError` if it cannot continue.
         """
         directory, last, end = self._directory / run.path, attempt + ATTEMPTS - 1, attempt + MAX_ATTEMPTS - 1
-        if directory.exists():
+        if is_directory(directory):
             _clear_away(directory, attempt - 1)
         while True:
             if self._stop.is_set():
                 raise Interrupted
             self._check_disk()
+            _make(directory)
             result = self.slot.attempt(run, attempt, directory)
             verdict = result.verdict
             if verdict.outcome is not Outcome.ERROR:
@@ -129,14 +132,22 @@ def restore(directory: Path, tried: Mapping[Run, int]) -> None:
     """
     for run, attempt in tried.items():
         current = directory / run.path
-        if (kept := attempt_directory(current, attempt)).exists():
+        if is_directory(kept := attempt_directory(current, attempt)):
             shutil.rmtree(current, ignore_errors=True)
             kept.rename(current)
 
 
+def _make(directory: Path) -> None:
+    """Make the directory of a run; MachineError if that fails, or if a link leads out of the campaign."""
+    try:
+        make_directories(directory)
+    except OSError as error:
+        raise MachineError(f"{directory}: cannot be prepared for a run: {error.strerror}.") from error
+
+
 def _clear_away(directory: Path, attempt: int) -> None:
     """Move the directory of attempt number ``attempt`` aside, or remove that of an attempt that was killed."""
-    killed = not attempt or any(directory.glob(f"{INPUTS}*"))
+    killed = not attempt or any(each.name.startswith(INPUTS) for each in entries(directory))
     kept = attempt_directory(directory, 0 if killed else attempt)
     shutil.rmtree(attempt_directory(directory, 0), ignore_errors=True)
     directory.rename(kept)

@@ -106,7 +106,7 @@ def resume_campaign(
         for warning in record.warnings:
             say(warning)
         work = remaining_work(record, retry)
-        restore(directory, work.tried)
+        restore(journal.place, work.tried)
         if not work.runs:
             return CampaignOutcome(directory, record, None)
         manifest = record.result_set.manifest

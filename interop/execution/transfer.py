@@ -8,11 +8,10 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from interop.docker.archive import list_files, unpack
 from interop.execution.run_config import RunConfig
@@ -29,9 +28,11 @@ from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import RealLink, RealLinkReport
 from interop.model.run import OUTPUT, File, Run
+from interop.model.stored_files import open_file
 from interop.model.test_case import TestCase
 from interop.model.text import printable_lines
 from interop.model.webtransport import NEGOTIATED, WebTransport
+from interop.model.whole_file import scratch_directory
 
 KEPT = ("www", "downloads")
 """Directories that hold the files of a run, if they are kept."""
@@ -218,13 +219,11 @@ def _downloaded(session: Session, run: Run, flow: int) -> tuple[File, ...]:
 
 def _protocol_of(session: Session, run: Run, role: Role) -> str | None:
     """What a side wrote as the application protocol of the session; None if it wrote nothing."""
-    with TemporaryDirectory() as folder, session.fetch(role, "/downloads") as archive:
-        unpack(archive, Path(folder), download_limits(run.test_case))
-        path = Path(folder, NEGOTIATED)
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
+    with scratch_directory() as folder, session.fetch(role, "/downloads") as archive:
+        unpack(archive, folder, download_limits(run.test_case))
+        with suppress(FileNotFoundError), open_file(folder / NEGOTIATED) as file:
             return file.read(LONGEST_PROTOCOL).decode(errors="replace")
+    return None
 
 
 def _collect_logs(session: Session, run: Run, directory: Path, record: SessionRecord) -> None:

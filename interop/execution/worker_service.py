@@ -6,11 +6,9 @@ It does not depend on how calls are transported; :mod:`interop.execution.cluster
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -43,7 +41,9 @@ from interop.model.outcomes import ErrorCode
 from interop.model.real_link import Host
 from interop.model.results import Compliance, ImageFacts, RunResult
 from interop.model.run import Run
+from interop.model.stored_files import files_below
 from interop.model.units import MIB
+from interop.model.whole_file import scratch_directory
 
 CHUNK = 4 * MIB
 """Bytes of an image, or of the files of a run, in one message."""
@@ -181,7 +181,7 @@ class WorkerService:
                 remove_containers(daemon)
                 if problems := other_images(config.images, daemon, self.name):
                     raise MachineError("\n".join(problems))
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=_without_leftovers(daemon.id))))
+                folder = stack.enter_context(scratch_directory())
                 monitor = stack.enter_context(CpuMonitor().watching())
                 missing = tuple(
                     name for name, image in config.images.items() if DaemonImages(daemon).find(image.id) is None
@@ -245,7 +245,7 @@ class WorkerService:
             shutil.rmtree(directory, ignore_errors=True)
             result = worker.slots[slot].attempt(run, number, directory)
             with yielding():
-                archive = pack({f"run/{path.relative_to(directory)}": path for path in _files(directory)})
+                archive = pack({f"run/{path.relative_to(directory)}": path for path in files_below(directory)})
             shutil.rmtree(directory, ignore_errors=True)
             session.archives[slot] = archive
             messages, session.messages[:] = tuple(session.messages), []
@@ -310,19 +310,6 @@ class WorkerService:
         if self._session is None:
             raise HarnessFault(ErrorCode.WORKER_LOST, f"the worker {self.name} has been restarted")
         return self._session
-
-
-def _without_leftovers(daemon: str) -> str:
-    """Prefix for names of temporary directories of workers at ``daemon``; those of killed workers are removed."""
-    prefix = f"quicsat-worker-{re.sub(r'[^A-Za-z0-9]', '-', daemon)}-"
-    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        shutil.rmtree(left, ignore_errors=True)
-    return prefix
-
-
-def _files(directory: Path) -> Iterator[Path]:
-    """Regular files below it."""
-    return (path for path in sorted(directory.rglob("*")) if path.is_file() and not path.is_symlink())
 
 
 class _Upload:

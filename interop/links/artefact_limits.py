@@ -18,6 +18,8 @@ LOGGED = 8
 """Bytes of logs for a byte of the files: a qlog has hundreds of bytes for each packet, at either end."""
 SPARE_DOWNLOADS = 64 * MIB
 MOST_FILES = 20_000
+LARGEST_REPORT = 64 * MIB
+"""Bytes of a report in JSON that is read."""
 
 
 def trace_limits(test_case: TestCase) -> ArchiveLimits:

@@ -29,7 +29,7 @@ from interop.docker.containers import (
     create_container,
 )
 from interop.links import real_link_baseline
-from interop.links.artefact_limits import trace_limits
+from interop.links.artefact_limits import LARGEST_REPORT, trace_limits
 from interop.links.container_session import ContainerSession, container_exits, container_session
 from interop.links.cross_traffic import event_name
 from interop.links.memlock import REFUSED, memlock
@@ -43,6 +43,7 @@ from interop.model.link_format import format_baseline
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import Baseline, CaptureReport, Host, RealLink, RealLinkReport
 from interop.model.run import Run
+from interop.model.stored_files import read_file
 from interop.model.units import MIB
 
 SERVER_PATIENCE = 10
@@ -167,7 +168,7 @@ class CapturedLink:
             unpack(archive, target, self._limits)
         try:
             (target / "trace.pcap").replace(directory / "sim" / TRACES[role])
-            counts = json.loads((target / "capture.json").read_text())
+            counts = json.loads(read_file(target / "capture.json", LARGEST_REPORT))
             report = CaptureReport(**{name: int(counts[name]) for name in CaptureReport.__dataclass_fields__})
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = f"the capture at the {role} left no complete trace ({error})"

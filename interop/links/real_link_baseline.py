@@ -7,18 +7,19 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from interop.docker.archive import ArchiveLimits, unpack
 from interop.docker.containers import Container, ContainerSpec, create_container
+from interop.links.artefact_limits import LARGEST_REPORT
 from interop.links.tools import HostPair, container_name, last_words, start_until
 from interop.model.errors import HarnessFault
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import Baseline
+from interop.model.stored_files import read_file
 from interop.model.units import MIB, MS
+from interop.model.whole_file import scratch_directory
 
 PACKETS, INTERVAL = 20, 0.1
 """Seconds between two packets of a series of round trips."""
@@ -92,7 +93,7 @@ def _ask(ends: HostPair, *words: str, role: Role = Role.CLIENT, network: str = "
 
     The first of ``words`` names the probe. Raises :class:`HarnessFault` if it gives no answer.
     """
-    with _container(ends, role, words, network) as probe, TemporaryDirectory(prefix="quicsat-probe-") as folder:
+    with _container(ends, role, words, network) as probe, scratch_directory() as folder:
         probe.start()
         if not probe.wait(PATIENCE + patience) or probe.exit().status != 0:
             place = ends.hosts[role].name if words[0] in LOCAL else f"the link {ends.name}"
@@ -100,9 +101,9 @@ def _ask(ends: HostPair, *words: str, role: Role = Role.CLIENT, network: str = "
             reason = f"{place} {what}: {last_words(probe)}"
             raise HarnessFault(ErrorCode.LINK_DOWN, reason)
         with probe.fetch("/logs") as archive:
-            unpack(archive, Path(folder), ArchiveLimits(total=64 * MIB))
+            unpack(archive, folder, ArchiveLimits(total=64 * MIB))
         try:
-            return json.loads(Path(folder, "probe.json").read_bytes())
+            return json.loads(read_file(folder / "probe.json", LARGEST_REPORT))
         except (OSError, ValueError) as error:
             raise HarnessFault(ErrorCode.LINK_DOWN, f"the probe of {ends.name} left no answer: {error}") from error
 

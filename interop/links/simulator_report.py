@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from interop.docker.archive import ArchiveLimits, unpack
+from interop.links.artefact_limits import LARGEST_REPORT
 from interop.model.emulated_link import (
     CrossTrafficReport,
     DemandReport,
@@ -23,6 +24,7 @@ from interop.model.emulated_link import (
 )
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
+from interop.model.stored_files import read_file
 
 LATER_COUNTERS = frozenset({"ecn_marks", "duplicated", "reordered", "out_of_order"})
 """Counters that simulators before version 3 of the image do not have."""
@@ -61,7 +63,7 @@ def unpack_report(
     target.mkdir(parents=True, exist_ok=True)
     unpack(archive, target, limits)
     try:
-        return read_report(json.loads((target / "link.json").read_text()), client)
+        return read_report(json.loads(read_file(target / "link.json", LARGEST_REPORT)), client)
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"the simulator left no report ({error}); its last output: {last_words()}"
         raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error

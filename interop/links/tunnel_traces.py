@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from interop.docker.archive import ArchiveLimits, unpack
+from interop.links.artefact_limits import LARGEST_REPORT
 from interop.links.simulator_report import TRACES
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
+from interop.model.stored_files import read_file
+from interop.model.whole_file import scratch_directory
 
 NAMES = {"client-gateway": "left", "server-gateway": "right"}
 """Side of the link, in the names of the simulator's traces, by gateway."""
@@ -27,11 +29,11 @@ def keep_endpoint_traces(directory: Path, logs: Mapping[str, Iterable[bytes]], l
     for gateway, archive in logs.items():
         trace = directory / TRACES / f"trace_node_{NAMES[gateway]}.pcap"
         trace.replace(trace.with_name(f"tunnel_{NAMES[gateway]}.pcap"))
-        with TemporaryDirectory(prefix=f".{gateway}-", dir=directory) as folder:
-            unpack(archive, Path(folder), limits)
+        with scratch_directory(directory) as folder:
+            unpack(archive, folder, limits)
             try:
-                dropped = int(json.loads(Path(folder, "capture.json").read_text())["dropped"])
-                Path(folder, "trace.pcap").replace(trace)
+                dropped = int(json.loads(read_file(folder / "capture.json", LARGEST_REPORT))["dropped"])
+                (folder / "trace.pcap").replace(trace)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 reason = f"the {gateway} left no trace ({error})"
                 raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error

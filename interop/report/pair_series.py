@@ -16,6 +16,7 @@ from interop.model.errors import InputError
 from interop.model.names import pair_folder
 from interop.model.outcomes import Outcome
 from interop.model.results import RunResult
+from interop.model.stored_files import is_file
 from interop.model.test_case import TestCase
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import GOODPUT
@@ -139,7 +140,7 @@ def _stored(request: PlotRequest, case: TestCase) -> Iterator[RunResult]:
         for each in campaign.results.results:
             wanted = not request.pairs or (each.server, each.client) in request.pairs
             valid = each.test_case == case.name and each.verdict.outcome is not Outcome.ERROR
-            if wanted and valid and (campaign.directory / each.key.path / FILE_NAME).is_file():
+            if wanted and valid and is_file(campaign.directory / each.key.path / FILE_NAME):
                 yield each
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
+
+from interop.model.stored_files import open_file, status, walk
+from interop.model.whole_file import new_file
 
 SUFFIXES = (".qlog", ".sqlog")
 GZIP = ".gz"
@@ -36,7 +38,7 @@ def is_compressed_qlog(path: Path) -> bool:
 def decompressed(path: Path, most: int) -> bytes:
     """The content of a compressed file; raises ValueError if it is damaged or larger than ``most`` bytes, OSError."""
     try:
-        with gzip.open(path) as packed:
+        with open_file(path) as file, gzip.GzipFile(fileobj=file) as packed:
             content = packed.read(most + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} is damaged: {error}.") from error
@@ -46,27 +48,22 @@ def decompressed(path: Path, most: int) -> bytes:
 
 
 def _qlogs(run: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(run):  # does not follow links to directories
-        for name in names:
-            path = Path(folder, name)
-            if name.endswith(SUFFIXES) and not os.path.lexists(f"{path}{GZIP}"):
-                status = path.lstat()
-                if S_ISREG(status.st_mode) and status.st_size >= SMALLEST:
-                    yield path
+    for path, found in walk(run):
+        large = S_ISREG(found.st_mode) and found.st_size >= SMALLEST
+        if large and path.name.endswith(SUFFIXES) and status(_packed(path)) is None:
+            yield path
+
+
+def _packed(path: Path) -> Path:
+    return path.with_name(path.name + GZIP)
 
 
 def _compress(path: Path) -> None:
     """Raises OSError; then nothing has changed."""
-    draft = path.with_name(f".{path.name}.new")
-    try:
-        with (
-            path.open("rb") as source,
-            draft.open("wb") as target,
-            gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=target, mtime=0) as packed,
-        ):
-            shutil.copyfileobj(source, packed, PIECE)
-        draft.replace(path.with_name(path.name + GZIP))
-        path.unlink()
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+    with (
+        open_file(path) as source,
+        new_file(_packed(path)) as target,
+        gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=target, mtime=0) as packed,
+    ):
+        shutil.copyfileobj(source, packed, PIECE)
+    path.unlink()

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from interop.model.errors import InputError, MachineError
-from interop.model.results import Manifest
+from interop.model.results import Manifest, ResultSet
+from interop.model.stored_files import entries, resolved
+from interop.model.whole_file import draft_directory, sync_directory, take_files
 from interop.plan.order import shard
 from interop.plan.stored_plan import plan_of
 from interop.results.document import StoredResults
-from interop.results.store import Journal, load, make_campaign_directory, write_result_json
+from interop.results.store import Journal, check_campaign_directory, load, write_result_json
 
 ALIKE = ("seed", "servers", "clients", "must_include", "implementations", "options", "tool_version", "clock",
          "cpu_cost", "own_cpu_costs")  # fmt: skip
@@ -45,9 +45,29 @@ def merge(places: Sequence[Path], target: Path) -> str:
     if problems := [*_numbers_wrong(parts), *_differences(parts)]:
         raise InputError(*problems)
     parts.sort(key=lambda part: shard(part.manifest.shard)[0])
-    manifest = _whole(parts)
-    directory = make_campaign_directory(target)
-    with Journal.create(directory, manifest) as journal:
+    check_campaign_directory(target)
+    try:
+        results = _write(parts, resolved(target))
+    except OSError as error:
+        raise MachineError(f"{target}: cannot be written: {error.strerror}. Make room, and try again.") from error
+    return f"{target}: {len(results.results)} of {results.manifest.planned_runs} runs of {len(parts)} parts"
+
+
+def _write(parts: Sequence[Part], place: Path) -> ResultSet:
+    """Put the campaign of the parts in ``place`` in one step; what is in it. Raises OSError."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with draft_directory(place.parent, place.name, 0o777) as draft:
+        try:
+            results = _fill(parts, draft)
+            draft.replace(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    sync_directory(place.parent)
+    return results
+
+
+def _fill(parts: Sequence[Part], directory: Path) -> ResultSet:
+    with Journal.create(directory, _whole(parts)) as journal:
         compliance = {(c.implementation, c.role): c for part in parts for c in part.record.result_set.compliance}
         for each in compliance.values():
             journal.append_compliance(each)
@@ -59,7 +79,7 @@ def merge(places: Sequence[Path], target: Path) -> str:
             journal.finish()
         results = journal.record().result_set
     write_result_json(directory, results)
-    return f"{target}: {len(results.results)} of {manifest.planned_runs} runs of {len(parts)} parts"
+    return results
 
 
 def _numbers_wrong(parts: Sequence[Part]) -> list[str]:
@@ -118,28 +138,10 @@ def _whole(parts: Sequence[Part]) -> Manifest:
 
 
 def _take_files(part: Part, directory: Path) -> None:
-    """Files of all runs, earlier attempts too, as hard links where possible; links are not followed."""
-    try:
-        for run in plan_of(part.manifest):
-            source = part.directory / run.path
-            for place in (source, *source.parent.glob(f"{source.name}.attempt-*")):
-                if place.is_dir() and not place.is_symlink():
-                    _take(place, directory / place.relative_to(part.directory))
-    except OSError as error:
-        raise MachineError(
-            f"{directory}: cannot be written: {error.strerror}. Free disk space, remove it, and try again."
-        ) from error
-
-
-def _take(source: Path, target: Path) -> None:
-    for folder, _, names in os.walk(source):  # does not follow links to directories
-        there = target / Path(folder).relative_to(source)
-        there.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            file = Path(folder, name)
-            if file.is_symlink() or not file.is_file():
-                continue
-            with suppress(OSError):  # another file system, or one without hard links
-                os.link(file, there / name)
-                continue
-            shutil.copyfile(file, there / name)
+    """Files of all runs, earlier attempts too, as hard links where possible; links are left out. Raises OSError."""
+    top = resolved(part.directory)
+    for run in plan_of(part.manifest):
+        source = top / run.path
+        attempts = (each for each in entries(source.parent) if each.name.startswith(f"{source.name}.attempt-"))
+        for place in (source, *attempts):
+            take_files(place, directory / place.relative_to(top))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -13,8 +13,10 @@ from pathlib import Path
 
 from interop.model.errors import MachineError, UserError
 from interop.model.run import OUTPUT
+from interop.model.stored_files import is_file, open_directory, open_file, resolved, status, walk
 from interop.model.units import byte_size
-from interop.results.store import JOURNAL, load
+from interop.model.whole_file import REMOVED, remove_directory, remove_drafts, remove_file
+from interop.results.store import JOURNAL, campaigns_in, load
 
 PINNED = "pinned"
 """A file of this name in the directory of a campaign keeps all of it."""
@@ -120,51 +122,48 @@ def shortfall(
 
 
 def find_campaigns(root: Path) -> list[StoredCampaign]:
-    """The campaigns below ``root``; other directories are ignored."""
-    places = (each for each in root.iterdir() if not each.is_symlink()) if root.is_dir() else ()
-    return [_stored(place) for place in sorted(places) if (place / JOURNAL).is_file()]
+    """The campaigns below ``root``; others are ignored. What a killed call has left of one is removed."""
+    with suppress(OSError), open_directory(resolved(root)) as directory:
+        remove_drafts(directory, REMOVED)
+    return [_stored(place) for place in campaigns_in(root) if is_file(place / JOURNAL)]
 
 
 def _stored(place: Path) -> StoredCampaign:
     sizes = dict.fromkeys(Stage, 0)
-    for path, stage in _files(place):
-        status = path.lstat()
-        sizes[stage] += status.st_size // status.st_nlink
-    protected = "pinned" if (place / PINNED).exists() else "in use" if _in_use(place) else ""
+    for _, found, stage in _files(place):
+        sizes[stage] += found.st_size // max(found.st_nlink, 1)
+    protected = "pinned" if status(place / PINNED) is not None else "in use" if _in_use(place) else ""
     try:
         results = load(place).result_set
         started = datetime.fromisoformat(results.manifest.started)
         finished = results.finished is not None
     except (UserError, ValueError):
-        started = datetime.fromtimestamp((place / JOURNAL).stat().st_mtime, UTC)
+        state = status(place / JOURNAL)
+        started = datetime.fromtimestamp(0.0 if state is None else state.st_mtime, UTC)
         protected, finished = protected or "its journal cannot be read", False
     return StoredCampaign(place, started if started.tzinfo else started.replace(tzinfo=UTC), sizes, protected, finished)
 
 
 def _in_use(place: Path) -> bool:
     """Whether a campaign writes to it now."""
-    descriptor = os.open(place / JOURNAL, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with open_file(place / JOURNAL) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return True
-    finally:
-        os.close(descriptor)
     return False
 
 
-def _files(place: Path) -> Iterator[tuple[Path, Stage]]:
+def _files(place: Path) -> Iterator[tuple[Path, os.stat_result, Stage]]:
     """Files of a campaign, links among them, never what links point to."""
-    for folder, _, names in os.walk(place):
-        for name in names:
-            path = Path(folder, name)
-            inside = len(path.relative_to(place).parts) > 3  # pair/test case/repetition/…
-            if name.endswith(TRACES):
-                yield path, Stage.TRACES
-            elif inside and name not in KEPT and not (name == OUTPUT and len(path.relative_to(place).parts) == 4):
-                yield path, Stage.LOGS
-            else:
-                yield path, Stage.RESULTS
+    for path, state in walk(place):
+        depth = len(path.relative_to(place).parts)  # pair/test case/repetition/…
+        if path.name.endswith(TRACES):
+            yield path, state, Stage.TRACES
+        elif depth > 3 and path.name not in KEPT and not (path.name == OUTPUT and depth == 4):
+            yield path, state, Stage.LOGS
+        else:
+            yield path, state, Stage.RESULTS
 
 
 def remove(removals: Sequence[Removal]) -> None:
@@ -173,10 +172,10 @@ def remove(removals: Sequence[Removal]) -> None:
         place = removal.stored.directory
         try:
             if removal.stage is Stage.RESULTS:
-                shutil.rmtree(place)
+                remove_directory(place)
                 continue
-            for path in [path for path, stage in _files(place) if stage is removal.stage]:
-                path.unlink(missing_ok=True)
+            for path in [path for path, _, stage in _files(place) if stage is removal.stage]:
+                remove_file(path)
         except OSError as error:
             raise MachineError(f"{place}: cannot be removed: {error.strerror}. Look who owns it.") from error
 

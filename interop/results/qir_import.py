@@ -41,11 +41,12 @@ from interop.model.implementation import Implementation, Role
 from interop.model.names import is_name, is_test_case, name_of_folder
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import ImageFacts, Manifest, Measurement, ResultSet, RunResult
+from interop.model.stored_files import is_file, open_file, resolved
 from interop.model.test_case import TestCase
 from interop.model.text import quoted
 from interop.results.document import StoredResults
 from interop.results.qir_names import with_signs
-from interop.results.store import DOCUMENT, JOURNAL, load
+from interop.results.store import DOCUMENT, JOURNAL, has, load
 
 KBPS = 1e3
 MOST_BYTES = 256 * 1024 * 1024
@@ -138,21 +139,28 @@ class _File(_Loose):
 
 def open_results(place: Path, known: Mapping[str, Implementation]) -> StoredResults:
     """Results of quicsat, QIR or QIR-SE: a directory or a file. InputError if it is none of them."""
-    path = place / DOCUMENT if place.is_dir() and not (place / JOURNAL).is_file() else place
-    if path.suffix == ".json" and path.is_file():
-        content, warnings = _json(path)
+    if place.is_dir():
+        path, file = place / DOCUMENT, resolved(place) / DOCUMENT
+    else:
+        path, file = place, resolved(place)
+    if path.suffix == ".json" and is_file(file) and not (place.is_dir() and has(place, JOURNAL)):
+        content, warnings = _json(path, file)
         if isinstance(content, dict) and {"servers", "clients"} <= content.keys():
             found = read(path, content, known)
             return replace(found, warnings=(*warnings, *found.warnings))
     return load(place)
 
 
-def _json(path: Path) -> tuple[Any, tuple[str, ...]]:
-    """The value of a file, in which no single text, number or depth costs the others, and warnings on the texts."""
+def _json(path: Path, file: Path) -> tuple[Any, tuple[str, ...]]:
+    """The value of ``file``, which messages call ``path``, and warnings on its texts.
+
+    No single text, number or depth costs the others.
+    """
     try:
-        if path.stat().st_size > MOST_BYTES:
+        with open_file(file) as stream:
+            content = stream.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise InputError(f"{path}: has more than {MOST_BYTES // 1024**2} MiB; that is no file of results.")
-        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}.") from error
     encoding = json.detect_encoding(content)

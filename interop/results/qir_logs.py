@@ -12,10 +12,10 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from stat import S_ISREG
 
 from interop.model.errors import InputError
 from interop.model.run import OUTPUT
+from interop.model.stored_files import is_file, open_file
 from interop.model.text import escaped
 from interop.results.store import DOCUMENT, JOURNAL, is_campaign
 
@@ -226,16 +226,9 @@ def _run(place: Path, refused: str) -> ForeignRun:
     server, _, client = pair.partition("_") if pair.count("_") == 1 else ("", "", "")
     server, client = (server, client) if server and client else ("", "")
     captures = {f"sim/{name}.pcap" for name in _captures(place / "sim")}
-    missing = tuple(name for name in FILES if name not in captures and not _is_file(place / name))
+    missing = tuple(name for name in FILES if name not in captures and not is_file(place / name))
     runner_output = RunnerOutput() if refused else read_output(place / OUTPUT)
     return ForeignRun(place, pair, server, client, test_case, repetition, missing, refused, runner_output)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return S_ISREG(path.lstat().st_mode)
-    except OSError:
-        return False
 
 
 def _split(run: ForeignRun, names: Collection[str]) -> ForeignRun:
@@ -270,8 +263,7 @@ def read_output(path: Path) -> RunnerOutput:
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as stream:
+        with open_file(path) as stream:
             content = stream.read(MOST_OUTPUT)
     except OSError:
         return

@@ -18,8 +18,9 @@ from typing import Self
 from interop.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
 from interop.model.outcomes import ErrorCode
 from interop.model.results import Compliance, Manifest, ResultSet, RunResult
+from interop.model.stored_files import entries, is_file, open_directory, open_file, read_file, resolved
 from interop.model.text import command_line
-from interop.model.whole_file import cannot_write, new_file, sync_directory
+from interop.model.whole_file import cannot_write, is_draft, new_file, new_files, sync_directory
 from interop.results.document import (
     ComplianceLine,
     FinishedLine,
@@ -69,9 +70,8 @@ def make_dated_directory(root: Path, now: datetime | None = None) -> Path:
             directory.rmdir()
             message = f"{latest}: is no symbolic link. Move it away: this name always points to the newest campaign."
             raise InputError(message)
-        fresh = root / f".{LATEST}.{directory.name}"
-        fresh.symlink_to(directory.name, target_is_directory=True)
-        fresh.replace(latest)
+        with new_files(resolved(root)) as folder:
+            (folder / LATEST).symlink_to(directory.name, target_is_directory=True)
         sync_directory(root)
     except OSError as error:
         raise MachineError(_not_made(root, error)) from error
@@ -177,8 +177,13 @@ class Journal:
 
     @property
     def directory(self) -> Path:
-        """The results directory."""
+        """The results directory, as the user named it."""
         return self._path.parent
+
+    @property
+    def place(self) -> Path:
+        """The same without links."""
+        return resolved(self.directory)
 
     def __enter__(self) -> Self:
         return self
@@ -240,7 +245,9 @@ class Journal:
 
 def _open_locked(path: Path, flags: int) -> int:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | flags, 0o666)
+        with open_directory(resolved(path.parent)) as directory:
+            flags |= os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(path.name, flags, 0o666, dir_fd=directory)
     except FileExistsError as error:
         message = f"{path.parent}: holds a campaign already. Continue it with resume or name another directory."
         raise InputError(message) from error
@@ -269,7 +276,7 @@ def write_result_json(directory: Path, result_set: ResultSet) -> Path:
     """
     path = directory / DOCUMENT
     try:
-        with new_file(path, durable=True) as file:
+        with new_file(resolved(directory) / DOCUMENT, durable=True) as file:
             file.write(document(result_set))
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -299,27 +306,32 @@ def _relative(word: str) -> str:
 
 def campaign_above(place: Path) -> Path | None:
     """The directory of the campaign of quicsat that ``place`` is or lies in; None if there is none."""
-    whole = place.resolve()
+    whole = resolved(place)
     return next((each for each in (whole, *whole.parents) if is_campaign(each)), None)
 
 
 def is_campaign(place: Path) -> bool:
     """Whether a directory has a journal, or a result.json that is none of another runner."""
-    if (place / JOURNAL).is_file():
+    if has(place, JOURNAL):
         return True
     try:
-        with (place / DOCUMENT).open("rb") as stream:
+        with open_file(resolved(place) / DOCUMENT) as stream:
             return b'"schema_version"' in stream.read(100)
     except OSError:
         return False
 
 
+def campaigns_in(root: Path) -> list[Path]:
+    """The directories with results in a directory that the user named, by name; neither links nor drafts of merges."""
+    places = (each for each in entries(resolved(root)) if not is_draft(each.name))
+    return [each for each in places if is_file(each / JOURNAL) or is_file(each / DOCUMENT)]
+
+
 def newest(root: Path, most: int) -> tuple[ResultSet, ...]:
     """The newest campaigns below ``root`` that can be read, by the names of their directories; the newest first."""
     found = list[ResultSet]()
-    places = [each for each in root.iterdir() if not each.is_symlink()] if root.is_dir() else []
-    for place in sorted(places, key=lambda each: each.name, reverse=True):
-        if len(found) < most and (place / JOURNAL).is_file():
+    for place in reversed(campaigns_in(root)):
+        if len(found) < most and is_file(place / JOURNAL):
             with suppress(UserError):
                 found.append(load(place).result_set)
     return tuple(found)
@@ -331,19 +343,40 @@ def load(place: Path) -> StoredResults:
     Raises InputError if there are no results or if they cannot be read. ``warnings`` names a damaged line, which
     affects no other line.
     """
-    journal = place if place.name.endswith(".jsonl") else place / JOURNAL
-    if journal.is_file():
-        found = _scan(journal)
-        return fold(journal, found.lines, found.warnings)
-    path = place / DOCUMENT if place.is_dir() else place
-    if not path.is_file() or is_of_another_runner(path):
-        raise no_results(place)
-    return parse_document(path, _content(path))
+    if not place.is_dir():
+        return _load_file(place)
+    if has(place, JOURNAL):
+        return _load_journal(place / JOURNAL)
+    if has(place, DOCUMENT) and not is_of_another_runner(place / DOCUMENT):
+        return parse_document(place / DOCUMENT, _content(place / DOCUMENT))
+    raise no_results(place)
+
+
+def _load_file(file: Path) -> StoredResults:
+    """A file that the user named; a link is followed."""
+    if not file.is_file():
+        raise no_results(file)
+    place = resolved(file) if file.is_symlink() else file
+    if file.name.endswith(".jsonl"):
+        return _load_journal(place)
+    if is_of_another_runner(place):
+        raise no_results(file)
+    return parse_document(place, _content(place))
+
+
+def _load_journal(journal: Path) -> StoredResults:
+    found = _scan(journal)
+    return fold(journal, found.lines, found.warnings)
+
+
+def has(directory: Path, name: str) -> bool:
+    """Whether a directory that the user named has a regular file of that name; a link is none."""
+    return is_file(resolved(directory) / name)
 
 
 def load_to_continue(directory: Path) -> StoredResults:
     """As :func:`load`, but InputError without a journal, to which :meth:`Journal.open` could add results."""
-    if not (directory / JOURNAL).is_file():
+    if not has(directory, JOURNAL):
         raise _no_journal(directory)
     return load(directory)
 
@@ -352,7 +385,7 @@ def _scan(journal: Path) -> Scan:
     """A journal that has lost its manifest takes all that it has lost from result.json beside it, if there is one."""
     found = scan(journal, _content(journal))
     beside = journal.with_name(DOCUMENT)
-    if any(isinstance(line, ManifestLine) for line in found.lines) or not beside.is_file():
+    if any(isinstance(line, ManifestLine) for line in found.lines) or not has(beside.parent, DOCUMENT):
         return found
     known, at = parse_document(beside, _content(beside)).result_set, _now()
     lines: list[Line] = [ManifestLine(at=at, data=known.manifest)]
@@ -362,15 +395,16 @@ def _scan(journal: Path) -> Scan:
 
 
 def _content(path: Path) -> bytes:
+    """Of a file in a directory that the user named."""
     try:
-        return path.read_bytes()
+        return read_file(resolved(path.parent) / path.name)
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}."
         raise InputError(message) from error
 
 
 def _no_journal(place: Path) -> InputError:
-    if (place / DOCUMENT).is_file() and not is_of_another_runner(place / DOCUMENT):
+    if has(place, DOCUMENT) and not is_of_another_runner(place / DOCUMENT):
         message = f"{place}: has {DOCUMENT} but no {JOURNAL}, so nothing can be added to its results."
         return InputError(f"{message} Bring {JOURNAL} back from a copy, or start a new campaign.")
     return no_results(place)
@@ -392,7 +426,7 @@ def no_results(place: Path) -> InputError:
 def is_of_another_runner(path: Path) -> bool:
     """Whether a file begins as a result file of QIR or QIR-SE, which lists servers and clients and has no version."""
     try:
-        with path.open("rb") as stream:
+        with open_file(resolved(path.parent) / path.name) as stream:
             begin = stream.read(OTHER_BEGIN)
     except OSError:
         return False

@@ -11,13 +11,14 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from interop.model.errors import InputError, MachineError
+from interop.model.stored_files import resolved
+from interop.model.whole_file import draft_directory, is_draft
 from interop.site import made_files
 
 _EXCHANGE = 2
@@ -85,26 +86,23 @@ def staged(target: Path) -> Iterator[Draft]:
 
     Raises MachineError if the place cannot be written to.
     """
-    place = target.absolute()
+    place = resolved(target.absolute())
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        _return_all(place)
-        draft = Draft(Path(tempfile.mkdtemp(prefix=_prefix(place), dir=place.parent)), place)
-    except OSError as error:
-        raise MachineError(f"{target}: cannot be made: {error.strerror}. Name another place with -o.") from error
-    try:
-        draft.directory.chmod(0o755)
-        yield draft
-        draft.take_place()
+        with ExitStack() as stack:
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _return_all(place)
+                draft = Draft(stack.enter_context(draft_directory(place.parent, place.name, 0o755)), place)
+            except OSError as error:
+                raise MachineError(
+                    f"{target}: cannot be made: {error.strerror}. Name another place with -o."
+                ) from error
+            stack.callback(draft.remove)
+            yield draft
+            draft.take_place()
     except OSError as error:
         message = f"{target}: cannot be written: {error.strerror}. The old site is as it was. Make room, and try again."
         raise MachineError(message) from error
-    finally:
-        draft.remove()
-
-
-def _prefix(target: Path) -> str:
-    return f".{target.name}."
 
 
 def _lend(old: Path, new: Path) -> None:
@@ -122,18 +120,14 @@ def _return(old: Path, new: Path) -> None:
 
 
 def _return_all(target: Path) -> None:
-    """Bring back what a build has moved that was killed before its site took its place, and remove that site."""
-    drafts = set()
+    """Bring back what a build has moved that was killed before its site took its place."""
     for link in [each for each in target.glob("*/*/*") if each.is_symlink()]:
         lent = Path(os.path.normpath(link.parent / link.readlink()))
         name = link.relative_to(target)
         draft = lent.parents[len(name.parts) - 1]
-        ours = draft.parent == target.parent and draft.name.startswith(_prefix(target)) and lent == draft / name
+        ours = draft.parent == target.parent and is_draft(draft.name, target.name) and lent == draft / name
         if ours and lent.is_dir() and not lent.is_symlink():
             _return(link, lent)
-            drafts.add(draft)
-    for draft in drafts:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _exchange(one: Path, other: Path) -> None:

@@ -19,6 +19,7 @@ from interop.model.errors import InputError
 from interop.model.evidence import Evidence, HostFacts
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Manifest, Measurement, ResultSet, RunResult
+from interop.model.stored_files import read_file
 from interop.results.document import document, parse_document
 from interop.statistics.comparison import Goodputs
 from interop.statistics.samples import CONCLUSIVE, CONCLUSIVE_RUNS, GOODPUT, PairOutcome, Sample, samples
@@ -143,7 +144,7 @@ def encode(of: Brief) -> bytes:
 def read(path: Path) -> Brief | None:
     """What a file tells; None if there is none, or it is damaged."""
     try:
-        plain: dict[str, Any] = json.loads(zlib.decompress(path.read_bytes()))
+        plain: dict[str, Any] = json.loads(zlib.decompress(read_file(path)))
         known = parse_document(path, json.dumps(plain["manifest"]).encode()).result_set
         rows = tuple(
             (int(server), int(client), int(case), int(repetition), Outcome(outcome), int(seed), goodput)
@@ -190,7 +191,7 @@ def read_goodputs(path: Path, manifest: Manifest) -> Goodputs | None:
     """What the second file tells of the campaign with this manifest; None if there is none, or it is damaged."""
     servers, clients = manifest.servers, manifest.clients
     try:
-        plain = json.loads(zlib.decompress(path.read_bytes()))
+        plain = json.loads(zlib.decompress(read_file(path)))
         found = {
             case.name: tuple(
                 Sample(

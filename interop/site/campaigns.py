@@ -15,9 +15,10 @@ from interop.model.errors import InputError
 from interop.model.link_format import format_link
 from interop.model.outcomes import Outcome
 from interop.model.results import Manifest, ResultSet, RunResult
+from interop.model.stored_files import entries, resolved
 from interop.model.test_case import TestCase
 from interop.results.attempts import by_cell, was_attempted
-from interop.results.store import DOCUMENT, JOURNAL, load, no_results
+from interop.results.store import DOCUMENT, JOURNAL, campaigns_in, has, load, no_results
 from interop.results.summary import Cell, summarise
 from interop.site import address
 from interop.site.brief import Brief, brief
@@ -191,21 +192,24 @@ def _read(directory: Path) -> tuple[ResultSet, Brief]:
 
 
 def _directories(places: Iterable[Path], problems: list[str]) -> list[Path]:
+    """Those in ``places``; a link in a place is named unless it leads to another one there, as ``latest`` does."""
     found: dict[Path, None] = {}
-    for place in places:
-        if _holds_results(place):
-            found[place.resolve()] = None
+    for given in places:
+        place = resolved(given)
+        if has(place, JOURNAL) or has(place, DOCUMENT):
+            found[place] = None
         elif place.is_dir():
-            below = {each.resolve(): None for each in sorted(place.iterdir()) if _holds_results(each)}
-            problems.extend([] if below else no_results(place).problems)
-            found.update(below)
+            below = campaigns_in(place)
+            problems.extend([] if below else no_results(given).problems)
+            found.update(dict.fromkeys(below))
+            problems += [
+                f"{each}: is a symbolic link, which is not followed. Name the directory that it leads to."
+                for each in entries(place)
+                if each.is_symlink() and resolved(each).parent != place and has(each, JOURNAL)
+            ]
         else:
-            problems.extend(no_results(place).problems)
+            problems.extend(no_results(given).problems)
     return list(found)
-
-
-def _holds_results(place: Path) -> bool:
-    return (place / JOURNAL).is_file() or (place / DOCUMENT).is_file()
 
 
 def _without_twins(campaigns: list[SiteCampaign], problems: list[str]) -> list[SiteCampaign]:

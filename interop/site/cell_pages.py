@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -17,6 +17,7 @@ from interop.model.implementation import Protocol
 from interop.model.names import folder_name, pair_folder
 from interop.model.outcomes import Outcome
 from interop.model.results import RunResult
+from interop.model.stored_files import is_directory, status
 from interop.model.trace_size import trace_packets
 from interop.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
 from interop.site.campaign_pages import Site
@@ -80,11 +81,11 @@ def run_directory(campaign: SiteCampaign, result: RunResult) -> Path:
 def _size_of_series(campaign: SiteCampaign, pairs: Mapping[Pair, Sequence[Key]]) -> int:
     total = 0
     for pair, keys in pairs.items():
-        if not (campaign.directory / pair_folder(*pair)).is_dir():
+        if not is_directory(campaign.directory / pair_folder(*pair)):
             continue  # results can be without the files of their runs
         for result in chain.from_iterable(campaign.runs[key] for key in keys):
-            with suppress(OSError):
-                total += (run_directory(campaign, result) / FILE_NAME).stat().st_size
+            state = status(run_directory(campaign, result) / FILE_NAME)
+            total += 0 if state is None else state.st_size
     return total
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from interop.model.stored_files import files, has_content, read_file
 from interop.site import safe_svg
-from interop.site.files import regular
 
 FOLDER = "plots"
 _PICTURES = (".svg", ".png")
@@ -49,7 +49,7 @@ def find(campaign: Path) -> tuple[Figure, ...]:
 
 def content(path: Path) -> bytes:
     """Of a form of a figure, so that it only shows something; empty for a PNG file that is none."""
-    found = path.read_bytes()
+    found = read_file(path, _LARGEST)
     if path.suffix == ".svg":
         return safe_svg.safe(found)
     return found if found.startswith(_PNG) else b""
@@ -66,7 +66,7 @@ def grouped(figures: tuple[Figure, ...], headings: Mapping[str, str]) -> list[tu
 
 def _drawn(place: Path) -> Iterator[Path]:
     """Pictures under plain names."""
-    for path in sorted(place.glob("*")):
+    for path in files(place):
         plain = path.name.isascii() and _PLAIN.fullmatch(path.stem) is not None
-        if plain and path.suffix in _PICTURES and regular(path, _LARGEST):
+        if plain and path.suffix in _PICTURES and has_content(path, _LARGEST):
             yield path

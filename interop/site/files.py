@@ -7,13 +7,14 @@ import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from stat import S_ISREG
 
 from interop.model.errors import HarnessFault
 from interop.model.run import OUTPUT
+from interop.model.stored_files import entries, files_below, has_content, read_file
 from interop.results.compression import decompressed, is_compressed_qlog
 from interop.traces.records import DamagedTraceError, PacketRecord, records
 
+_FLOW = re.compile(r"flow-[2-9]")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _SUFFIXES = {".txt": ".txt", ".json": ".json", ".qlog": ".qlog.json", ".sqlog": ".sqlog.json"}
 """Suffixes under which files are handed out, by their own; all others become text. Every web server knows the types of
@@ -34,14 +35,14 @@ _NANOSECONDS = b"\x09\x00\x01\x00\x09\x00\x00\x00\x00\x00\x00\x00"
 
 def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
     """Name and content of each file; what is no regular file or too large is left out."""
-    flows = [run, *sorted(run.glob("flow-[2-9]"))]
+    flows = [run, *(each for each in entries(run) if _FLOW.fullmatch(each.name))]
     keys = b"".join(_content(flow / role / "keys.log") for flow in flows for role in ("client", "server"))
     for trace, name in _TRACES.items():
         path = run / "sim" / trace
         if _fits(path):
             yield name, pcapng(_readable(path), keys)
     taken: set[str] = set()
-    endpoints = (path for role in ("client", "server") for path in sorted((run / role).rglob("*")))
+    endpoints = (path for role in ("client", "server") for path in files_below(run / role))
     for path in (run / OUTPUT, *endpoints):
         if _fits(path):
             log, content = _log(path)
@@ -55,7 +56,7 @@ def _log(path: Path) -> tuple[Path, bytes]:
     if is_compressed_qlog(path):
         with suppress(ValueError):
             return path.with_suffix(""), decompressed(path, _LARGEST)
-    return path, path.read_bytes()
+    return path, read_file(path, _LARGEST)
 
 
 def taken_as(log: str) -> str:
@@ -86,20 +87,11 @@ def harmless(name: str) -> str:
 
 
 def _fits(path: Path) -> bool:
-    return regular(path, _LARGEST)
-
-
-def regular(path: Path, largest: int) -> bool:
-    """Whether there is a regular file, no link, with content, and of at most ``largest`` bytes."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return False
-    return S_ISREG(status.st_mode) and 0 < status.st_size <= largest
+    return has_content(path, _LARGEST)
 
 
 def _content(path: Path) -> bytes:
-    return path.read_bytes() if _fits(path) else b""
+    return read_file(path, _LARGEST) if _fits(path) else b""
 
 
 def _readable(path: Path) -> Iterator[PacketRecord]:

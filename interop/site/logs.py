@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from stat import S_ISREG
 
 from interop.model.run import OUTPUT
+from interop.model.stored_files import files, open_file
 from interop.model.text import printable_lines
 
 KIB = 1024
@@ -49,8 +50,6 @@ class Log:
 
 def logs(run: Path, most: int) -> list[Log]:
     """The logs below the directory of a run; of each at most ``most`` bytes from its beginning and from its end."""
-    if not run.is_dir():
-        return []
     return [log for path in _found(run) if (log := _read(run, path, most)) is not None]
 
 
@@ -58,33 +57,26 @@ def _found(run: Path) -> Iterator[Path]:
     yield run / OUTPUT
     count = 0
     for role in ("client", "server"):
-        for path in _inside(run / role):
+        for path in files(run / role):
             if path.suffix in _SUFFIXES and path.name != _SECRET and count < _MOST_FILES:
                 count += 1
                 yield path
 
 
-def _inside(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
-
-
 def _read(run: Path, path: Path, most: int) -> Log | None:
     try:
-        status = path.lstat()
-        if not S_ISREG(status.st_mode) or not status.st_size:
-            return None
-        with path.open("rb") as file:
+        with open_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
             head = file.read(2 * most)
-            if status.st_size <= 2 * most:
-                return Log(_name(run, path), status.st_size, _lines(head, 1), 0, ())
+            if not size:
+                return None
+            if size <= 2 * most:
+                return Log(_name(run, path), size, _lines(head, 1), 0, ())
             head = head[:most]
             head = head[: head.rfind(b"\n") + 1] or head
             file.seek(len(head))
             middle = 0
-            rest = status.st_size - most - len(head)
+            rest = size - most - len(head)
             while rest > 0 and (piece := file.read(min(rest, KIB * KIB))):
                 middle += piece.count(b"\n")
                 rest -= len(piece)
@@ -95,7 +87,7 @@ def _read(run: Path, path: Path, most: int) -> Log | None:
     cut = tail.find(b"\n") + 1
     shown_head, shown_tail = _lines(head, 1), _lines(tail[cut:], first + (1 if cut else 0))
     begin = shown_tail[0].number if shown_tail else first
-    return Log(_name(run, path), status.st_size, shown_head, max(begin - 1 - len(shown_head), 0), shown_tail)
+    return Log(_name(run, path), size, shown_head, max(begin - 1 - len(shown_head), 0), shown_tail)
 
 
 def _name(run: Path, path: Path) -> str:

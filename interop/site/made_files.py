@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop.model.errors import InputError
+from interop.model.stored_files import read_file, resolved
 from interop.site import address
 
 MADE_BY = "made by"
@@ -29,7 +30,7 @@ _NO_HARD_LINK = {errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
 def marker(place: Path) -> dict[str, Any]:
     """What the marker of a site tells; empty if ``place`` is no site that quicsat has made."""
     try:
-        found = json.loads((place / address.MARKER).read_bytes())
+        found = json.loads(read_file(resolved(place) / address.MARKER))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) and str(found.get(MADE_BY)).startswith("quicsat") else {}
@@ -49,7 +50,7 @@ def write_lists(directory: Path, kept: list[PurePosixPath]) -> None:
 def read_list(folder: Path) -> set[str] | None:
     """The names in a list, and those of the folders that lead to them; None if there is no list."""
     try:
-        names = {PurePosixPath(line) for line in (folder / LIST).read_text(encoding="utf-8").splitlines()}
+        names = {PurePosixPath(line) for line in read_file(resolved(folder) / LIST).decode().splitlines()}
     except (OSError, ValueError):
         return None
     return {LIST, *map(str, names), *(str(parent) for name in names for parent in name.parents)}

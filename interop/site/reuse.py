@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import interop
+from interop.model.stored_files import entries, is_directory, is_file, resolved, status
+from interop.model.whole_file import take_file
 from interop.results.store import DOCUMENT, JOURNAL
 from interop.site import address, brief, figures, made_files
 from interop.site.atomic_publish import Draft
@@ -27,7 +27,7 @@ class OldSite:
 
     def __init__(self, place: Path) -> None:
         """``place``: its directory; it need not exist."""
-        self._place = place
+        self._place = resolved(place)
         self._marker = made_files.marker(place)
         self._made = made_files.read_list(place)
 
@@ -51,17 +51,18 @@ class OldSite:
     def has(self, folder: PurePosixPath) -> bool:
         """Whether it has a folder with a page, and no link in it."""
         place = self._place / folder
-        return (place / address.HOME).is_file() and not any(each.is_symlink() for each in (place, *place.iterdir()))
+        links = (each for each in entries(place) if each.is_symlink())
+        return is_file(place / address.HOME) and not any(links)
 
     def take_over(self, site: Site, draft: Draft, folder: PurePosixPath, *, start: bool) -> None:
         """Take over the content of a campaign's folder or, with ``start``, only its start page and matrices.
 
         Raises OSError.
         """
-        for each in os.scandir(self._place / folder):
+        for each in entries(self._place / folder):
             made = self._made is None or str(folder / each.name) in self._made
             if made and (each.name in START) == start:
-                if each.is_dir():
+                if is_directory(each):
                     self.take(site, draft, folder / each.name)
                 else:
                     self._link(site, folder / each.name)
@@ -73,13 +74,10 @@ class OldSite:
 
     def _link(self, site: Site, name: PurePosixPath) -> None:
         """Take over a file, which the old site has as long as it is there."""
-        path, target = self._place / name, site.directory / name
+        target = site.directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            target.hardlink_to(path)
-        except OSError:  # this file system has no links, or the file has too many
-            shutil.copyfile(path, target)
-        site.count(str(name), PartSize(path.suffix == ".html", path.stat().st_size))
+        take_file(self._place / name, target)
+        site.count(str(name), PartSize(target.suffix == ".html", target.stat().st_size))
 
 
 def key(campaign: SiteCampaign, root: Path, assets: str, options: tuple[object, ...]) -> str:
@@ -108,8 +106,8 @@ def start_stays(history: History, old: Any) -> bool:
 
 
 def _stats(paths: list[Path]) -> list[tuple[str, int, int]]:
-    found = [(str(path), path.stat()) for path in paths if path.is_file()]
-    return [(name, status.st_size, status.st_mtime_ns) for name, status in found]
+    found = [(str(path), state) for path in paths if (state := status(path)) is not None]
+    return [(name, state.st_size, state.st_mtime_ns) for name, state in found]
 
 
 def _digest(facts: Any) -> str:

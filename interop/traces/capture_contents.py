@@ -19,6 +19,7 @@ import numpy as np
 
 from interop.model.errors import HarnessFault, MachineError
 from interop.model.implementation import Role
+from interop.model.stored_files import has_content, is_file
 from interop.traces.columns import QUIC_PORT, Form, Trace, direction
 from interop.traces.key_log import secrets
 from interop.traces.network import LINK_TYPES, TCP, UDP, IpPacket, Segment, digest, ip_packet
@@ -140,10 +141,10 @@ class Capture:
     def read(cls, role: Role, source: Path, place: Path) -> Capture:
         """Walk the file; formats that we do not read are converted into a file in ``place``."""
         found = cls(role, source)._walked()
-        if found.damage and not found.records and source.is_file() and not source.is_symlink():
+        if found.damage and not found.records and is_file(source):
             converted = place / f"{role}.pcapng"
             with suppress(HarnessFault, MachineError):
-                damage = editcap(source, converted) if source.stat().st_size else ""
+                damage = editcap(source, converted) if has_content(source) else ""
                 other = cls(role, converted)._walked()
                 other.damage = damage or other.damage
                 return other if other.records else found

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median_low
 
 from interop.model.implementation import Role
+from interop.model.whole_file import new_file
 from interop.traces.capture_contents import WRONG, Capture, Datagram, clock_of, datagram, usual
 from interop.traces.columns import QUIC_PORT
 from interop.traces.network import RAW_IP, digest
@@ -32,7 +33,7 @@ UNMATCHED = 0.05
 
 def write_capture(path: Path, records: Sequence[PacketRecord]) -> None:
     """A pcap file of IP packets with times in nanoseconds."""
-    with path.open("wb") as stream:
+    with new_file(path) as stream:
         stream.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, RAW_IP))
         for record in records:
             stream.write(struct.pack("<IIII", *divmod(record.time, NANOSECONDS), len(record.data), record.length))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from interop.model.arrays import Floats
+from interop.model.stored_files import files
 from interop.model.text import printable
 from interop.traces import qlog
 from interop.traces.series import Samples
@@ -95,8 +96,7 @@ def recovery(folder: Path, start: float) -> Recovery:
 
 
 def _qlogs(folder: Path) -> list[Path]:
-    found = sorted(folder.glob("*")) if folder.is_dir() else []
-    return [path for path in found if path.name.endswith(SUFFIXES) and path.is_file() and not path.is_symlink()]
+    return [path for path in files(folder) if path.name.endswith(SUFFIXES)]
 
 
 def _changes(events: Sequence[Timed], names: Sequence[str], faults: Counter[str]) -> Iterator[Change]:

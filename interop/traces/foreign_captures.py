@@ -5,20 +5,21 @@ Copies are changed, never the files of the run. Captures of our own need none of
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 
 from interop.model.implementation import Role
+from interop.model.stored_files import files, files_below, has_content, is_file
+from interop.model.whole_file import scratch_directory, take_file, take_files
 from interop.traces.capture_contents import TRACES, Capture, find_servers
 from interop.traces.capture_repair import Repair, write_capture
 from interop.traces.key_log import key_lines, well_formed
 from interop.traces.records import NANOSECONDS, embedded_secrets
-from interop.traces.run_traces import CLIENT_TRACE, EMBEDDED_KEYS, KEY_LOGS
+from interop.traces.run_traces import CLIENT_TRACE, EMBEDDED_KEYS, KEY_LOGS, QLOGS
 
 LEAST_TRIP = 100_000
 """Nanoseconds by which packets arrive before they are sent if the traces of both ends are exchanged."""
@@ -31,7 +32,7 @@ class PlainCaptures:
     """The captures of a run, as ``check_traces`` and ``read_run`` expect them."""
 
     directory: Path
-    """That of the run, or of copies, with links to the folders of both endpoints."""
+    """That of the run, or of copies of what analysis needs."""
     sources: Mapping[Role, Path]
     """The files that the captures were made from."""
     notes: tuple[str, ...] = ()
@@ -54,8 +55,7 @@ def plain_captures(directory: Path) -> Iterator[PlainCaptures]:
     function for what the captures contain.
     """
     sources = {role: _capture(directory, trace) for role, trace in TRACES.items()}
-    with TemporaryDirectory(prefix="captures-") as name:
-        place = Path(name)
+    with scratch_directory() as place:
         found = {role: Capture.read(role, source, place) for role, source in sources.items()}
         known, keys = _keys(directory, found)
         servers = find_servers(found.values(), keys)
@@ -130,34 +130,33 @@ def _same(found: Mapping[Role, Capture]) -> bool:
 def _capture(directory: Path, trace: Path) -> Path:
     """The file of a capture: of its usual name, or of one that other tools and compression programs make of it."""
     usual = directory / trace
-    others = sorted((directory / trace.parent).glob(f"{trace.stem}*.pcap*"), key=lambda path: (len(path.name), path))
-    files = [path for path in (usual, *others) if _regular(path)]
-    return next((path for path in files if path.stat().st_size), files[0] if files else usual)
+    others = sorted(_like(usual, ".pcap*"), key=lambda path: (len(path.name), path))
+    found = [path for path in (usual, *others) if is_file(path)]
+    return next(filter(has_content, found), found[0] if found else usual)
 
 
-def _regular(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+def _like(usual: Path, suffix: str) -> list[Path]:
+    """Files whose names begin as that of ``usual``; ``suffix`` may have wildcards."""
+    return [path for path in files(usual.parent) if fnmatchcase(path.name, f"{usual.stem}*{suffix}")]
 
 
 def _keys(directory: Path, found: Mapping[Role, Capture]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Lines of the key logs at their usual places, and with those of all others and of the captures."""
     known = key_lines(*(directory / log for log in KEY_LOGS))
-    below = sorted(path for part in ("client", "server") for path in (directory / part).glob("**/keys.log"))
-    more = key_lines(directory / "keys.log", *below)
+    below = (path for part in ("client", "server") for path in files_below(directory / part))
+    more = key_lines(directory / "keys.log", *(path for path in below if path.name == "keys.log"))
     captures = {each.path for each in found.values()}
-    captures |= {path for trace in TRACES.values() for path in (directory / trace.parent).glob(f"{trace.stem}*.pcapng")}
+    captures |= {path for trace in TRACES.values() for path in _like(directory / trace, ".pcapng")}
     embedded = well_formed(b"\n".join(embedded_secrets(path) for path in sorted(captures)))
     return known, tuple(dict.fromkeys((*known, *more, *embedded)))
 
 
 def _copy(directory: Path, target: Path, keys: Sequence[str], repairs: Mapping[Role, Repair]) -> None:
     (target / CLIENT_TRACE).parent.mkdir(parents=True)
-    for part in ("client", "server"):
-        if (directory / part).is_dir():
-            (target / part).symlink_to((directory / part).absolute(), target_is_directory=True)
+    take_files(directory / QLOGS, target / QLOGS)
     (target / EMBEDDED_KEYS).write_text("".join(f"{line}\n" for line in keys), encoding="ascii")
     for role, repair in repairs.items():
         if repair.needed:
             write_capture(target / TRACES[role], repair.records())
-        elif _regular(repair.capture.path):
-            shutil.copyfile(repair.capture.path, target / TRACES[role])
+        elif is_file(repair.capture.path):
+            take_file(repair.capture.path, target / TRACES[role])

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from interop.model.stored_files import open_file
+
 OLD_PREFIX = "QUIC_"
 """Begins labels of some implementations, as drafts of TLS over QUIC had them."""
 KEY_LOG_LIMIT = 4 * 1024 * 1024
 """Bytes of each key log that are read."""
-READ_NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Neither follows a link nor waits for the other end of a pipe."""
 ACCEPTED = "SERVER_HANDSHAKE_TRAFFIC_SECRET"
 KEY_LINE = re.compile(rb"[A-Z0-9_]{1,48} [0-9a-fA-F]{64} (?:[0-9a-fA-F]{64}|[0-9a-fA-F]{96})")
 """A line of a key log (draft-ietf-tls-keylogfile)."""
@@ -27,10 +26,7 @@ def key_lines(*key_logs: Path) -> tuple[str, ...]:
     """
     lines: dict[str, None] = {}
     for key_log in key_logs:
-        with (
-            suppress(OSError),
-            os.fdopen(os.open(key_log, READ_NO_LINK), "rb") as stream,
-        ):
+        with suppress(OSError), open_file(key_log) as stream:
             lines.update(dict.fromkeys(well_formed(stream.read(KEY_LOG_LIMIT))))
     return tuple(lines)
 

@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from interop.model.stored_files import open_file
 from interop.model.text import escaped, quoted
 
 LIMIT = 128 * 1024 * 1024
@@ -130,7 +131,7 @@ def shown_name(path: Path) -> str:
 
 def _content(path: Path, limit: int) -> tuple[bytes, str]:
     """At most ``limit`` bytes of a file, unpacked, and why the rest is missing: too large, or a damaged gzip file."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
     if not content.startswith(GZIP):
         return content[:limit], TOO_LARGE if len(content) > limit else ""

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from stat import S_ISREG
 from typing import BinaryIO, NamedTuple
 
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
+from interop.model.stored_files import open_file
 from interop.model.trace_size import LEAST_PACKETS
 
 MOST_CONNECTIONS = 1000
@@ -107,9 +107,7 @@ def embedded_secrets(path: Path) -> bytes:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The file, without following a link; raises ``DamagedTraceError`` if it cannot be read."""
     try:
-        if not S_ISREG(path.lstat().st_mode):
-            raise DamagedTraceError(Condition.CORRUPT, f"{path.name} is no regular file.")
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             yield stream
     except FileNotFoundError:
         raise DamagedTraceError(Condition.EMPTY, f"There is no file {path.name}.") from None

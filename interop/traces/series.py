@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 
 from interop.model.arrays import Flags, Floats, Integers
 from interop.model.implementation import Protocol
+from interop.model.stored_files import open_file
 from interop.model.whole_file import new_file
 from interop.traces.columns import ColumnTable, column_types
 
@@ -241,8 +242,8 @@ def load(directory: Path) -> Series | None:
     """The series of the run in ``directory``, None if it has none; raises SeriesError."""
     path = directory / FILE_NAME
     try:
-        path.stat()  # most runs of functional tests have none, and the library takes long to find that out
-        table = pq.ParquetFile(path).read(use_threads=False)
+        with open_file(path) as file:
+            table = pq.ParquetFile(file).read(use_threads=False)
         metadata = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
         if metadata.get("version") != str(VERSION):
             raise SeriesError(f"{path} is of version {metadata.get('version')}, not {VERSION}: analyse the run again.")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 from contextlib import suppress
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from interop.model.stored_files import open_file
 from interop.traces.records import NANOSECONDS
 from interop.traces.series import Samples
 
@@ -23,8 +25,8 @@ def kernel_window(path: Path, epoch: int, start: float) -> Samples:
     of time. What cannot be read ends the series.
     """
     found: list[tuple[float, float]] = []
-    with suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="ascii", newline="") as file:
-        for row in islice(csv.DictReader(file), MOST_ROWS):
+    with suppress(OSError, ValueError, KeyError, TypeError), open_file(path) as file:
+        for row in islice(csv.DictReader(TextIOWrapper(file, encoding="ascii", newline="")), MOST_ROWS):
             time = (int(row["time"]) - epoch * NANOSECONDS) / NANOSECONDS - start
             found.append((time, float(int(row["congestion_window"]))))
     table = np.array(sorted(found), dtype=np.float64).reshape(-1, 2)

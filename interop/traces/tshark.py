@@ -21,7 +21,9 @@ from typing import IO, Any
 
 from interop.model.errors import HarnessFault, MachineError
 from interop.model.outcomes import ErrorCode
+from interop.model.stored_files import open_file
 from interop.model.text import printable
+from interop.model.whole_file import scratch_directory
 
 TIMEOUT = 120.0
 """Seconds that tshark may take for one trace."""
@@ -34,6 +36,8 @@ CONVERTED_LIMIT = 4 * 1024**3
 COMPLAINT = re.compile(r'^editcap: The file ".*" (.+)', re.MULTILINE)
 """How editcap names damage; it ends with status 0 all the same."""
 DAMAGE = re.compile(r"cut short|damaged or corrupt")
+STANDARD_INPUT = "/proc/self/fd/0"
+"""Where programs find a capture that was opened for them, and can seek in it."""
 HTTP3_OFF = ("--disable-protocol", "http3")
 """HTTP/3 costs time and is not looked at."""
 
@@ -121,10 +125,11 @@ def editcap(path: Path, target: Path, timeout: float = TIMEOUT) -> str:
         resource.setrlimit(resource.RLIMIT_FSIZE, (CONVERTED_LIMIT, CONVERTED_LIMIT))
 
     fault = f"{path.name} could not be converted as a whole."
-    with _workplace(()) as (_, environment), suppress(subprocess.TimeoutExpired, OSError):
+    command = [program, "-F", "pcapng", STANDARD_INPUT, str(target.absolute())]
+    with _workplace(()) as (_, environment), suppress(subprocess.TimeoutExpired, OSError), open_file(path) as capture:
         done = subprocess.run(
-            [program, "-F", "pcapng", str(path.absolute()), str(target.absolute())], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, timeout=timeout, check=False,
+            command, stdin=capture, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, timeout=timeout,
+            check=False,
             preexec_fn=limits,
         )  # fmt: skip
         status, said = done.returncode, COMPLAINT.search(done.stderr.decode("utf-8", "replace"))
@@ -141,8 +146,8 @@ def _fault(path: Path, reason: str) -> HarnessFault:
 @contextmanager
 def _workplace(keys: Iterable[str]) -> Iterator[tuple[Path, dict[str, str]]]:
     """A key log and an environment in which no personal setting changes what tshark does."""
-    with tempfile.TemporaryDirectory(prefix="trace-") as name:
-        key_log = Path(name, "keys.log")
+    with scratch_directory() as folder:
+        name, key_log = str(folder), folder / "keys.log"
         key_log.write_text("".join(f"{line}\n" for line in keys), encoding="ascii")
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": name, "LC_ALL": "C", "TZ": "UTC"}
         yield key_log, environment | {"WIRESHARK_CONFIG_DIR": name, "XDG_CONFIG_HOME": name}
@@ -158,11 +163,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _output(path: Path, keys: Iterable[str], timeout: float, form: Sequence[str]) -> Iterator[IO[bytes]]:
     """What tshark writes, while it comes; raises HarnessFault on any sign that it is not all."""
     expired: list[bool] = []
-    with _workplace(keys) as (key_log, environment), tempfile.TemporaryFile() as errors:
-        source = ["-n", "-r", str(path.absolute()), "-o", f"tls.keylog_file:{key_log}"]
+    with _workplace(keys) as (key_log, environment), open_file(path) as capture, tempfile.TemporaryFile() as errors:
+        source = ["-n", "-r", STANDARD_INPUT, "-o", f"tls.keylog_file:{key_log}"]
         command = [tshark_path(), *source, *HTTP3_OFF, *form]
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+            command, stdin=capture, stdout=subprocess.PIPE, stderr=errors,
             env=environment, start_new_session=True, bufsize=1 << 18,
         )  # fmt: skip
 

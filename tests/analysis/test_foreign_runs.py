@@ -221,7 +221,7 @@ def test_nothing_outside_of_the_run_is_opened_and_nothing_is_written(tmp_path: P
     (place / LEFT).symlink_to(elsewhere / LEFT)
     before = sorted(path for path in tmp_path.rglob("*"))
     assert findings(tmp_path / "logs").notes[0] == (
-        "The client's trace cannot be used: trace_node_left.pcap is no regular file."
+        "The client's trace cannot be used: trace_node_left.pcap cannot be read: it is no regular file."
     )
     shutil.rmtree(place / "sim")
     (place / "sim").symlink_to(elsewhere / "sim")

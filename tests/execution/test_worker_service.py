@@ -21,6 +21,7 @@ from interop.model.errors import HarnessFault, LockedError, MachineError
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.real_link import Host
 from interop.model.results import ImageFacts
+from interop.model.whole_file import scratch_directory
 from tests.fakes import SIMULATOR, Loader, endpoint, judge, run_of
 
 CONFIG = RemoteConfig("one", {name: ImageFacts(name, name) for name in (SIMULATOR, "good")}, RunConfig(), 3)
@@ -75,12 +76,12 @@ def test_what_a_killed_worker_left_is_removed(
     service: WorkerService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    left, others = tmp_path / "quicsat-worker-engine---x", tmp_path / "quicsat-worker-other-x"
-    for folder in (left, others):
-        folder.mkdir()
-        (folder / "trace").touch()
-    service.open(CONFIG)
-    assert (left.exists(), others.exists()) == (False, True)
+    left = tmp_path / ".quicsat.0123456789abcdef.new"
+    left.mkdir()
+    (left / "trace").touch()
+    with scratch_directory() as held:
+        service.open(CONFIG)
+        assert (left.exists(), held.exists()) == (False, True)
 
 
 def test_one_campaign_at_a_time(service: WorkerService) -> None:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
+import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from interop.model.whole_file import new_file, new_files
+from interop.model.stored_files import open_directory
+from interop.model.whole_file import (
+    REMOVED,
+    draft_directory,
+    new_file,
+    new_files,
+    remove_directory,
+    remove_drafts,
+    write_atomically,
+)
 from plots import discovery
 from plots.drawn_before import FILE_NAME, DrawnBefore
 from plots.render import save
@@ -53,6 +66,87 @@ def test_an_error_leaves_the_old_content_alone(tmp_path: Path) -> None:
         (folder / "file").write_text("half")
         raise ZeroDivisionError
     assert ([*tmp_path.iterdir()], path.read_text()) == ([path], "old")
+
+
+def killed_in(act: Callable[[], object]) -> None:
+    """Run ``act`` in a process that it kills."""
+    process = os.fork()
+    if process == 0:
+        try:
+            act()
+        finally:
+            os._exit(1)
+    assert os.waitpid(process, 0)[1] == signal.SIGKILL
+
+
+def die(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_the_next_write_removes_what_a_killed_one_has_left(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def half(name: Path) -> None:
+        with new_file(name) as file:
+            file.write(b"half")
+            file.flush()
+            die()
+
+    killed_in(lambda: half(path))
+    killed_in(lambda: half(tmp_path / "other"))
+    drafts = {each.name.split(".")[1] for each in tmp_path.iterdir() if each != path}
+    assert (drafts, path.read_bytes()) == ({"file", "other"}, b"old")
+    write_atomically(path, b"new")
+    assert [each.name.split(".")[1] for each in tmp_path.iterdir() if each != path] == ["other"]
+    assert path.read_bytes() == b"new"
+
+
+def test_a_draft_of_a_process_that_lives_stays(tmp_path: Path) -> None:
+    with new_file(tmp_path / "file") as first, draft_directory(tmp_path, "file") as folder:
+        first.write(b"first")
+        write_atomically(tmp_path / "file", b"second")
+        assert folder.is_dir()
+        folder.rmdir()
+    assert (tmp_path / "file").read_bytes() == b"first"
+    assert [*tmp_path.iterdir()] == [tmp_path / "file"]
+
+
+def test_a_killed_removal_is_finished_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "campaign"
+    (place / "run").mkdir(parents=True)
+    (place / "run/trace").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", die)
+        killed_in(lambda: remove_directory(place))
+    assert not place.exists()
+    assert [*tmp_path.iterdir()]
+    with open_directory(tmp_path) as directory:
+        remove_drafts(directory, REMOVED)
+    assert not [*tmp_path.iterdir()]
+
+
+def many(folder: Path) -> None:
+    for number in range(200):
+        with draft_directory(folder, "file") as draft:
+            (draft / "content").touch()
+            shutil.rmtree(draft)
+        write_atomically(folder / "file", str(number).encode())
+
+
+def test_processes_that_write_at_once_remove_no_draft_of_another(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(4, multiprocessing.get_context("fork")) as pool:
+        list(pool.map(many, [tmp_path] * 4))
+    assert [*tmp_path.iterdir()] == [tmp_path / "file"]
+
+
+def test_a_name_that_only_looks_like_a_draft_stays(tmp_path: Path) -> None:
+    others = {".file.new", ".file.0123456789abcdef", "file.0123456789abcdef.new", ".fil.0123456789abcdef.new"}
+    for name in others:
+        (tmp_path / name).touch()
+    (tmp_path / ".file.0123456789abcdef.new").symlink_to("elsewhere")
+    write_atomically(tmp_path / "file", b"")
+    assert {each.name for each in tmp_path.iterdir()} == {*others, "file", ".file.0123456789abcdef.new"}
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_the_whole_has_a_processor_if_all_parts_have_it(
 def test_files_are_copied_where_they_cannot_be_linked(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
