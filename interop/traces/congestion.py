@@ -79,7 +79,7 @@ def recovery(folder: Path, start: float) -> Recovery:
             notes.append(str(error))
             continue
         faults = Counter(found.passed_over)
-        mine = [(start + event.time - found.events[0].time, event) for event in found.events]
+        mine = _timed(found, start, notes, qlog.shown_name(path))
         windows += _changes(mine, WINDOWS, faults)
         thresholds += [each for each in _changes(mine, THRESHOLDS, faults) if 0 < each[1] < UNLIMITED]
         states += _states(mine, faults)
@@ -97,6 +97,23 @@ def recovery(folder: Path, start: float) -> Recovery:
 
 def _qlogs(folder: Path) -> list[Path]:
     return [path for path in files(folder) if path.name.endswith(SUFFIXES)]
+
+
+def _timed(found: qlog.Qlog, start: float, notes: list[str], name: str) -> list[Timed]:
+    """The events of the server's traces in a file with their times; a note tells what is not known of several."""
+    traces = [trace for trace in found.traces if trace.vantage_point == "server"] or list(found.traces)
+    if len(traces) < len(found.traces):
+        notes.append(f"{name} holds {len(found.traces)} traces; only those of the server are read.")
+    dated = [(trace.epoch, trace) for trace in traces if trace.epoch is not None]
+    if len(traces) == 1 or len(dated) < len(traces):
+        begins = [(trace.events[0].time, trace) for trace in traces]
+    else:
+        first = min(epoch + trace.events[0].time for epoch, trace in dated)
+        begins = [(first - epoch, trace) for epoch, trace in dated]
+    if len(traces) > max(len(dated), 1):
+        notes.append(f"{name} holds {len(traces)} traces; each is taken to begin with the client's first packet.")
+    timed = [(start + event.time - begin, event) for begin, trace in begins for event in trace.events]
+    return sorted(timed, key=lambda each: each[0]) if len(traces) > 1 else timed
 
 
 def _changes(events: Sequence[Timed], names: Sequence[str], faults: Counter[str]) -> Iterator[Change]:

@@ -31,12 +31,27 @@ LONGEST_RECORD = 1024 * 1024
 """Bytes; longer ones are passed over, since a value takes up to 30 times the memory of its text."""
 CATEGORIES = frozenset({"connectivity", "http", "metric_update", "quic", "recovery", "security", "transport"})
 """Categories of events of QUIC and HTTP/3: those of the drafts so far, and one of mvfst."""
+UNQUALIFIED = frozenset(
+    {
+        "alpn_information", "connection_closed", "connection_started", "connection_state_updated", "cc_state_update",
+        "congestion_state_updated", "frames_processed", "key_updated", "loss_timer_updated", "marked_for_retransmit",
+        "metric_update", "metrics_updated", "packet_buffered", "packet_dropped", "packet_lost", "packet_received",
+        "packet_sent", "packets_acked", "parameters_restored", "parameters_set", "recovery_metrics_updated",
+        "recovery_parameters_set", "spin_bit_updated", "version_information",
+    }
+)  # fmt: skip
+"""Names of events of QUIC that are known without their category, too."""
 RENAMED = {"cc_state_update": "congestion_state_updated", "metric_update": "metrics_updated"}
 """Names of events in draft-00 -> names since draft-01."""
-MEMBERS = ("configuration", "common_fields", "event_fields")
+OWN_NAMES = ("event", "event_type", "type")
+"""Members with the name of an event beside its category, in the drafts so far."""
+MEMBERS = ("configuration", "common_fields", "event_fields", "vantage_point")
 """Members of a trace that say how to read its events."""
 DELTAS = ("delta", "relative_to_previous_event")
 """Values of ``time_format`` whose times count from the event before."""
+TIME_FORMATS = frozenset({"absolute", "relative", "relative_to_epoch", *DELTAS})
+TIME_UNITS = {"ms": 1e-3, "us": 1e-6}
+"""Seconds."""
 DELTA_WORDS = (b'"delta_time"', *(f'"{name}"'.encode() for name in DELTAS))
 RECORD_SIGN = b"\x1e"
 GZIP, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
@@ -56,6 +71,7 @@ _DECODER = json.JSONDecoder()
 CUT, NO_JSON, NO_EVENT = "records that are cut", "records that are no JSON", "records that are no events"
 TOO_LARGE = "what lies beyond the limits of size"
 NO_DATA = "events whose data are no object"
+UNKNOWN_TIME = "events of the unknown time"
 NO_TIME, AFTER_GAP = "events without a usable time", "events whose times count from one that cannot be read"
 
 
@@ -80,13 +96,29 @@ class Room:
 
 
 @dataclass(frozen=True)
+class QlogTrace:
+    """The events of QUIC and HTTP/3 at one place, in the order of the file."""
+
+    events: tuple[QlogEvent, ...]
+    vantage_point: str = ""
+    """``client``, ``server`` or ``network``; empty if it is not stated."""
+    epoch: float | None = None
+    """Seconds since 1970 from which its times count; None if it is not stated."""
+
+
+@dataclass(frozen=True)
 class Qlog:
     """What could be read of a file."""
 
-    events: tuple[QlogEvent, ...]
-    """Of QUIC and HTTP/3, in the order of the file."""
+    traces: tuple[QlogTrace, ...]
+    """Those that have an event."""
     passed_over: Mapping[str, int] = field(default_factory=dict)
     """How many records could not be read, by the reason."""
+
+    @property
+    def events(self) -> tuple[QlogEvent, ...]:
+        """Those of all traces, one after the other."""
+        return tuple(event for trace in self.traces for event in trace.events)
 
 
 def number(value: Any) -> float | None:
@@ -105,9 +137,9 @@ def number(value: Any) -> float | None:
 def read(path: Path, *words: bytes, members: Collection[str] | None = None, room: Room | None = None) -> Qlog:
     """The events of a qlog; raises OSError, and ValueError with a sentence if it has no event of QUIC or HTTP/3.
 
-    If ``words`` are given, only the first event is kept, and those whose name or a member of whose data is one of them.
-    ``members`` of the data are kept, all if it is None. What lies beyond ``room`` is not read, and ``room`` has less of
-    it afterwards.
+    If ``words`` are given, only the first event of each trace is kept, and those whose name or a member of whose data
+    is one of them. ``members`` of the data are kept, all if it is None. What lies beyond ``room`` is not read, and
+    ``room`` has less of it afterwards.
     """
     name = shown_name(path)
     room = room or Room(LIMIT)
@@ -116,12 +148,15 @@ def read(path: Path, *words: bytes, members: Collection[str] | None = None, room
     room.size -= len(content)
     if fault:
         reader.faults[fault] += 1
-    events = tuple(reader.events(content))
-    if not events and reader.faults[TOO_LARGE]:
+    traces: dict[_Trace, list[QlogEvent]] = {}
+    for trace, event in reader.events(content):
+        traces.setdefault(trace, []).append(event)
+    if not traces and reader.faults[TOO_LARGE]:
         raise ValueError(f"{name} is not read: the qlogs of a run are too large or have too many records.")
-    if not events:
+    if not traces:
         raise ValueError(f"{name} is a qlog of an unknown schema ({reader.schema()}) or no qlog: no event of QUIC.")
-    return Qlog(events, dict(+reader.faults))
+    found = (QlogTrace(tuple(events), trace.vantage_point, trace.clock.epoch) for trace, events in traces.items())
+    return Qlog(tuple(found), dict(+reader.faults))
 
 
 def shown_name(path: Path) -> str:
@@ -158,14 +193,14 @@ class _Reader:
         self._room = room
         self._categories = dict[str, None]()
         self._versions = dict[str, None]()
-        self._found = False
 
     def schema(self) -> str:
         """What the file says of its own schema, for a message."""
-        said = [*self._versions, *(f"events of {quoted(each)}" for each in self._categories)]
+        unknown = [reason for reason in self.faults if reason.startswith(UNKNOWN_TIME)]
+        said = [*self._versions, *unknown, *(f"events of {quoted(each)}" for each in self._categories)]
         return ", ".join(said[:4]) or "no version"
 
-    def events(self, content: bytes) -> Iterator[QlogEvent]:
+    def events(self, content: bytes) -> Iterator[tuple[_Trace, QlogEvent]]:
         content = content.removeprefix(BYTE_ORDER_MARK)
         records = self._document(content) if _is_document(content) else self._sequence(content)
         for trace, record in records:
@@ -175,22 +210,22 @@ class _Reader:
             self._room.records -= 1
             event = self._event(trace, record)
             if event is not None:
-                yield event
+                yield trace, event
 
     # ---- sequences --------------------------------------------------------------------------
 
     def _sequence(self, content: bytes) -> Iterator[Located]:
         """The records of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
         all_wanted = not self._words or any(word in content for word in DELTA_WORDS)
-        trace = _Trace({})
+        trace, since = _Trace({}), 0
         for at, (part, last) in enumerate(_parts(content)):
-            if not (all_wanted or at < 2 or self._is_wanted(part)):
+            if not (all_wanted or at < since + 2 or self._is_wanted(part)):
                 continue
             record = _parsed(part)
             if record is None:
                 self.faults[CUT if last else NO_JSON] += 1
             elif isinstance(record, dict) and isinstance(record.get("trace"), dict):
-                trace = _Trace(record["trace"])
+                trace, since = _Trace(record["trace"]), at
                 self._see(record)
                 continue
             elif at == 0 and isinstance(record, dict) and "name" not in record:
@@ -199,8 +234,8 @@ class _Reader:
             yield trace, record
 
     def _is_wanted(self, part: bytes) -> bool:
-        """Whether a record may hold one of the words, or is damaged, so that it must be counted."""
-        return not part.rstrip().endswith(b"}") or any(word in part for word in self._words)
+        """Whether a record may hold one of the words, begin a trace, or be damaged, so that it must be counted."""
+        return not part.rstrip().endswith(b"}") or any(word in part for word in (b'"trace"', *self._words))
 
     # ---- documents --------------------------------------------------------------------------
 
@@ -252,15 +287,15 @@ class _Reader:
             self.faults[time] += 1
             return None
         category, _, own = name.casefold().rpartition(":")
-        if category not in CATEGORIES:
+        if category not in CATEGORIES and (category or own not in UNQUALIFIED):
             if len(self._categories) < 2:
                 self._categories[category] = None
             return None
         own = own.removeprefix("recovery_")
         own, data = RENAMED.get(own, own), self._data(members.get("data"))
-        if self._found and self._words and own not in self._names and self._names.isdisjoint(data):
+        if trace.began and self._words and own not in self._names and self._names.isdisjoint(data):
             return None
-        self._found = True
+        trace.began = True
         kept = data if self._members is None else {name: data[name] for name in self._members if name in data}
         return QlogEvent(time, own, kept)
 
@@ -276,6 +311,10 @@ class _Trace:
         fields = members.get("event_fields")
         self.names = [str(each).casefold() for each in fields] if isinstance(fields, list) else []
         self.clock = _Clock(members)
+        place = _mapping(members.get("vantage_point")).get("type")
+        self.vantage_point = place if isinstance(place, str) else ""
+        self.began = False
+        """An event was read."""
 
 
 Located = tuple[_Trace, Any]
@@ -338,9 +377,12 @@ class _Clock:
 
     def __init__(self, trace: Mapping[str, Any]) -> None:
         settings, common = _mapping(trace.get("configuration")), _mapping(trace.get("common_fields"))
-        self._scale = 1e-6 if settings.get("time_units") == "us" else 1e-3
+        self._units = settings.get("time_units", common.get("time_units", "ms"))
+        self._scale = TIME_UNITS.get(self._units, 0.0) if isinstance(self._units, str) else 0.0
         self._format = common.get("time_format")
         self._reference = number(common.get("reference_time")) or 0.0
+        self.epoch = 0.0 if self._format == "absolute" else self._reference * self._scale or None
+        """Seconds since 1970 from which the times of the trace count; None if it is not stated."""
         self._first: float | None = None
         self._last: float | None = 0.0
 
@@ -352,6 +394,9 @@ class _Clock:
         """Seconds of the next event, or why they are not known."""
         key = next((key for key in ("time", "relative_time", "delta_time") if key in members), "")
         value, form = number(members.get(key)), members.get("time_format", self._format)
+        if unknown := self._unknown(form, key):
+            self.lose()
+            return unknown
         if value is not None and (key == "delta_time" or form in DELTAS):
             if self._last is None:
                 return AFTER_GAP
@@ -367,6 +412,14 @@ class _Clock:
         self._last = value
         return seconds
 
+    def _unknown(self, form: Any, key: str) -> str:
+        """Why the unit or the format of a time is not understood; empty if it is."""
+        if not self._scale:
+            return f"{UNKNOWN_TIME} unit {quoted(str(self._units))}"
+        if key != "time" or form is None or (isinstance(form, str) and form in TIME_FORMATS):
+            return ""
+        return f"{UNKNOWN_TIME} format {quoted(str(form))}"
+
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
@@ -376,7 +429,8 @@ def _name(members: Mapping[str, Any]) -> str | None:
     """``category:event`` of an event; None if it has no name."""
     if isinstance(members.get("name"), str):
         return str(members["name"])
-    category, own = members.get("category"), members.get("event", members.get("event_type"))
+    own = next((members[key] for key in OWN_NAMES if key in members), None)
+    category = members.get("category")
     return f"{category}:{own}" if isinstance(category, str) and isinstance(own, str) else None
 
 

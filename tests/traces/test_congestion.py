@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,51 @@ def test_what_a_server_tells_of_its_recovery(tmp_path: Path) -> None:
     assert len(second) <= 40
     assert second.isprintable()
     assert len(recovery(tmp_path / "none", 0.0).given_up) == 0
+
+
+def traced(windows: Sequence[int], **members: Any) -> dict[str, Any]:
+    """A trace whose window changes each 10 ms, the first time 10 ms after it begins."""
+    name, data = "recovery:metrics_updated", [{}, *({"congestion_window": window} for window in windows)]
+    events = [{"time": 10 * number, "name": name, "data": each} for number, each in enumerate(data)]
+    return {**members, "events": events}
+
+
+def place(name: str) -> dict[str, Any]:
+    return {"vantage_point": {"type": name}}
+
+
+def relative(reference: int) -> dict[str, Any]:
+    return {"common_fields": {"time_format": "relative", "reference_time": reference}}
+
+
+TRACES: dict[str, tuple[list[dict[str, Any]], list[float], list[int], list[str]]] = {
+    "client and server": (
+        [traced([99], **place("client")), traced([12, 13], **place("server"))],
+        [0.01, 0.02], [12, 13], ["a.qlog holds 2 traces; only those of the server are read."],
+    ),
+    "two connections that are dated": (
+        [traced([12, 13], **relative(1_600_000_000_000)), traced([20], **relative(1_600_000_000_500))],
+        [0.01, 0.02, 0.51], [12, 13, 20], [],
+    ),
+    "two connections that are not": (
+        [traced([12, 13]), traced([20])],
+        [0.01, 0.01, 0.02], [12, 20, 13],
+        ["a.qlog holds 2 traces; each is taken to begin with the client's first packet."],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TRACES)
+@pytest.mark.parametrize("form", ["json", "sequence"])
+def test_several_traces_of_a_file_are_told_apart(tmp_path: Path, form: str, kind: str) -> None:
+    traces, times, windows, notes = TRACES[kind]
+    content = json.dumps({"traces": traces})
+    if form == "sequence":
+        heads = [{name: value for name, value in trace.items() if name != "events"} for trace in traces]
+        records = [[{"trace": head}, *trace["events"]] for head, trace in zip(heads, traces, strict=True)]
+        content = "\n".join(json.dumps(record) for part in records for record in part)
+    (tmp_path / "a.qlog").write_text(content)
+    found = recovery(tmp_path, 0.0)
+    assert found.window.time.tolist() == pytest.approx(times)
+    assert found.window.value.tolist() == windows
+    assert list(found.notes) == notes

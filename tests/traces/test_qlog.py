@@ -56,17 +56,26 @@ CONTAINED = {"traces": [{"events": [{"time": 250, "name": "recovery:metrics_upda
         "\n".join(SEQUENCE).replace("recovery:", "quic:recovery_"),
         "\n".join(SEQUENCE).replace("recovery:", "transport:"),
         "\n".join(SEQUENCE[1:]),
+        "\n".join(SEQUENCE).replace("recovery:", ""),
+        "\n".join(SEQUENCE).replace('"name": "recovery:', '"category": "recovery", "type": "'),
+        "\r\n".join(SEQUENCE) + "\r\n",
+        "\n".join(SEQUENCE).encode("utf-8-sig"),
+        json.dumps(CONTAINED).encode("utf-8-sig"),
+        json.dumps(CONTAINED, indent=1).replace("\n", "\r\n"),
+        "".join(f"\x1e{record}\r\n" for record in SEQUENCE),
+        "".join(f"\x1e{record}" for record in SEQUENCE),
         gzip.compress("\n".join(SEQUENCE).encode()),
         gzip.compress(SEQUENCE[0].encode()) + gzip.compress(f"\n{SEQUENCE[1]}".encode()),
     ],
     ids=[
         "json", "event-fields", "draft-00", "sequence", "lines", "quic", "quic-recovery", "transport", "no-header",
+        "no-namespace", "category-type", "crlf", "lines-bom", "json-bom", "json-crlf", "sequence-crlf", "sequence-only",
         "gzip", "gzip-members",
     ],
 )  # fmt: skip
 def test_dialects(tmp_path: Path, content: bytes | str | dict[str, Any]) -> None:
     found = qlog.read(written(tmp_path / "a.qlog", content))
-    assert found == qlog.Qlog((qlog.QlogEvent(0.25, "metrics_updated", WINDOW),), {})
+    assert (found.events, found.passed_over) == ((qlog.QlogEvent(0.25, "metrics_updated", WINDOW),), {})
 
 
 TIMES = [
@@ -95,6 +104,33 @@ def test_time_formats(tmp_path: Path, form: str, common: dict[str, Any], key: st
     found = qlog.read(written(tmp_path / "a.qlog", content[:-3] if form == "cut" else content), b"metrics_updated")
     assert found.events[-1].time - found.events[0].time == pytest.approx(0.06)
     assert found.passed_over == ({qlog.CUT: 1} if form == "cut" else {})
+
+
+@pytest.mark.parametrize(
+    ("trace", "named"),
+    [
+        ({"common_fields": {"time_format": "since_boot"}}, 'time format "since_boot"'),
+        ({"common_fields": {"time_format": 7}}, 'time format "7"'),
+        ({"configuration": {"time_units": "ns"}}, 'time unit "ns"'),
+        ({"configuration": {"time_units": ["ms"]}}, "time unit"),
+        ({"common_fields": {"time_units": "s"}}, 'time unit "s"'),
+    ],
+)
+@pytest.mark.parametrize("form", ["json", "sequence"])
+def test_times_that_are_not_understood_are_not_assumed(
+    tmp_path: Path, form: str, trace: dict[str, Any], named: str
+) -> None:
+    events = [{"time": time, "name": "quic:packet_sent"} for time in (1, 2)]
+    content = json.dumps({"traces": [{**trace, "events": events}]})
+    if form == "sequence":
+        content = "\n".join(map(json.dumps, [{"trace": trace}, *events]))
+    with pytest.raises(ValueError, match="events of the unknown time") as error:
+        qlog.read(written(tmp_path / "a.qlog", content))
+    assert named in str(error.value)
+    good = {"traces": [{**trace, "events": events}, {"events": events}]}
+    found = qlog.read(written(tmp_path / "b.qlog", good))
+    assert len(found.events) == 2
+    assert [(named in reason, count) for reason, count in found.passed_over.items()] == [(True, 2)]
 
 
 def test_a_time_format_of_an_event_alone(tmp_path: Path) -> None:
