@@ -402,6 +402,7 @@ def _measure(
         "sent_per_useful_byte": metrics.sent_per_useful_byte(traces.trace_pair.at_server, size),
         "queue_loss": metrics.queue_loss(report) if report is not None else None,
         "link_loss": metrics.link_loss(report) if report is not None else None,
+        "client_side_loss": metrics.client_side_loss(report) if report is not None else None,
         "tunnel_overhead": traces.tunnel_overhead,
         "cross_traffic_goodput": metrics.cross_traffic_goodput(report) if report is not None else None,
     }
@@ -410,7 +411,7 @@ def _measure(
         values |= {"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss}
         link = test_case.link
         values |= series_metrics(series, link.highest_rates[0] if isinstance(link, EmulatedLink) else link.forward_rate)
-        values |= _link_losses(series, test_case, report)
+        values |= _link_losses(traces.trace_pair, series, test_case, report)
     objects = _objects(traces, series, test_case, sizes)
     values |= object_metrics(series, objects)
     pair = traces.trace_pair
@@ -421,9 +422,14 @@ def _measure(
     return Measurement(_known(values), notes, objects, negotiated=facts, sending_times=sending_times(series))
 
 
-def _link_losses(series: Series, test_case: TestCase, report: SimulatorReport | None) -> dict[str, float | None]:
-    """Gilbert model of the loss behind the queue; nothing if it cannot be told from drops of the queue."""
+def _link_losses(
+    pair: QuicTracePair | TcpTracePair, series: Series, test_case: TestCase, report: SimulatorReport | None
+) -> dict[str, float | None]:
+    """Gilbert model of the link's loss behind the queue; nothing if it cannot be told from other drops."""
     if report is None or test_case.flows or test_case.tunnelled:
+        return {}
+    beside = report.client_side_forward
+    if beside is not None and beside.loss_drops and not (isinstance(pair, TcpTracePair) and pair.own is not None):
         return {}
     lost = link_losses(series.forward, test_case.link, report.forward)
     return {} if lost is None else {f"link_gilbert_{name}": value for name, value in gilbert(lost).items()}
@@ -433,7 +439,7 @@ def _efficiency(
     rate: float | None, trace_pair: QuicTracePair | TcpTracePair, evidence: Evidence, test_case: TestCase
 ) -> float | None:
     """Goodput over what the link offered in its time; None if either is unknown."""
-    client = trace_pair.client
+    client = trace_pair.seen if isinstance(trace_pair, TcpTracePair) else trace_pair.client
     times = metrics.tcp_goodput_interval(client) if isinstance(client, TcpTrace) else metrics.goodput_interval(client)
     if rate is None or times is None:
         return None
@@ -465,8 +471,8 @@ def _tcp_times(trace_pair: TcpTracePair, series: Series, size: int) -> dict[str,
     """What the client of a run over TCP saw."""
     first, last = series.requests.first_byte, series.requests.last_byte
     return {
-        "goodput": metrics.tcp_goodput(trace_pair.client, size),
-        "handshake_time": metrics.tcp_handshake_time(trace_pair.client),
+        "goodput": metrics.tcp_goodput(trace_pair.seen, size),
+        "handshake_time": metrics.tcp_handshake_time(trace_pair.seen),
         "time_to_first_byte": float(first[0]) if np.isfinite(first).any() else None,
         "completion_time": float(last[0]) if np.isfinite(last).any() else None,
     }

@@ -67,7 +67,7 @@ def explain(context: FailureContext) -> Explanation:
 
 def explain_tcp(trace_pair: TcpTracePair, series: Series, size: int, link: LinkHistory, duration: float) -> Explanation:
     """The same for a run over TCP, whose payload stays encrypted; ``duration``: see ``FailureContext``."""
-    client = trace_pair.client
+    client = trace_pair.seen
     if not (~client.from_server).any():
         return Cause.NOTHING_SENT, "The client sent no segment."
     if not client.from_server.any():

@@ -116,11 +116,13 @@ def _intervals(points: list[tuple[float, bool]], end: float) -> Iterator[tuple[f
 def _dropped(report: SimulatorReport) -> str:
     """Packets of both directions by what dropped them."""
     both = (report.forward, report.back)
+    beside = filter(None, (report.client_side_forward, report.client_side_back))
     kinds = {
         "at the NAT": sum(each.nat_drops for each in both),
         "in outages": sum(each.blackhole_drops for each in both),
         "by the queue": sum(each.queue_drops for each in both),
         "by the link's loss": sum(each.loss_drops for each in both),
+        "by the loss at the client's side": sum(each.loss_drops for each in beside),
         "by its list of drops": sum(each.listed_drops for each in both),
         "by corruption": sum(each.corrupted for each in both),
     }

@@ -90,6 +90,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("link_gilbert_bb", "1", "Gilbert model of the forward loss behind the queue: P(b|b)", "lower"),
     Metric("link_gilbert_gb", "1", "Gilbert model of the forward loss behind the queue: P(g|b)", "higher"),
     Metric("link_gilbert_longest_burst", "packets", "Most consecutive packets lost behind the queue, forward", "lower"),
+    Metric("client_side_loss", "1", "Share of packets lost at the client's side, forward", "lower"),
     Metric("object_time_median", "s", "Median time of an object, from its request to its last byte", "lower"),
     Metric("object_time_95", "s", "95th percentile of the times of objects", "lower"),
     Metric("response_time_median", "s", "Median time from a request to the first byte of its response", "lower"),
@@ -268,6 +269,12 @@ def link_loss(report: SimulatorReport) -> float | None:
     """Share of the server's packets that passed the forward queue and that the link then lost, by the same count."""
     passed = report.forward.received - report.forward.queue_drops
     return report.forward.own_drops / passed if passed else None
+
+
+def client_side_loss(report: SimulatorReport) -> float | None:
+    """Share of the packets to the client that the link at its side lost, by the simulator's count."""
+    counters = report.client_side_forward
+    return counters.loss_drops / counters.received if counters and counters.received else None
 
 
 def queue_loss(report: SimulatorReport) -> float | None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from interop.config.gateways import check_gateways, read_endpoint_tcp, read_pep, read_vpn
+from interop.config.gateways import NONE, check_gateways, read_endpoint_tcp, read_pep, read_vpn
 from interop.config.link_profiles import read_demand, read_profile
 from interop.config.quantities import count, duration, one_of, probability, rate, share, size, within
 from interop.config.yaml_fields import Fields
 from interop.model.emulated_link import (
     Blackhole,
+    ClientSide,
     Corruption,
     CorruptionMode,
     CrossTraffic,
@@ -95,7 +96,10 @@ LINK_KEYS = (
     "return profile",
     "return access",
     "vpn",
+    "client side",
 )
+CLIENT_SIDE_KEYS = tuple(f"{way}{key}" for key in ("delay", "loss") for way in ("", "forward ", "return "))
+CLIENT_SIDE_EXAMPLE = "{delay: 5 ms, loss: 1 %}"
 MOST_QUEUED = 1_000_000
 """Packets in a queue."""
 WAYS = {"both": LinkDirection.BOTH, "forward": LinkDirection.CLIENT, "return": LinkDirection.SERVER}
@@ -157,13 +161,14 @@ def read_link(fields: Fields, base: EmulatedLink | None, scenarios: Collection[s
         pep=read_pep(link, inherited.pep),
         endpoint_tcp=read_endpoint_tcp(link, inherited.endpoint_tcp),
         vpn=read_vpn(link, inherited.vpn),
+        client_side=_read_client_side(link, inherited.client_side, whole=whole),
     )
     merged = _with_profiles(link, merged, forward, back)
     demand = read_demand(link, inherited.demand, merged.round_trip_delay, merged.return_rate)
     merged = replace(merged, demand=demand)
     if whole and len(fields.problems) == faults:
         _check_scenario(link, merged)
-        check_gateways(link, merged.pep, merged.vpn, merged.scenario, merged.round_trip_delay)
+        check_gateways(link, merged)
     return merged
 
 
@@ -333,7 +338,30 @@ def _positive(element: E | None) -> E | None:
     return element
 
 
-def _read_losses(link: Fields, inherited: EmulatedLink, *, whole: bool) -> tuple[Loss | None, Loss | None]:
+def _read_client_side(link: Fields, inherited: ClientSide | None, *, whole: bool) -> ClientSide | None:
+    """The link at the client's side, whose missing keys are inherited; one that does nothing is none."""
+    if not link.holds_mapping("client side"):
+        word = link.read("client side", _parse_no_client_side)
+        return inherited if word is None else None
+    fields = link.part("client side")
+    fields.allow_only(CLIENT_SIDE_KEYS)
+    base = inherited or ClientSide()
+    forward_delay, return_delay = _both_ways(fields, "delay", _DELAY)
+    found = ClientSide(
+        _or(forward_delay, base.forward_delay),
+        _or(return_delay, base.return_delay),
+        *_read_losses(fields, base, whole=whole),
+    )
+    return None if found == ClientSide() else found
+
+
+def _parse_no_client_side(text: str) -> str:
+    if text != NONE:
+        raise ValueError(f"is neither {NONE} nor a mapping; write for example {CLIENT_SIDE_EXAMPLE}.")
+    return text
+
+
+def _read_losses(link: Fields, inherited: EmulatedLink | ClientSide, *, whole: bool) -> tuple[Loss | None, Loss | None]:
     both, forward, back = (_read_loss(link, f"{way}loss") for way in ("", "forward ", "return "))
     return (
         _merged_loss(link, both if forward is None else forward, inherited.forward_loss, whole=whole),

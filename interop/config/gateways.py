@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from interop.config.quantities import count, one_of, size, within
 from interop.config.yaml_fields import Fields
+from interop.model.emulated_link import EmulatedLink
 from interop.model.gateways import (
     LARGEST_MTU,
     LINUX,
@@ -93,15 +94,18 @@ def read_vpn(link: Fields, inherited: Vpn | None) -> Vpn | None:
     return found
 
 
-def check_gateways(link: Fields, pep: Pep | None, vpn: Vpn | None, scenario: str, round_trip: float) -> None:
-    """Report what cannot stand together at one link; ``round_trip``: of the link, seconds."""
+def check_gateways(link: Fields, merged: EmulatedLink) -> None:
+    """Report what cannot stand together at one link."""
+    vpn, round_trip = merged.vpn, merged.round_trip_delay
     if vpn is None:
         return
     line = link.line_of("vpn")
-    if pep is not None:
+    if merged.pep is not None:
         link.note("a link has either pep or vpn; write pep: none or vpn: none.", line)
-    if scenario in WITHOUT_VPN:
-        link.note(f"vpn does not work with scenario {scenario}, whose packets it would hide.", line)
+    if merged.client_side is not None:
+        link.note("a link has either client side or vpn; write client side: none or vpn: none.", line)
+    if merged.scenario in WITHOUT_VPN:
+        link.note(f"vpn does not work with scenario {merged.scenario}, whose packets it would hide.", line)
     if vpn.transport is VpnTransport.TCP and vpn.nagle and round_trip > SLOWEST_SET_UP:
         allowed = f"needs a round trip of at most {SLOWEST_SET_UP:g} s"
         link.note(f"vpn: transport tcp {allowed}; this link has {round_trip:g} s.", line)

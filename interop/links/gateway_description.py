@@ -12,6 +12,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from interop.links.addresses import ADDRESSES, CLIENT_SIDE
 from interop.links.keys import certificates, wireguard_keys
 from interop.links.session import InputOrigin
 from interop.model.emulated_link import EmulatedLink
@@ -62,11 +63,26 @@ class Layout:
     endpoint_tcp: TcpBuffers | None = None
     vpn: Vpn | None = None
     flows: int = 1
+    client_side: bool = False
+    """The simulator also stands between the client and its gateway."""
 
     @property
     def gateways(self) -> tuple[str, ...]:
         """Names of the gateways."""
-        return tuple(SIDES) if self.pep or self.vpn else ()
+        return tuple(SIDES) if self.pep or self.vpn or self.client_side else ()
+
+    @property
+    def simulator_addresses(self) -> str:
+        """Addresses of the simulator's interfaces, as in ``ADDRESSES``."""
+        return ";".join([ADDRESSES["simulator"], *([CLIENT_SIDE] if self.client_side else [])])
+
+    @property
+    def simulator_sysctls(self) -> Mapping[str, str]:
+        """Kernel parameters of the namespace of the simulator.
+
+        It has the gateways' address at another interface, where the client must not find it.
+        """
+        return {"net.ipv4.conf.all.arp_ignore": "1"} if self.client_side else {}
 
     @property
     def endpoint_mtu(self) -> int | None:
@@ -109,7 +125,7 @@ class Layout:
 
 def layout_of(link: EmulatedLink, flows: int = 1) -> Layout:
     """The layout that a link and the flows over it need."""
-    return Layout(link.pep, link.endpoint_tcp, link.vpn, flows)
+    return Layout(link.pep, link.endpoint_tcp, link.vpn, flows, link.client_side is not None)
 
 
 def gateway_command(gateway: str) -> tuple[str, ...]:

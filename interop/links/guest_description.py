@@ -84,7 +84,9 @@ def describe(
     yield "output limit", str(LOG_BYTES)
     layout = layout_of(run.test_case.emulated)
     for part in (*PARTS, *layout.gateways):
-        yield from _addresses(part, ADDRESSES[part])
+        yield from _addresses(part, layout.simulator_addresses if part == SIMULATOR else ADDRESSES[part])
+    if layout.client_side:
+        yield "client side", "1"
     for number, role in further_parts(request):
         yield from _addresses(part_name(role, number), interfaces(role, number))
     environment = simulator_environment(run, wait_for_server=transfer)
@@ -95,7 +97,7 @@ def describe(
     yield from _sysctls(dict.fromkeys(endpoints, layout.endpoint_sysctls))
     if layout.endpoint_mtu:
         yield from ((f"{role}.mtu", str(layout.endpoint_mtu)) for role in Role)
-    yield from _sysctls(dict.fromkeys(layout.gateways, layout.gateway_sysctls))
+    yield from _sysctls(dict.fromkeys(layout.gateways, layout.gateway_sysctls) | {SIMULATOR: layout.simulator_sysctls})
     for gateway in layout.gateways:
         rights, left = frozenset(gateway_description.CAPABILITIES), (gateway_description.LOGS,) if layout.vpn else ()
         program = GuestProgram(programs[gateway], layout.gateway_environment, rights, collected=left)

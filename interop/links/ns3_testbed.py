@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from interop.docker.archive import ArchiveLimits, pack
+from interop.docker.archive import pack
 from interop.docker.client import Daemon
 from interop.docker.containers import (
     CONTRACT_CAPABILITIES,
@@ -33,6 +33,7 @@ from interop.docker.containers import (
 from interop.links import gateway_description, tcp_samples
 from interop.links.addresses import ADDRESSES, CLIENT, GATEWAYS, SERVER, hosts, interfaces
 from interop.links.artefact_limits import trace_limits
+from interop.links.client_side_traces import keep_client_trace
 from interop.links.container_session import ContainerSession, container_exits, container_session
 from interop.links.cross_traffic import CrossFlow, cross_flow, event_name
 from interop.links.gateway_description import Layout, layout_of
@@ -67,23 +68,18 @@ class SimulatedLink:
         self,
         container: Container,
         holders: Collection[Container],
-        limits: ArchiveLimits,
+        run: Run,
         flow: CrossFlow | None = None,
         gateways: Mapping[str, Container] | None = None,
-        *,
-        tunnel: bool = False,
         sampler: Container | None = None,
     ) -> None:
-        """``holders``: of the testbed's namespaces; ``limits``: of the traces; ``tunnel``: between the gateways.
-
-        ``sampler``: of tcp_info.
-        """
+        """``holders``: of the testbed's namespaces; ``sampler``: of tcp_info."""
         self._container = container
         self._holders = holders
-        self._limits = limits
+        self._run = run
+        self._limits = trace_limits(run.test_case)
         self._flow = flow
         self._gateways = gateways or {}
-        self._tunnel = tunnel
         self._sampler = sampler
         self._unready = {gateway.id for gateway in self._gateways.values()}
         self._carries = False
@@ -181,13 +177,14 @@ class SimulatedLink:
         if self._sampler:
             with self._sampler.fetch(tcp_samples.LOGS) as archive:
                 tcp_samples.keep_samples(directory, archive, self._limits)
-        if self._tunnel:
+        if self._run.test_case.tunnelled:
             with ExitStack() as stack:
                 logs = {
                     name: stack.enter_context(gateway.fetch(gateway_description.LOGS))
                     for name, gateway in self._gateways.items()
                 }
                 keep_endpoint_traces(directory, logs, self._limits)
+        keep_client_trace(directory, self._run)
         return report
 
 
@@ -356,12 +353,9 @@ class Ns3Testbed:
             flow = stack.enter_context(self._cross_flow(traffic)) if traffic else None
             keys = gateway_description.gateway_files(self.layout.vpn)
             between = {name: stack.enter_context(self._gateway(name, keys.get(name))) for name in self.layout.gateways}
-            limits, tunnel = trace_limits(run.test_case), self.layout.vpn is not None
             part = tcp_samples.sampled_part(run, self.layout)
             sampler = stack.enter_context(self._sampler(part)) if part else None
-            yield SimulatedLink(
-                container, self._holders.values(), limits, flow, between, tunnel=tunnel, sampler=sampler
-            )
+            yield SimulatedLink(container, self._holders.values(), run, flow, between, sampler)
 
     def _sampler(self, part: str) -> AbstractContextManager[Container]:
         spec = ContainerSpec(
@@ -440,7 +434,8 @@ class Ns3Backend:
             with ThreadPoolExecutor() as pool:
                 list(pool.map(Container.start, holders.values()))
             image = self._images.for_gateways if between else self._images.simulator
-            _plumb(self._daemon, image, [holder.pid for holder in holders.values()])
+            pids = [holder.pid for holder in holders.values()]
+            _plumb(self._daemon, image, pids, client_side=layout.client_side)
             lay_out = partial(self._lay_out, abilities)
             testbed = Ns3Testbed(self._daemon, self._images, abilities, layout, holders, lay_out)
             with closing(testbed):
@@ -449,13 +444,16 @@ class Ns3Backend:
     def _holder(self, part: str, layout: Layout, flow: int = 1) -> ContainerSpec:
         router = part in layout.gateways
         endpoint = part in tuple(Role)
-        own = layout.endpoint_sysctls if endpoint else {}
+        own = layout.endpoint_sysctls if endpoint else layout.simulator_sysctls
+        addresses = interfaces(part, flow) if endpoint else ADDRESSES[part]
+        if part == "simulator":
+            addresses = layout.simulator_addresses
         mtu = {"MTU": str(layout.endpoint_mtu)} if endpoint and layout.endpoint_mtu else {}
         return ContainerSpec(
             name=_name(self._daemon, f"{part}-holder" if flow == 1 else f"{part}-{flow}-holder"),
             image=self._images.simulator,
             command=("holder",),
-            environment={"ADDRESSES": interfaces(part, flow) if endpoint else ADDRESSES[part], **mtu},
+            environment={"ADDRESSES": addresses, **mtu},
             network="none",
             hostname="sim" if part == "simulator" else part,
             hosts=() if router else hosts(GATEWAYS[part], flow),
@@ -466,15 +464,16 @@ class Ns3Backend:
         )
 
 
-def _plumb(daemon: Daemon, image: str, pids: list[int]) -> None:
+def _plumb(daemon: Daemon, image: str, pids: list[int], *, client_side: bool) -> None:
     """Join the namespaces, in the order of their places, by veth pairs that never appear on the host.
 
-    Those of further flows are the last.
+    Those of further flows are the last. ``client_side``: the simulator also stands between the client and its gateway.
     """
     spec = ContainerSpec(
         name=_name(daemon, "plumb"),
         image=image,
         command=("plumb", *map(str, pids)),
+        environment={"CLIENT_SIDE": "1"} if client_side else {},
         network="host",
         host_pids=True,
         capabilities=("NET_ADMIN",),

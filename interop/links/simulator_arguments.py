@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from interop.links.addresses import SERVER, of_flow
 from interop.model.emulated_link import (
     Blackhole,
+    ClientSide,
     Corruption,
     CorruptionMode,
     Demand,
@@ -32,6 +33,8 @@ CROSS_PORT = 5001
 """TCP port of cross traffic at the client, as in the QUIC Interop Runner."""
 ASYMMETRIC = "asymmetric-p2p"
 DROP_RATE = "drop-rate"
+LOSS_NAMES, DROP_RATE_NAMES = ("drop-rate-to-", "drop-burst-to-"), ("rate_to_", "burst_to_")
+"""Names of the options of independent loss, without the direction; those of the scenario drop-rate are upstream's."""
 NANOSECOND = 1e-9
 """Seconds."""
 SERVER_PATIENCE = 10
@@ -93,7 +96,7 @@ def scenario(link: EmulatedLink, seed: int, *protocols: Protocol) -> str:
         ("client", link.forward_loss, link.forward_corruption, link.forward_drops),
         ("server", link.return_loss, link.return_corruption, link.return_drops),
     ):
-        words += _loss(loss, towards, upstream=link.scenario == DROP_RATE)
+        words += _loss(loss, towards, DROP_RATE_NAMES if link.scenario == DROP_RATE else LOSS_NAMES)
         words += _corruption(corruption, towards)
         words += [f"--drops_to_{towards}={','.join(map(str, drops))}"] if drops else []
     words += _disturbance(link.forward_jitter, link.forward_reordering, link.forward_duplication, "client")
@@ -102,6 +105,7 @@ def scenario(link: EmulatedLink, seed: int, *protocols: Protocol) -> str:
     words += _profile(link.forward_profile, "client", seed)
     words += _profile(link.return_profile, "server", seed)
     words += _demand(link.demand)
+    words += _client_side(link.client_side)
     words += _udp_cross_traffic(link.forward_udp_cross_traffic, "client")
     words += _udp_cross_traffic(link.return_udp_cross_traffic, "server")
     if link.cross_traffic:
@@ -170,20 +174,31 @@ def _ms(duration: float) -> str:
     return f"{duration / MS:.6g}ms"
 
 
-def _loss(loss: Loss | None, towards: str, *, upstream: bool) -> Iterator[str]:
+def _loss(loss: Loss | None, towards: str, names: tuple[str, str], prefix: str = "") -> Iterator[str]:
+    """``names``: of the options of independent loss; ``prefix``: of all names."""
     match loss:
         case UniformLoss(rate, longest_burst):
-            names = ("rate_to_", "burst_to_") if upstream else ("drop-rate-to-", "drop-burst-to-")
-            yield f"--{names[0]}{towards}={rate / PERCENT:.9g}"
+            yield f"--{prefix}{names[0]}{towards}={rate / PERCENT:.9g}"
             if longest_burst is not None:
-                yield f"--{names[1]}{towards}={longest_burst}"
+                yield f"--{prefix}{names[1]}{towards}={longest_burst}"
         case GilbertElliottLoss(good_to_bad, bad_to_good, loss_in_good, loss_in_bad):
-            yield f"--good-bad-prob-to-{towards}={good_to_bad:.9g}"
-            yield f"--bad-good-prob-to-{towards}={bad_to_good:.9g}"
+            yield f"--{prefix}good-bad-prob-to-{towards}={good_to_bad:.9g}"
+            yield f"--{prefix}bad-good-prob-to-{towards}={bad_to_good:.9g}"
             if loss_in_good:
-                yield f"--loss-in-good-to-{towards}={loss_in_good:.9g}"
+                yield f"--{prefix}loss-in-good-to-{towards}={loss_in_good:.9g}"
             if loss_in_bad != 1:
-                yield f"--loss-in-bad-to-{towards}={loss_in_bad:.9g}"
+                yield f"--{prefix}loss-in-bad-to-{towards}={loss_in_bad:.9g}"
+
+
+def _client_side(link: ClientSide | None) -> Iterator[str]:
+    if link is None:
+        return
+    for towards, delay, loss in (
+        ("client", link.forward_delay, link.forward_loss),
+        ("server", link.return_delay, link.return_loss),
+    ):
+        yield f"--client-side-delay-to-{towards}={_ms(delay)}"
+        yield from _loss(loss, towards, LOSS_NAMES, "client-side-")
 
 
 def _corruption(corruption: Corruption | None, towards: str) -> Iterator[str]:

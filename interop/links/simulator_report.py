@@ -74,7 +74,7 @@ def read_report(document: dict[str, Any], client: Interval | None = None) -> Sim
 
     ``client``: from the client's start to its end; lateness counts in this interval only. None: the whole run.
     """
-    cross, lateness = document["cross_traffic"], document.get("lateness")
+    cross, lateness, client_side = document["cross_traffic"], document.get("lateness"), document.get("client_side")
     started = _number(document["started"])
     return SimulatorReport(
         started=started,
@@ -93,6 +93,8 @@ def read_report(document: dict[str, Any], client: Interval | None = None) -> Sim
         demand=_demand(document.get("demand")),
         forward_udp_cross_traffic=_udp_cross_traffic(document.get("forward_udp_cross_traffic")),
         return_udp_cross_traffic=_udp_cross_traffic(document.get("return_udp_cross_traffic")),
+        client_side_forward=_counters(client_side["forward"]) if client_side else None,
+        client_side_back=_counters(client_side["return"]) if client_side else None,
     )
 
 

@@ -23,6 +23,7 @@ from interop.docker.client import Daemon
 from interop.docker.containers import Container, ContainerEvent, ContainerSpec, create_container
 from interop.docker.daemon_images import DaemonImages, ImageProgram
 from interop.links.artefact_limits import run_limits, trace_limits
+from interop.links.client_side_traces import keep_client_trace
 from interop.links.container_session import next_event
 from interop.links.gateway_description import LOGS, SIDES, gateway_files, layout_of
 from interop.links.guest_description import LOG_BYTES, PARTS, SECOND, SIMULATOR, describe, further_parts, host_names
@@ -143,6 +144,7 @@ class VirtualSession:
         keep_samples(directory, output.chunks(SAMPLER, LOGS), limits)
         if self._request.run.test_case.emulated.vpn:
             keep_endpoint_traces(directory, {gateway: output.chunks(gateway, LOGS) for gateway in SIDES}, limits)
+        keep_client_trace(directory, self._request.run)
         return report
 
     def close(self) -> None:

@@ -330,6 +330,17 @@ class Demand:
     """Capacity without requests, bit/s."""
 
 
+@dataclass(frozen=True)
+class ClientSide:
+    """Another link, between the client and its end of the emulated link; with proxies, behind the second one."""
+
+    forward_delay: float = 0.0
+    return_delay: float = 0.0
+    """One-way propagation delay, seconds."""
+    forward_loss: Loss | None = None
+    return_loss: Loss | None = None
+
+
 UNKNOWN = "unknown"
 """Scenario of a link whose other values are not known, except perhaps its forward rate: zeros take their places."""
 
@@ -381,16 +392,19 @@ class EmulatedLink:
     """Of the endpoints; None: as their machine has them."""
     vpn: Vpn | None = None
     """A tunnel between both sides of the link; then the link's packets are those of the tunnel."""
+    client_side: ClientSide | None = None
+    """A second link next to the client; then the client's trace is taken behind it."""
 
     @property
     def has_gateways(self) -> bool:
         """Whether something stands between the endpoints and the link."""
-        return self.pep is not None or self.vpn is not None
+        return self.pep is not None or self.vpn is not None or self.client_side is not None
 
     @property
     def round_trip_delay(self) -> float:
-        """Both propagation delays together, seconds."""
-        return self.forward_delay + self.return_delay
+        """All propagation delays from client to server and back, seconds."""
+        beside = self.client_side or ClientSide()
+        return self.forward_delay + self.return_delay + beside.forward_delay + beside.return_delay
 
     @property
     def highest_rates(self) -> tuple[float, float]:
@@ -601,6 +615,9 @@ class SimulatorReport:
     demand: DemandReport | None = None
     forward_udp_cross_traffic: UdpCrossTrafficReport | None = None
     return_udp_cross_traffic: UdpCrossTrafficReport | None = None
+    client_side_forward: LinkCounters | None = None
+    client_side_back: LinkCounters | None = None
+    """Of the link at the client's side, if there is one."""
 
     @property
     def largest_lag(self) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from interop.model.emulated_link import EmulatedLink
 from interop.model.implementation import Implementation, Protocol, Role
 from interop.model.names import pair_folder
 from interop.model.test_case import ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
@@ -63,6 +64,12 @@ class Run:
     def path(self) -> PurePosixPath:
         """As :attr:`RunKey.path`."""
         return self.key.path
+
+    @property
+    def split(self) -> bool:
+        """Whether proxies split its connection."""
+        link = self.test_case.link
+        return self.protocol is Protocol.TCP and isinstance(link, EmulatedLink) and link.pep is not None
 
     @property
     def endpoint_test_case(self) -> TestCase:

@@ -44,5 +44,7 @@ def trace_packets(test_case: TestCase) -> int:
 
 
 def _traces(test_case: TestCase) -> int:
-    """There are two, and with a VPN two more, of the packets outside the tunnel."""
-    return 4 if test_case.tunnelled else 2
+    """There are two, with a VPN two more, of the packets outside the tunnel, and with a link at the client's side one."""
+    link = test_case.link
+    beside = isinstance(link, EmulatedLink) and link.client_side is not None
+    return 2 + 2 * test_case.tunnelled + beside

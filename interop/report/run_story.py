@@ -9,7 +9,7 @@ import numpy as np
 
 from interop.model.results import RunResult
 from interop.model.units import byte_size, percent, seconds
-from interop.traces.series import Packets, Series
+from interop.traces.series import UNKNOWN, Packets, Series, StreamData
 
 SILENCE_TRIPS, SILENCE_LEAST = 3.0, 0.5
 """Round trips, and seconds, for which neither end sends before the story tells it."""
@@ -107,8 +107,14 @@ def _requests(series: Series) -> Iterator[StoryEvent]:
     yield StoryEvent(float(requests.sent[first]), f"{text}{fate}.")
     arrived = series.arrived
     if len(arrived):
-        text = f"The first byte of a response arrives at the client, in packet number {int(arrived.number[0])}."
+        text = f"The first byte of a response arrives at the client{_packet(arrived, 0)}."
         yield StoryEvent(float(arrived.time[0]), text, int(arrived.number[0]), True)
+
+
+def _packet(arrived: StreamData, row: int) -> str:
+    """``, in packet number 3``; empty if it is none of the link, but of a connection behind a proxy."""
+    number = int(arrived.number[row])
+    return "" if number == UNKNOWN else f", in packet number {number}"
 
 
 def _silence(series: Series) -> Iterator[StoryEvent]:
@@ -128,6 +134,5 @@ def _last_new_byte(series: Series, size: int) -> Iterator[StoryEvent]:
         return
     row, total = int(new[-1]), int(arrived.new.sum())
     share = f" ({percent(total / size)} of the files)" if size and total < size else ""
-    where = f"in packet number {int(arrived.number[row])}"
-    text = f"The last new byte arrives at the client, {where}: {byte_size(total)}{share}."
+    text = f"The last new byte arrives at the client{_packet(arrived, row)}: {byte_size(total)}{share}."
     yield StoryEvent(float(arrived.time[row]), text, int(arrived.number[row]), True)

@@ -22,6 +22,8 @@ these, without which browsers guess, and may take a file for a page."""
 _TRACES = {
     "trace_node_left.pcap": "client-side.pcapng",
     "trace_node_right.pcap": "server-side.pcapng",
+    "link_left.pcap": "client-side-of-link.pcapng",
+    "trace_client.pcap": "behind-proxy.pcapng",
     "tunnel_left.pcap": "client-side-tunnel.pcapng",
     "tunnel_right.pcap": "server-side-tunnel.pcapng",
 }

@@ -31,7 +31,7 @@ from interop.site.packets import PackedColumn, pack
 from interop.traces.columns import Datagrams, Frame, Trace
 from interop.traces.congestion import Recovery
 from interop.traces.packet_matching import PacketMatches
-from interop.traces.quic_series import QuicTracePair, zeros
+from interop.traces.quic_series import QuicTracePair
 from interop.traces.run_traces import RunTraces
 from interop.traces.series import Packets, Series
 from interop.traces.streams import new_bytes
@@ -84,7 +84,7 @@ def of_traces(traces: RunTraces) -> Diagram | None:
     pair = traces.trace_pair
     if not isinstance(pair, QuicTracePair):
         return None
-    client, server = zeros(pair.at_client, pair.at_server, pair.clock)
+    client, server = pair.zeros
     texts: dict[str, int] = {"": 0}
     parts = [
         _direction(pair.server, pair.at_server, pair.at_client, pair.forward, (server, client), texts, way=1),
@@ -148,7 +148,7 @@ def flow_control(traces: RunTraces) -> list[PackedColumn]:
     pair = traces.trace_pair
     if not isinstance(pair, QuicTracePair) or not len(pair.server.frames):
         return []
-    trace, (_, start) = pair.server, zeros(pair.at_client, pair.at_server, pair.clock)
+    trace, (_, start) = pair.server, pair.zeros
     times = trace.time + (trace.epoch - pair.at_server.epoch) - start
     ours = trace.from_server[trace.frames.packet]
     news, packet = new_bytes(trace)[ours], trace.frames.packet[ours]

@@ -116,3 +116,12 @@ class TracePair(Generic[AnyTrace]):
     def clock(self) -> ClockOffset:
         """How the two clocks were brought together: known if there is only one, otherwise estimated."""
         return ClockOffset(0.0, 0.0) if self.one_clock else clock(self.forward, self.back)
+
+    @property
+    def zeros(self) -> tuple[float, float]:
+        """When the client sent its first packet: in the times of ``at_client`` and of ``at_server``."""
+        first = self.at_client.time[~self.at_client.from_server]
+        return self._zeros(float(first.min()) if len(first) else 0.0)
+
+    def _zeros(self, start: float) -> tuple[float, float]:
+        return start, start + self.clock.offset + self.at_client.epoch - self.at_server.epoch

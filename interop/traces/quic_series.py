@@ -9,7 +9,7 @@ from interop.model.implementation import Protocol
 from interop.traces.columns import Datagrams, Form, Trace
 from interop.traces.connections import counterparts
 from interop.traces.packet_matching import PacketMatches, TracePair
-from interop.traces.series import UNKNOWN, ClockOffset, Packets, Requests, Samples, Series, StreamData
+from interop.traces.series import UNKNOWN, Packets, Requests, Samples, Series, StreamData
 from interop.traces.streams import Stream, new_bytes, response_frames
 
 PACKET_THRESHOLD = 3
@@ -24,7 +24,7 @@ def series(trace_pair: QuicTracePair, protocol: Protocol) -> Series:
     """All events but the congestion window; times are seconds since the client's first packet."""
     known, mine = trace_pair.clock, trace_pair.client.connection
     theirs = _named(trace_pair.server.connection, counterparts(trace_pair.server, trace_pair.client))
-    client, server = zeros(trace_pair.at_client, trace_pair.at_server, known)
+    client, server = trace_pair.zeros
     client_time = trace_pair.client.time + (trace_pair.client.epoch - trace_pair.at_client.epoch) - client
     server_time = trace_pair.server.time + (trace_pair.server.epoch - trace_pair.at_server.epoch) - server
     at_client = _by_datagram(trace_pair.client, mine, trace_pair.at_client)
@@ -48,13 +48,6 @@ def _named(connection: Integers, names: Integers) -> Integers:
     """Numbers of the client's trace in place of those of the server's; ``UNKNOWN`` stays."""
     named: Integers = np.append(names, UNKNOWN)[connection]
     return named
-
-
-def zeros(at_client: Datagrams, at_server: Datagrams, known: ClockOffset) -> tuple[float, float]:
-    """When the client sent its first packet: in the times of the client's and of the server's table."""
-    first = at_client.time[~at_client.from_server]
-    start = float(first.min()) if len(first) else 0.0
-    return start, start + known.offset + at_client.epoch - at_server.epoch
 
 
 def packets(

@@ -23,10 +23,10 @@ from interop.traces.key_log import key_lines, upstream_lines
 from interop.traces.network import TCP, UDP
 from interop.traces.packet_matching import match_packets
 from interop.traces.pcap import TraceState, check
-from interop.traces.quic_series import QuicTracePair, series, zeros
+from interop.traces.quic_series import QuicTracePair, series
 from interop.traces.records import Condition
 from interop.traces.series import Samples, Series
-from interop.traces.tcp import read_tcp
+from interop.traces.tcp import TcpTrace, read_tcp
 from interop.traces.tcp_events import TcpTracePair, tcp_series
 from interop.traces.tcp_info import kernel_window
 from interop.traces.trace import read
@@ -39,6 +39,8 @@ EMBEDDED_KEYS = Path("sim", "keys.log")
 KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"), EMBEDDED_KEYS)
 QLOGS = Path("server", "qlog")
 CLIENT_TUNNEL = Path("sim", "tunnel_left.pcap")
+BEHIND_PROXY = Path("sim", "trace_client.pcap")
+"""The client's connection with its proxy, if packets can be lost there; then ``CLIENT_TRACE`` is that of the proxy."""
 TCP_INFO = Path("sim", "tcp_info.csv")
 T = TypeVar("T")
 
@@ -92,7 +94,7 @@ class RunTraces:
     def start(self) -> float:
         """When the client sent its first packet, seconds since 1970 by the client's clock."""
         pair = self.trace_pair
-        return pair.at_client.epoch + zeros(pair.at_client, pair.at_server, pair.clock)[0]
+        return pair.at_client.epoch + pair.zeros[0]
 
     @property
     def readable(self) -> bool:
@@ -116,8 +118,7 @@ class RunTraces:
     def _series(self) -> tuple[Series, tuple[str, ...]]:
         if isinstance(self.trace_pair, TcpTracePair):
             pair = self.trace_pair
-            _, start = zeros(pair.at_client, pair.at_server, pair.clock)
-            epoch = pair.at_server.epoch
+            (_, start), epoch = pair.zeros, pair.at_server.epoch
             window = self.optional("samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start), Samples.of())
             return replace(tcp_series(pair), cwnd=window), ()
         found = series(self.trace_pair, self.protocol)
@@ -146,6 +147,18 @@ def check_traces(directory: Path, protocol: Protocol, flow: int = 1, most: int =
     kind = TCP if protocol is Protocol.TCP else UDP
     client, server = (check(directory / trace, kind, flow, most) for trace in (CLIENT_TRACE, SERVER_TRACE))
     return TraceStates(client, server, most)
+
+
+def _behind_proxy(path: Path, flow: int, most: int) -> TcpTrace | None:
+    """The client's connection with its proxy; None if the traces of the link have what the client saw.
+
+    Raises HarnessFault: TRACE_CORRUPT if the trace is damaged, TRACE_LIMIT if it has more than ``most`` packets.
+    """
+    if not path.exists():
+        return None
+    if (state := check(path, TCP, flow, most)).condition in (Condition.TRUNCATED, Condition.CORRUPT):
+        raise HarnessFault(ErrorCode.TRACE_CORRUPT, f"The trace behind the proxy cannot be used: {state.reason}")
+    return read_tcp(path, flow, most)
 
 
 def read_run(
@@ -178,6 +191,7 @@ def read_run(
             at_server,
             *matches,
             one_clock,
+            _behind_proxy(directory / BEHIND_PROXY, flow, found.most),
         )
     else:
         trace_pair = QuicTracePair(

@@ -3,32 +3,55 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 
 import numpy as np
 
 from interop.model.arrays import Floats, Integers
 from interop.model.implementation import Protocol
 from interop.traces.packet_matching import TracePair
-from interop.traces.quic_series import accumulated, packets, zeros
-from interop.traces.series import Requests, Samples, Series, StreamData
+from interop.traces.quic_series import accumulated, packets
+from interop.traces.series import UNKNOWN, Requests, Samples, Series, StreamData
 from interop.traces.tcp import TcpTrace, finished_handshake, first_seen, response_rows
 
 
+@dataclass(frozen=True, eq=False)
 class TcpTracePair(TracePair[TcpTrace]):
     """Both traces of a run over TCP."""
 
+    own: TcpTrace | None = None
+    """The client's connection with its proxy, whose packets are others than those of the link; by the same clock."""
+
+    @property
+    def seen(self) -> TcpTrace:
+        """The connection of the client itself."""
+        return self.client if self.own is None else self.own
+
+    @property
+    def zeros(self) -> tuple[float, float]:
+        """See :meth:`TracePair.zeros`; behind a proxy, the client's first packet is earlier than that of the link."""
+        if self.own is None or not (~self.own.from_server).any():
+            return super().zeros
+        first = float(self.own.time[~self.own.from_server].min())
+        return self._zeros(first + self.own.epoch - self.at_client.epoch)
+
 
 def tcp_series(trace_pair: TcpTracePair) -> Series:
-    """All events; each connection has one stream, 0."""
+    """All events; each connection has one stream, 0.
+
+    Behind a proxy, data arrive when the client gets them; packets, round trips and bytes in flight are of the link.
+    """
     known = trace_pair.clock
-    client, server = zeros(trace_pair.at_client, trace_pair.at_server, known)
+    client, server = trace_pair.zeros
+    seen, behind = trace_pair.seen, trace_pair.own is not None
+    since = client + trace_pair.at_client.epoch - seen.epoch
     numbers = _numbers(trace_pair.client), _numbers(trace_pair.server)
     acknowledged = _TcpAcknowledgements(trace_pair.server, trace_pair.server.time - server, trace_pair.at_server.size)
     return Series(
         protocol=Protocol.TCP,
         clock=known,
         sent=_stream_data(trace_pair.server, numbers[1], server),
-        arrived=_stream_data(trace_pair.client, numbers[0], client),
+        arrived=_stream_data(seen, np.full(len(seen), UNKNOWN) if behind else numbers[0], since),
         forward=packets(
             trace_pair.forward,
             trace_pair.at_server,
@@ -48,7 +71,7 @@ def tcp_series(trace_pair: TcpTracePair) -> Series:
         rtt=acknowledged.round_trips(),
         in_flight=acknowledged.in_flight(),
         cwnd=Samples.of(),
-        requests=_requests(trace_pair, client, server),
+        requests=_requests(trace_pair, since, server),
     )
 
 
@@ -70,20 +93,23 @@ def _stream_data(trace: TcpTrace, numbers: Integers, start: float) -> StreamData
 
 
 def _requests(trace_pair: TcpTracePair, client: float, server: float) -> Requests:
-    """The first request: what lies in it is encrypted, but it follows upon the client's Finished."""
-    sent = finished_handshake(trace_pair.client)
+    """The first request: what lies in it is encrypted, but it follows upon the client's Finished.
+
+    ``client``, ``server``: zeros of the client's own trace, and of the server's.
+    """
+    seen, link = trace_pair.seen, trace_pair.client
+    sent, on_link = finished_handshake(seen), finished_handshake(link)
     if sent is None:
         return Requests.of()
-    rows = np.flatnonzero(
-        ~trace_pair.client.from_server & (trace_pair.client.length > 0) & (trace_pair.client.time == sent)
-    )
+    rows = np.flatnonzero(~link.from_server & (link.length > 0) & (link.time == on_link))
+    own = np.flatnonzero(~seen.from_server & (seen.length > 0) & (seen.time == sent))
     passed = np.flatnonzero(np.isin(trace_pair.back.sent, rows))
     arrivals = trace_pair.back.arrived[passed]
     arrived = float(trace_pair.server.time[arrivals[0]]) - server if len(arrivals) and arrivals[0] >= 0 else np.nan
-    answer = trace_pair.client.time[response_rows(trace_pair.client, sent) & (first_seen(trace_pair.client) > 0)]
+    answer = seen.time[response_rows(seen, sent) & (first_seen(seen) > 0)]
     first, last = (float(answer.min()), float(answer.max())) if len(answer) else (np.nan, np.nan)
     return Requests.of(
-        connection=[int(trace_pair.client.connection[rows[0]])], stream=[0], sent=[sent - client], arrived=[arrived],
+        connection=[int(seen.connection[own[0]])], stream=[0], sent=[sent - client], arrived=[arrived],
         first_byte=[first - client], last_byte=[last - client],
     )  # fmt: skip
 

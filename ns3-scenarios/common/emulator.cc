@@ -1,5 +1,6 @@
 #include "emulator.h"
 
+#include "client_side.h"
 #include "clock.h"
 #include "cross.h"
 #include "frames.h"
@@ -51,15 +52,21 @@ struct Side {
     const char* trace;
     const char* ipv4;
     const char* ipv6;
-    const char* node4;  // ns-3's own addresses, other than the kernel's, so that only the kernel answers for those
-    const char* node6;
-    const char* network4;  // /24
-    const char* network6;  // /64
+    // ns-3's own addresses, other than the kernel's, so that only the kernel answers for those; where it routes
+    const char* node4 = nullptr;
+    const char* node6 = nullptr;
+    const char* network4 = nullptr;  // /24
+    const char* network6 = nullptr;  // /64
 };
 constexpr Side kLeft = {"/logs/trace_node_left.pcap", "193.167.0.2", "fd00:cafe:cafe:0::2", "193.167.0.3",
                         "fd00:cafe:cafe:0::3",        "193.167.0.0", "fd00:cafe:cafe:0::"};
 constexpr Side kRight = {"/logs/trace_node_right.pcap", "193.167.100.2", "fd00:cafe:cafe:100::2", "193.167.100.3",
                          "fd00:cafe:cafe:100::3",       "193.167.100.0", "fd00:cafe:cafe:100::"};
+
+// The simulator's ends of the link at the client's side: towards the client, and towards the gateway next to it.
+constexpr Side kClient = {"/logs/trace_client.pcap", "198.18.1.1", "fd00:cafe:cafe:51::1"};
+constexpr Side kGateway = {nullptr, "198.18.1.2", "fd00:cafe:cafe:51::2"};
+constexpr uint32_t kForwardStream = 5, kReturnStream = 6;  // others than those of the link itself
 
 constexpr const char *kLeftLink = "193.167.50.1", *kRightLink = "193.167.50.2";  // the ends of the link itself
 
@@ -88,13 +95,16 @@ class Emulator {
 
     End MakeEnd(const Side& side);
     void Join(End& left, End& right);
+    void JoinClientSide();
     void AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link, const char* link4,
                       const char* link6, const char* peer4, const char* peer6);
     Ptr<Queue<Packet>> MakeQueue(const Direction& direction, Counters& counters, uint32_t stream);
     Ptr<Transmitter> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in,
                                 Counters& arriving, uint32_t stream);
+    void Record(const End& end, bool forward);
     void Watch(End& end, Counters& received, Counters& delivered);
     void WatchClient(End& end);
+    std::vector<std::shared_ptr<Trace>> Traces(const End& left, const End& right) const;
     void Start(const End& left, const End& right);
     int64_t WallTime() const { return m_started + Simulator::Now().GetNanoSeconds(); }
     void Prepare(const Direction& direction, Ptr<Transmitter> transmitter, Ptr<Wire> wire, bool fromLeft,
@@ -125,29 +135,56 @@ class Emulator {
     std::unique_ptr<Player> m_forwardPlayer, m_backPlayer;
     std::unique_ptr<Terminal> m_terminal;
     std::unique_ptr<UdpCrossSource> m_forwardCross, m_backCross;
+    std::vector<End> m_clientSide;  // towards the client and the gateway next to it, or none
+    std::unique_ptr<Passage> m_clientForward, m_clientBack;
 };
 
 Emulator::End Emulator::MakeEnd(const Side& side) {
     const Interface interface = FindInterface(side.ipv4);
     End end;
     end.node = CreateObject<Node>();
-    InternetStackHelper stack;
-    stack.Install(end.node);
+    if (side.node4) {
+        InternetStackHelper().Install(end.node);
+    }
     end.socket = OpenPacketSocket(interface, side.ipv4, side.ipv6);
     end.device = CreateObject<FrameDevice>(end.socket, interface);
     end.node->AddDevice(end.device);
-    end.trace = std::make_shared<Trace>(side.trace);
+    if (side.trace) {
+        end.trace = std::make_shared<Trace>(side.trace);
+    }
     return end;
+}
+
+// Writes the trace of an end, if it has one, and how late frames leave there; `forward`: those go to the client.
+void Emulator::Record(const End& end, bool forward) {
+    if (end.trace) {
+        end.device->WhenSeen([this, trace = end.trace](const Packet& frame) { trace->Arrived(WallTime(), frame); });
+    }
+    end.device->WhenDeparted([this, forward, trace = end.trace](const Packet& frame, int64_t sent) {
+        m_lateness.Sent(forward, Simulator::Now().GetNanoSeconds(), sent);
+        if (trace) {
+            trace->Departed(m_started + sent, WallTime(), frame);
+        }
+    });
+}
+
+void Emulator::JoinClientSide() {
+    if (!m_link.clientSide) {
+        return;
+    }
+    m_clientSide = {MakeEnd(kClient), MakeEnd(kGateway)};
+    const End &client = m_clientSide[0], &gateway = m_clientSide[1];
+    Record(client, true);
+    Record(gateway, false);
+    m_clientForward = std::make_unique<Passage>(m_link.clientSide.forward, m_link.subject, m_link.seed, kForwardStream,
+                                                gateway.device, client.device);
+    m_clientBack = std::make_unique<Passage>(m_link.clientSide.back, m_link.subject, m_link.seed, kReturnStream,
+                                             client.device, gateway.device);
 }
 
 void Emulator::Watch(End& end, Counters& received, Counters& delivered) {
     const auto is = [this](const Packet& frame) { return m_link.subject.Of(frame, kEthernetHeader) == Kind::Subject; };
-    const bool forward = &delivered == &m_forward;
-    end.device->WhenSeen([this, trace = end.trace](const Packet& frame) { trace->Arrived(WallTime(), frame); });
-    end.device->WhenDeparted([this, forward, trace = end.trace](const Packet& frame, int64_t sent) {
-        m_lateness.Sent(forward, Simulator::Now().GetNanoSeconds(), sent);
-        trace->Departed(m_started + sent, WallTime(), frame);
-    });
+    Record(end, &delivered == &m_forward);
     end.device->WhenReceived([is, &received](const Packet& frame) { received.received += is(frame); });
     end.device->WhenSent([is, &delivered](const Packet& frame) { delivered.delivered += is(frame); });
 }
@@ -407,6 +444,13 @@ void Emulator::WriteElements(std::ostream& out) const {
         out << ",\"demand\":";
         m_terminal->Write(out);
     }
+    if (m_clientForward && m_clientBack) {
+        out << ",\"client_side\":{";
+        WriteCounters(out, "forward", m_clientForward->Count());
+        out << ",";
+        WriteCounters(out, "return", m_clientBack->Count());
+        out << "}";
+    }
 }
 
 void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) const {
@@ -420,7 +464,11 @@ void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) c
     WriteList(out, "max_per_second", m_lagPerSecond, [&out](double lag) { out << lag; });
     out << "},\"lateness\":";
     m_lateness.Write(out, m_started);
-    out << ",\"receive_overflows\":" << Overflows(left.socket) + Overflows(right.socket) << ",";
+    uint64_t overflows = Overflows(left.socket) + Overflows(right.socket);
+    for (const End& end : m_clientSide) {
+        overflows += Overflows(end.socket);
+    }
+    out << ",\"receive_overflows\":" << overflows << ",";
     WriteCounters(out, "forward", m_forward);
     out << ",";
     WriteCounters(out, "return", m_back);
@@ -508,13 +556,25 @@ DataRate Highest(const Direction& direction) {
     return highest;
 }
 
+std::vector<std::shared_ptr<Trace>> Emulator::Traces(const End& left, const End& right) const {
+    std::vector<std::shared_ptr<Trace>> traces = {left.trace, right.trace};
+    for (const End& end : m_clientSide) {
+        if (end.trace) {
+            traces.push_back(end.trace);
+        }
+    }
+    return traces;
+}
+
 void Emulator::Start(const End& left, const End& right) {
     const double rate = static_cast<double>(std::max(Highest(m_link.forward), Highest(m_link.back)).GetBitRate());
-    const double factor = std::clamp(rate / kReservedRate, 1.0, kMostReserved);
+    const double links = m_link.clientSide ? 2 : 1;
+    const double factor = std::clamp(links * rate / kReservedRate, links, kMostReserved);
     m_realtime =
         TakeRealtimePriority({factor * kForwarding.share, kForwarding.period}) || TakeRealtimePriority(kForwarding);
-    left.trace->Start();
-    right.trace->Start();
+    for (const auto& trace : Traces(left, right)) {
+        trace->Start();
+    }
     m_started = Nanoseconds(CLOCK_REALTIME) - RealTime();
     OpenStartSignal(kStartSignalPort);
     std::printf("{\"event\":\"running\",\"started\":%.6f}\n", InSeconds(m_started));
@@ -535,14 +595,16 @@ int Emulator::Run() {
     }
     End left = MakeEnd(kLeft), right = MakeEnd(kRight);
     Join(left, right);
+    JoinClientSide();
     Watch(left, m_back, m_forward);
     WatchClient(left);
     Watch(right, m_forward, m_back);
     Simulator::ScheduleNow([&] { Start(left, right); });
     RunInRealTime();
     const int64_t stopped = Nanoseconds(CLOCK_REALTIME);
-    left.trace->Close();
-    right.trace->Close();
+    for (const auto& trace : Traces(left, right)) {
+        trace->Close();
+    }
     WriteReport(left, right, stopped);
     Simulator::Destroy();
     Say("stopped");

@@ -81,14 +81,18 @@ bool FrameDevice::SendFrom(Ptr<Packet> packet, const Address& source, const Addr
     header.SetDestination(Mac48Address::ConvertFrom(destination));
     header.SetLengthType(protocol);
     packet->AddHeader(header);
-    Call(m_sent, *packet);
+    return SendFrame(*packet);
+}
+
+bool FrameDevice::SendFrame(const Packet& frame) {
+    Call(m_sent, frame);
     std::array<uint8_t, Frame::kMost> bytes;
-    const uint32_t size = packet->CopyData(bytes.data(), bytes.size());
+    const uint32_t size = frame.CopyData(bytes.data(), bytes.size());
     // read before the call: the receiver may answer before it returns, and a process that is stopped is stopped after it
     const int64_t sent = RealTime();
     const bool taken = WriteFrame(m_socket, bytes.data(), size);
     for (const auto& watcher : m_departed) {
-        watcher(*packet, sent);
+        watcher(frame, sent);
     }
     return taken;
 }

@@ -31,6 +31,8 @@ class FrameDevice : public ns3::SimpleNetDevice {
 
     bool SendFrom(ns3::Ptr<ns3::Packet> packet, const ns3::Address& source, const ns3::Address& destination,
                   uint16_t protocol) override;
+    // Sends a whole frame as it is; false if the interface did not take it.
+    bool SendFrame(const ns3::Packet& frame);
 
   private:
     void Read();

@@ -48,6 +48,40 @@ void AddDiscipline(Options& options, const std::string& side, Discipline& discip
                 [&discipline](const std::string& text) { discipline.redWeight = ReadProbability(text); });
 }
 
+// `prefix`: of the names of the options.
+void AddLoss(Options& options, const std::string& prefix, const std::string& side, Loss& loss) {
+    options.Add(prefix + "drop-rate-to-" + side, "independent loss, per cent",
+                [&loss](const std::string& text) { loss.rate = ReadPercent(text); });
+    options.Add(prefix + "drop-burst-to-" + side, "most packets lost in a row",
+                [&loss](const std::string& text) { loss.longestBurst = ReadCount(text); });
+    options.Add(prefix + "good-bad-prob-to-" + side, "Gilbert-Elliott loss: from good to bad, 0 to 1",
+                [&loss](const std::string& text) { loss.goodToBad = ReadProbability(text); });
+    options.Add(prefix + "bad-good-prob-to-" + side, "Gilbert-Elliott loss: from bad to good, 0 to 1",
+                [&loss](const std::string& text) { loss.badToGood = ReadProbability(text); });
+    options.Add(prefix + "loss-in-good-to-" + side, "Gilbert-Elliott loss: in the good state, 0 to 1",
+                [&loss](const std::string& text) { loss.lossInGood = ReadProbability(text); });
+    options.Add(prefix + "loss-in-bad-to-" + side, "Gilbert-Elliott loss: in the bad state, 0 to 1",
+                [&loss](const std::string& text) { loss.lossInBad = ReadProbability(text); });
+}
+
+void CheckLoss(const Loss& loss, const std::string& prefix, const std::string& towards,
+               std::vector<std::string>& faults) {
+    if (loss.rate > 0 && loss.IsBursty()) {
+        faults.push_back("--" + prefix + "drop-rate-to-" + towards + " and --" + prefix + "good-bad-prob-to-" +
+                         towards + " exclude each other");
+    }
+}
+
+void CheckClientSide(const ClientSide& link, std::vector<std::string>& faults) {
+    const std::string prefix = "client-side-";
+    CheckLoss(link.forward.loss, prefix, "client", faults);
+    CheckLoss(link.back.loss, prefix, "server", faults);
+    const auto loses = [](const Loss& loss) { return loss.rate > 0 || loss.IsBursty() || loss.lossInGood > 0; };
+    if (!link && (link.forward.delay || link.back.delay || loses(link.forward.loss) || loses(link.back.loss))) {
+        faults.push_back("--" + prefix + "delay-to-client= or --" + prefix + "delay-to-server= is missing");
+    }
+}
+
 void CheckDirection(const Direction& direction, const std::string& name, const std::string& towards,
                     std::vector<std::string>& faults) {
     const auto expect = [&](bool given, const std::string& what) {
@@ -69,9 +103,7 @@ void CheckDirection(const Direction& direction, const std::string& name, const s
         expect(discipline.redProbability > 0 && discipline.redWeight > 0, "red-probability and red-weight above 0");
     }
     expect(direction.reordering.rate == 0 || direction.reordering.delay.IsStrictlyPositive(), "reorder delay");
-    if (direction.loss.rate > 0 && direction.loss.IsBursty()) {
-        faults.push_back("--drop-rate-to-" + towards + " and --good-bad-prob-to-" + towards + " exclude each other");
-    }
+    CheckLoss(direction.loss, "", towards, faults);
     const Demand& demand = direction.demand;
     if (!demand && (demand.delay.IsStrictlyPositive() || demand.slot > 1 || demand.constant.GetBitRate() > 0)) {
         faults.push_back("--demand-frame= is missing");
@@ -109,22 +141,8 @@ void AddGeometryOptions(Options& options, Link& link) {
 }
 
 void AddLossOptions(Options& options, Link& link) {
-    const auto add = [&options](const std::string& side, Loss& loss) {
-        options.Add("drop-rate-to-" + side, "independent loss, per cent",
-                    [&loss](const std::string& text) { loss.rate = ReadPercent(text); });
-        options.Add("drop-burst-to-" + side, "most packets lost in a row",
-                    [&loss](const std::string& text) { loss.longestBurst = ReadCount(text); });
-        options.Add("good-bad-prob-to-" + side, "Gilbert-Elliott loss: from good to bad, 0 to 1",
-                    [&loss](const std::string& text) { loss.goodToBad = ReadProbability(text); });
-        options.Add("bad-good-prob-to-" + side, "Gilbert-Elliott loss: from bad to good, 0 to 1",
-                    [&loss](const std::string& text) { loss.badToGood = ReadProbability(text); });
-        options.Add("loss-in-good-to-" + side, "Gilbert-Elliott loss: in the good state, 0 to 1",
-                    [&loss](const std::string& text) { loss.lossInGood = ReadProbability(text); });
-        options.Add("loss-in-bad-to-" + side, "Gilbert-Elliott loss: in the bad state, 0 to 1",
-                    [&loss](const std::string& text) { loss.lossInBad = ReadProbability(text); });
-    };
-    add("client", link.forward.loss);
-    add("server", link.back.loss);
+    AddLoss(options, "", "client", link.forward.loss);
+    AddLoss(options, "", "server", link.back.loss);
 }
 
 void AddDisturbanceOptions(Options& options, Link& link) {
@@ -186,7 +204,15 @@ void AddDemandOptions(Options& options, Demand& demand) {
                 [&demand](const std::string& text) { demand.constant = ReadRate(text); });
 }
 
+void AddClientSideOptions(Options& options, const std::string& side, Direction& direction) {
+    options.Add("client-side-delay-to-" + side, "one-way delay of a link between client and gateway, like 5ms",
+                [&direction](const std::string& text) { direction.delay = ReadDelay(text); });
+    AddLoss(options, "client-side-", side, direction.loss);
+}
+
 void AddCommonOptions(Options& options, Link& link) {
+    AddClientSideOptions(options, "client", link.clientSide.forward);
+    AddClientSideOptions(options, "server", link.clientSide.back);
     AddProfileOptions(options, "client", link.forward.profile);
     AddProfileOptions(options, "server", link.back.profile);
     AddDemandOptions(options, link.back.demand);
@@ -207,6 +233,7 @@ void FailIfFaulty(const Link& link, const Options& options) {
     if (faults.empty()) {  // else what is missing may just be what was misspelt
         CheckDirection(link.forward, "server to client", "client", faults);
         CheckDirection(link.back, "client to server", "server", faults);
+        CheckClientSide(link.clientSide, faults);
     }
     std::string message;
     for (const std::string& fault : faults) {

@@ -24,6 +24,13 @@ struct Rebinding {
     bool addresses = false;  // and another address
 };
 
+// Another link, between the client and the gateway next to it. It has a delay in both directions, or does not exist.
+struct ClientSide {
+    Direction forward = {};  // only delay and loss
+    Direction back = {};
+    explicit operator bool() const { return forward.delay && back.delay; }
+};
+
 // Forward: server to client; back: client to server.
 struct Link {
     std::string scenario;
@@ -36,6 +43,7 @@ struct Link {
     std::optional<Blackhole> blackhole = {};
     std::optional<Rebinding> rebinding = {};
     bool timersFromFirstPacket = false;
+    ClientSide clientSide = {};
 };
 
 // --delay, --bandwidth, --queue: the same for both directions.
@@ -50,7 +58,8 @@ void AddLossOptions(Options& options, Link& link);
 void AddDisturbanceOptions(Options& options, Link& link);
 // --timers-from.
 void AddTimerOptions(Options& options, Link& link);
-// What every scenario has: protocol, queue mode, seed, profiles, capacity on demand, and UDP cross traffic.
+// What every scenario has: protocol, queue mode, seed, profiles, capacity on demand, UDP cross traffic, and the link at the
+// client's side.
 void AddCommonOptions(Options& options, Link& link);
 
 // One line of standard error for all that is wrong with the options or missing in the link, and the end, status 2.

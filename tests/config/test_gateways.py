@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop.config.loader import load_test_cases
+from interop.model.emulated_link import ClientSide, GilbertElliottLoss, UniformLoss
 from interop.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from interop.model.units import KIB, MIB
 from tests.config.my_yaml import faults, read
@@ -101,6 +102,21 @@ def test_missing_keys_of_a_tunnel_are_inherited() -> None:
     assert links["c"] == SAT.emulated
 
 
+def test_a_link_at_the_clients_side_inherits_its_missing_keys() -> None:
+    text = texts(
+        "client side: {delay: 5 ms, forward loss: {good to bad: 0.1, bad to good: 0.5}}",
+        "client side: {return delay: 2 ms, loss: 1 %}, pep: D",
+        "client side: {delay: 0 ms, loss: 0 %}",
+    )
+    a, b, c = (case.emulated for case in read(text, KNOWN))
+    assert a.client_side == ClientSide(0.005, 0.005, GilbertElliottLoss(0.1, 0.5))
+    assert b.client_side == ClientSide(0.005, 0.002, UniformLoss(0.01), UniformLoss(0.01))
+    assert b.round_trip_delay == pytest.approx(SAT.link.round_trip_delay + 0.007)
+    assert c == replace(b, client_side=None)
+    [none] = read(texts("client side: none"), {"sat": replace(SAT, link=a)})
+    assert (none.emulated, a.has_gateways) == (SAT.emulated, True)
+
+
 def test_ready_tunnels() -> None:
     cases = load_test_cases(ROOT / "testcases/satcom/vpn.yaml", {})
     links = {case.name: case.emulated for case in cases}
@@ -144,6 +160,16 @@ def test_ready_tunnels() -> None:
         (
             "vpn: {program: openvpn, transport: tcp}, delay: 2 s",
             "vpn: transport tcp needs a round trip of at most 1.5 s; this link has 4 s.",
+        ),
+        (
+            "client side: fast",
+            'client side "fast" is neither none nor a mapping; write for example {delay: 5 ms, loss: 1 %}.',
+        ),
+        ("client side: {pep: A}", 'unknown key "pep". Allowed: delay, forward delay, return delay, loss, forward loss'),
+        ("client side: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
+        (
+            "client side: {loss: 1 %}, vpn: openvpn",
+            "a link has either client side or vpn; write client side: none or vpn: none.",
         ),
         ("endpoint tcp: {initial window: 10}", 'unknown key "initial window". Allowed: send buffer, receive buffer.'),
     ],

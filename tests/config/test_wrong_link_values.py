@@ -112,6 +112,7 @@ LINK = {
     "endpoint tcp": Values("is neither none nor a mapping; write for example {send buffer", ("5",)),
     "return access": Values("dedicated, {dama: {…}}", ("5",)),
     "vpn": word("openvpn", "wireguard", "none"),
+    "client side": Values("is neither none nor a mapping; write for example {delay", ("5",)),
 }
 QUEUE = {
     "discipline": word("drop-tail", "codel", "fq-codel", "pie", "red"),
@@ -210,6 +211,11 @@ PARTS = {
     ),
     "pep": part("pep: {%s}", gateways.PEP_KEYS, TCP_SENDER),
     "endpoint tcp": part("endpoint tcp: {%s}", gateways.BUFFERS, TCP),
+    "client side": part(
+        "client side: {%s}",
+        emulated_links.CLIENT_SIDE_KEYS,
+        {f"{way}{key}": EITHER_WAY[key] for key in ("delay", "loss") for way in WAYS},
+    ),
     "vpn": part(
         "vpn: {%s}",
         gateways.VPN_KEYS,

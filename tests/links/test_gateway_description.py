@@ -17,9 +17,10 @@ from interop.links.ns3_testbed import Ns3Backend
 from interop.links.session import Endpoint, InputOrigin, SessionRecord, SessionRequest
 from interop.links.simulator_arguments import scenario
 from interop.links.virtual_machine import START, VirtualBackend
+from interop.model.emulated_link import ClientSide, UniformLoss
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Exit
-from interop.model.gateways import LINUX, PEPS, VPNS, Vpn, VpnTransport
+from interop.model.gateways import LINUX, PEPS, VPNS, Pep, Vpn, VpnTransport
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import ErrorCode
 from interop.model.run import Run
@@ -36,6 +37,8 @@ from tests.fakes import (
     leave_endpoint_trace,
     link_gateways,
     run_of,
+    simulate,
+    traces,
 )
 
 TCP_TUNNEL = replace(VPNS["openvpn"], transport=VpnTransport.TCP)
@@ -246,6 +249,64 @@ def test_what_a_machine_is_told() -> None:
     assert found["server.sysctl"] == ["net.ipv4.tcp_wmem=4096 16384 4194304", "net.ipv4.tcp_rmem=4096 131072 6291456"]
     assert "simulator.sysctl" not in found
     assert found["gateway event"] == [READY]
+
+
+# ---- a link at the client's side ------------------------------------------------------------
+
+BESIDE = replace(LINK, client_side=ClientSide(forward_loss=UniformLoss(0.01)))
+
+
+def leave_three_traces(life: Life) -> int:
+    """A simulator that also stands between the client and its gateway; that trace has the fewest packets."""
+    if "client-side" in life.environment.get("SCENARIO", ""):
+        life.files["logs/trace_client.pcap"] = traces([b"a"])[0]
+    return simulate(life)
+
+
+@pytest.mark.parametrize("pep", [None, PEPS["A"]])
+def test_the_simulator_also_stands_between_the_client_and_its_gateway(pep: Pep | None) -> None:
+    engine = FakeEngine(good=endpoint)
+    real(engine, run_of(case=replace(CASE, link=replace(BESIDE, pep=pep))))
+    plumbs = [life.environment for life in engine.all_lives if life.command[:1] == ("plumb",)]
+    assert [each.get("CLIENT_SIDE") for each in plumbs] == [None, "1"]
+    last = {part(life): life for life in engine.all_lives if life.command == ("holder",)}
+    assert [each.split("=")[0] for each in last["simulator-holder"].environment["ADDRESSES"].split(";")] == [
+        "eth0", "eth1", "eth2", "eth3",
+    ]  # fmt: skip
+    ignoring = [name for name, life in last.items() if "net.ipv4.conf.all.arp_ignore" in life.host_config["sysctls"]]
+    assert ignoring == ["simulator-holder"]
+    proxies = {life.environment.get("PROXY") for life in engine.all_lives if life.command[:1] == ("gateway",)}
+    assert proxies == {"split" if pep else None}
+
+
+def test_a_machine_learns_of_a_link_at_the_clients_side() -> None:
+    programs = dict.fromkeys(["simulator", *Role, *SIDES], ImageProgram(("/bin/own",), {}, "/", ""))
+    request = request_of(run_of(case=replace(CASE, link=BESIDE)))
+    found = [*describe(request, programs)]
+    assert ("client side", "1") in found
+    assert sum(key == "simulator.address" for key, _ in found) == 8
+    assert ("simulator.sysctl", "net.ipv4.conf.all.arp_ignore=1") in found
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+@pytest.mark.parametrize(
+    ("protocol", "pep"), [(Protocol.TCP, None), (Protocol.TCP, PEPS["A"]), (Protocol.HQ, PEPS["A"])]
+)
+def test_the_trace_of_the_client_is_the_first_unless_a_proxy_splits_its_connection(
+    protocol: Protocol, pep: Pep | None, clock: str, tmp_path: Path
+) -> None:
+    engine = FakeEngine(**{"good": endpoint, SIMULATOR: leave_three_traces})
+    run = replace(run_of(case=replace(CASE, link=replace(BESIDE, pep=pep))), protocol=protocol)
+    opened = backend(engine) if clock == "real" else VirtualBackend(connect(engine), IMAGES, 0.0)
+    with opened.open() as testbed, testbed.session(request_of(run), SessionRecord()) as session:
+        session.run()
+        session.collect(tmp_path, None)
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "sim").glob("*.pcap")}
+    split = protocol is Protocol.TCP and pep is not None
+    third = "trace_client.pcap" if split else "link_left.pcap"
+    assert sizes.keys() == {"trace_node_left.pcap", "trace_node_right.pcap", third}
+    own, link = sizes["trace_client.pcap" if split else "trace_node_left.pcap"], sizes["trace_node_right.pcap"]
+    assert own < link
 
 
 # ---- tunnels --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import requests.exceptions
 
+from interop.analysis.metrics import client_side_loss, link_loss
 from interop.docker.containers import ContainerEvent
 from interop.links import ns3_testbed
 from interop.links.addresses import ADDRESSES, GATEWAYS, hosts
@@ -23,6 +24,7 @@ from interop.links.simulator_arguments import scenario, simulator_files
 from interop.links.simulator_report import read_report
 from interop.model.emulated_link import (
     Blackhole,
+    ClientSide,
     Corruption,
     CorruptionMode,
     CrossTraffic,
@@ -55,7 +57,19 @@ from interop.model.errors import HarnessFault
 from interop.model.flow import Flow
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import ErrorCode
-from tests.fakes import CASE, PATIENCE, REPORT, SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
+from tests.fakes import (
+    CASE,
+    COUNTERS,
+    PATIENCE,
+    REPORT,
+    SIMULATOR,
+    FakeEngine,
+    Life,
+    connect,
+    endpoint,
+    run_of,
+    simulate,
+)
 from tests.results_builder import SAT, SATLOSS
 
 SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
@@ -91,6 +105,18 @@ SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
             (
                 "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --good-bad-prob-to-server=0.017 "
                 "--bad-good-prob-to-server=0.935 --queue-mode=exact --seed=7"
+            ),
+        ),
+        (
+            replace(
+                SYMMETRIC,
+                client_side=ClientSide(0.005, 0, UniformLoss(0.01, longest_burst=2), GilbertElliottLoss(0.1, 0.5)),
+            ),
+            (
+                "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --client-side-delay-to-client=5ms "
+                "--client-side-drop-rate-to-client=1 --client-side-drop-burst-to-client=2 "
+                "--client-side-delay-to-server=0ms --client-side-good-bad-prob-to-server=0.1 "
+                "--client-side-bad-good-prob-to-server=0.5 --queue-mode=exact --seed=7"
             ),
         ),
     ],
@@ -448,6 +474,16 @@ def test_report_of_profiles_and_demand() -> None:
     assert (report.forward_profile, report.return_profile) == (ProfileReport(5.25, 4), ProfileReport(None, 0))
     assert report.demand == DemandReport(40, 3, 3000, 3100, 200)
     assert read_report(REPORT).demand is None
+
+
+def test_report_of_a_link_at_the_clients_side() -> None:
+    counters = COUNTERS | {"received": 100, "delivered": 98, "loss_drops": 2}
+    report = read_report(REPORT | {"client_side": {"forward": counters, "return": COUNTERS}})
+    assert report.client_side_forward == LinkCounters(100, 98, 0, 2)
+    assert report.client_side_back == LinkCounters(0, 0, 0, 0)
+    assert (read_report(REPORT).client_side_forward, client_side_loss(read_report(REPORT))) == (None, None)
+    assert client_side_loss(report) == 0.02
+    assert link_loss(report) == 0  # of the emulated link itself
 
 
 def test_report_of_udp_cross_traffic() -> None:

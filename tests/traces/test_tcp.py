@@ -10,8 +10,12 @@ import pytest
 
 from interop.analysis import metrics
 from interop.model.emulated_link import EmulatedLink
+from interop.model.errors import HarnessFault
 from interop.model.implementation import Protocol
-from interop.traces.run_traces import CLIENT_TRACE, SERVER_TRACE, RunTraces, check_traces, read_run
+from interop.model.outcomes import ErrorCode
+from interop.report.run_story import story
+from interop.traces.run_traces import BEHIND_PROXY, CLIENT_TRACE, SERVER_TRACE, RunTraces, check_traces, read_run
+from interop.traces.series import UNKNOWN
 from interop.traces.tcp import SYN, finished_handshake, first_seen, read_tcp
 from interop.traces.tcp_events import TcpTracePair
 from interop.traces.tls import hello_version
@@ -77,6 +81,48 @@ def test_goodput_by_the_rule_of_quic(directory: Path) -> None:
     assert metrics.tcp_handshake_time(trace_pair.client) == pytest.approx(0.4)
     assert metrics.tcp_goodput(trace_pair.client, 5000) == pytest.approx(8 * 5000 / 0.25)
     assert metrics.tcp_goodput(trace_pair.client, 0) is None
+
+
+OWN = [
+    Tcp(-0.01, False, -1, flags=SYN),
+    Tcp(-0.005, True, -1, flags=SYN, acknowledged=0),
+    Tcp(0.19, False, 0, 300, 0),
+    Tcp(0.41, True, 0, 1500, 300),
+    Tcp(0.42, False, 300, 100, 1500),
+    *(Tcp(0.7 + n / 100, True, 1500 + 1000 * n, 1000, 400) for n in range(4)),
+    Tcp(0.95, True, 5500, 1000, 400),  # lost behind the proxy, and sent again by it
+]
+"""The client's connection with its proxy, while that of the proxy is ``transfer``'s."""
+
+
+def test_behind_a_proxy_data_arrive_at_the_client_and_packets_are_those_of_the_link(directory: Path) -> None:
+    before = reading(directory)
+    (directory / BEHIND_PROXY).write_bytes(pcap(OWN))
+    traces = reading(directory)
+    series, of_proxy = traces.series(), before.series()
+    assert traces.start == pytest.approx(before.start - 0.01)
+    assert series.requests.sent.tolist() == pytest.approx([0.43])
+    assert series.requests.arrived.tolist() == pytest.approx([0.51])
+    assert series.requests.first_byte.tolist() == pytest.approx([0.71])
+    assert series.requests.last_byte.tolist() == pytest.approx([0.96])
+    assert series.arrived.time.tolist() == pytest.approx([0.42, 0.71, 0.72, 0.73, 0.74, 0.96])
+    assert series.arrived.number.tolist() == [UNKNOWN] * 6
+    assert (series.forward.sent - of_proxy.forward.sent).tolist() == pytest.approx([0.01] * 8)
+    assert series.forward.lost.tolist() == of_proxy.forward.lost.tolist()
+    assert series.rtt.value.tolist() == pytest.approx(of_proxy.rtt.value.tolist())
+    assert isinstance(traces.trace_pair, TcpTracePair)
+    assert metrics.tcp_goodput(traces.trace_pair.seen, 5000) == pytest.approx(8 * 5000 / 0.25)
+    assert [event.text for event in story(6500, series) if "byte" in event.text] == [
+        "The first byte of a response arrives at the client.",
+        "The last new byte arrives at the client: 6.348 KiB.",
+    ]
+
+
+def test_a_damaged_trace_behind_a_proxy_is_our_fault(directory: Path) -> None:
+    (directory / BEHIND_PROXY).write_bytes(pcap(OWN)[:-1])
+    with pytest.raises(HarnessFault, match="The trace behind the proxy cannot be used") as caught:
+        reading(directory)
+    assert caught.value.code is ErrorCode.TRACE_CORRUPT
 
 
 def test_loss_is_matched_behind_address_translation(directory: Path) -> None:

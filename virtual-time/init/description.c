@@ -82,6 +82,10 @@ static bool read_entry(const char* key, char* value, struct description* descrip
         description->exits = !strcmp(value, "exits");
         return true;
     }
+    if (!strcmp(key, "client side")) {
+        description->client_side = number(key, value);
+        return true;
+    }
     if (!strcmp(key, "ready event")) {
         description->ready_event = value;
         return true;
@@ -140,6 +144,9 @@ void read_description(char* text, size_t size, struct description* description) 
                far = description->parts[SERVER_GATEWAY].arguments[0];
     if (near != far || (near && !description->gateway_event)) {
         fail("description: gateways need one another and gateway event");
+    }
+    if (description->client_side && !near) {
+        fail("description: client side needs gateways");
     }
     for (int client = FURTHER; client < NETWORKS; client += 2) {
         if (!description->parts[client].arguments[0] != !description->parts[client + 1].arguments[0]) {

@@ -54,6 +54,7 @@ struct part {
 
 struct description {
     struct part parts[PARTS]; /* one without arguments is not started */
+    bool client_side;         /* the simulator also stands between the client and its gateway */
     bool exits;               /* start the endpoints at once and wait for their ends, instead of a transfer */
     char* ready_event;        /* what a line of the simulator contains when it carries packets */
     char* gateway_event;      /* what a line of a gateway contains when it is set up */

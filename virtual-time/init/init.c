@@ -507,7 +507,12 @@ static void join_networks(void) {
         return;
     }
     const int near = containers[CLIENT_GATEWAY].network, far = containers[SERVER_GATEWAY].network;
-    join(client, "eth0", 1, near, "eth0", 5);
+    if (description.client_side) {
+        join(client, "eth0", 1, middle, "eth2", 9);
+        join(near, "eth0", 5, middle, "eth3", 10);
+    } else {
+        join(client, "eth0", 1, near, "eth0", 5);
+    }
     join(near, "eth1", 6, middle, "eth0", 2);
     join(far, "eth1", 7, middle, "eth1", 3);
     join(server, "eth0", 4, far, "eth0", 8);
