@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.model.emulated_link import loss_share
-from interop.model.link_format import format_queue
+from interop.model.link_format import client_side_words, format_queue
 from interop.model.test_case import TestCase
 from interop.model.units import MBPS, MS, PERCENT, byte_size, seconds
 from interop.report.plot_request import CampaignResults, PlotRequest
@@ -47,6 +47,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         f"{case.repetitions} {'time' if case.repetitions == 1 else 'times'}; the time limit of each transfer is "
         f"{seconds(case.timeout)}. Circles show where quicsat captures both traces: before the queue and the losses at "
         "the sender's end, and after them at the receiver's end",
+        *(f"Packets also pass another link: {words}" for words in client_side_words(link)),
     )
     title = f"{case.abbreviation}: testbed"
     return Drawing(

@@ -48,7 +48,7 @@ def format_link(link: Link) -> str:
     loss = _both(_loss(link.forward_loss), _loss(link.return_loss))
     loss = "no loss" if loss == "none" else f"loss {loss}"
     geometry = f"{rates}, RTT {seconds(link.round_trip_delay)}, queue {queue}{paper}"
-    return ", ".join([geometry, loss, *_client_side(link), *_changes(link), *_impairments(link), *_tcp(link)])
+    return ", ".join([geometry, loss, *client_side_words(link), *_changes(link), *_impairments(link), *_tcp(link)])
 
 
 def format_details(case: TestCase) -> str:
@@ -73,18 +73,18 @@ def _emulated_details(link: EmulatedLink) -> Iterator[str]:
         yield "queues as QIR-SE had them"
     for way, loss in (("forward", link.forward_loss), ("return", link.return_loss)):
         yield from _bursts(way, loss)
-    yield from (*_client_side(link), *_changes(link), *_impairments(link), *_tcp(link))
+    yield from (*client_side_words(link), *_changes(link), *_impairments(link), *_tcp(link))
 
 
-def _client_side(link: EmulatedLink) -> Iterator[str]:
-    """``1 % loss at the client's side``, ``5.0 ms and no loss at the client's side``."""
+def client_side_words(link: EmulatedLink) -> Iterator[str]:
+    """``loss 1 % at the client's side``, ``5.0 ms and no loss at the client's side``; nothing without such a link."""
     beside = link.client_side
     if beside is None:
         return
     loss = _both(_loss(beside.forward_loss), _loss(beside.return_loss))
     words = [_both(seconds(beside.forward_delay), seconds(beside.return_delay))]
     words = [] if beside.forward_delay == beside.return_delay == 0 else words
-    words += ["no loss" if loss == "none" else f"{loss} loss"]
+    words += ["no loss" if loss == "none" else f"loss {loss}"]
     yield f"{' and '.join(words)} at the client's side"
 
 

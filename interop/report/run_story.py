@@ -46,7 +46,7 @@ def story(size: int, series: Series) -> list[StoryEvent]:
 
 
 def end_of(result: RunResult) -> str:
-    """How the run ended by its clock: exit statuses and the time of the transfer."""
+    """How the run ended by its clock: exit statuses and the time of the transfer; and losses that no series shows."""
     evidence = result.evidence
     words = []
     for side, end in (("client", evidence.client), ("server", evidence.server)):
@@ -54,6 +54,10 @@ def end_of(result: RunResult) -> str:
             words.append(f"the {side} ended with exit status {end.status}")
     if evidence.timed_out is not None:
         words.append("quicsat ended the run at its deadline")
+    report = evidence.simulator
+    if report is not None and report.client_side_forward is not None and report.client_side_back is not None:
+        forward, back = report.client_side_forward.loss_drops, report.client_side_back.loss_drops
+        words.append(f"the link at the client's side lost {forward} packets to the client and {back} from it")
     took = f"The transfer took {seconds(evidence.transfer_time)}" if evidence.transfer_time else "There was no transfer"
     return f"{', '.join([took, *words])}."
 

@@ -42,6 +42,21 @@ abbreviation: SP6
 extends: split
 server name: server6
 """
+BEHIND = """\
+name: behind
+abbreviation: BE
+description: 300 kB over a long link with loss behind the second proxy
+link: {scenario: simple-p2p, delay: 200 ms, rate: 20 Mbit/s, queue: 1000, client side: {delay: 1 ms, loss: 5 %}}
+file size: 300 kB
+repetitions: 1
+timeout: 60 s
+---
+name: behind-split
+abbreviation: BES
+extends: behind
+link: {pep: D}
+random numbers: inherited
+"""
 OWN = {Clock.REAL: ("link-gateways",), Clock.VIRTUAL: ("link-gateways", "virtual-time")}
 
 
@@ -83,6 +98,33 @@ def test_proxies_begin_with_more_packets(clock: Clock, daemon: Daemon, tmp_path:
     }
     assert first == {"straight": 10, "split": 100} | ({"split6": 100} if clock is Clock.VIRTUAL else {})
     assert {"link-gateways" in each.evidence.images for each in results} == {True, False}
+
+
+@pytest.mark.parametrize("clock", Clock)
+def test_packets_are_lost_behind_the_second_proxy(clock: Clock, daemon: Daemon, tmp_path: Path) -> None:
+    """A proxy repeats them at once; without one, and over QUIC, the server has to, after a long round trip."""
+    need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
+    path = tmp_path / "behind.yaml"
+    path.write_text(BEHIND)
+    words = ("-t", path, "--skip-compliance-check", "--seed", "7", "--clock", clock, "--parallel", "2")
+    pairs = [("nginx-tcp", "curl")]
+    if clock is Clock.VIRTUAL:
+        pairs.append(("quic-go", "quic-go"))
+    results = [
+        result for server, client in pairs for result in measure(tmp_path / server, "-s", server, "-c", client, *words)
+    ]
+    times = {(each.protocol, each.test_case): value(each, "completion_time") for each in results}
+    assert times[Protocol.TCP, "behind"] - times[Protocol.TCP, "behind-split"] > 1
+    for each in results:
+        split = (each.protocol, each.test_case) == (Protocol.TCP, "behind-split")
+        report = each.evidence.simulator
+        assert report is not None
+        assert report.client_side_forward is not None
+        assert (report.forward.loss_drops, report.back.loss_drops) == (0, 0)
+        assert value(each, "client_side_loss") == pytest.approx(0.05, abs=0.03)
+        lost = report.client_side_forward.loss_drops / report.client_side_forward.received
+        assert value(each, "loss_forward") == pytest.approx(0 if split else lost, abs=0.005)
+        assert value(each, "rtt_min") == pytest.approx(0.4 if split else 0.402, abs=0.0015)
 
 
 def test_a_gateway_asks_for_neighbours_at_once(daemon: Daemon, image_ids: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from interop.model.emulated_link import (
     Blackhole,
+    ClientSide,
     Corruption,
     CorruptionMode,
     CrossTraffic,
@@ -54,6 +55,10 @@ LINK = SAT.emulated
         (
             replace(LINK, forward_loss=UniformLoss(0.3, 3)),
             "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 30 % (at most 3 in a row) / none",
+        ),
+        (
+            replace(LINK, client_side=ClientSide(0.005, 0.005)),
+            "20.00 / 2.00 Mbit/s, RTT 610.0 ms, queue 25 packets, no loss, 5.0 ms and no loss at the client's side",
         ),
     ],
 )
@@ -115,6 +120,7 @@ def test_queues_in_words(queue: Queue, words: str) -> None:
             "beside UDP packets of 5.00 Mbit/s in packets of 1500 B after 20.0 s / none",
         ),
         ({"pep": PEPS["D"]}, "PEP D"),
+        ({"client_side": ClientSide(return_loss=UniformLoss(0.01))}, "loss none / 1 % at the client's side"),
         ({"vpn": VPNS["wireguard"]}, "WireGuard over UDP (MTU 1420)"),
         (
             {"vpn": replace(VPNS["openvpn"], transport=VpnTransport.TCP)},

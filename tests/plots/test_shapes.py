@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 
+from interop.model.emulated_link import ClientSide, UniformLoss
 from interop.model.implementation import Role
 from interop.model.objective import MB, Objective
 from interop.model.results import RunResult
@@ -177,6 +178,9 @@ def test_the_testbed_is_that_of_the_plan() -> None:
         "Each of the 2 pairs transfers 10 MiB n = 10 times; the time limit of each transfer is 6 min 0 s."
     )
     assert "server\none of 2" in texts(axes(topology.PLOT, shown))
+    beside = replace(SATLOSS, link=replace(SATLOSS.emulated, client_side=ClientSide(0.001, 0.001, UniformLoss(0.01))))
+    [drawing] = topology.PLOT.table(plot_request(result_set(test_cases=(beside,))))
+    assert drawing.caption.endswith("Packets also pass another link: 1.0 ms and loss 1 % / none at the client's side.")
 
 
 # ---- over runs ------------------------------------------------------------------------------

@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from interop.links.simulator_report import read_report
+from interop.model.emulated_link import LinkCounters
 from interop.model.evidence import Deadline, Exit
 from interop.report.run_story import StoryEvent, end_of, story
 from interop.traces.series import Packets
+from tests.fakes import REPORT
 from tests.results_builder import run_result
 from tests.series_builder import Transfer, series
 
@@ -66,5 +69,9 @@ def test_the_end_of_a_run() -> None:
     assert (
         end_of(replace(late, evidence=evidence)) == "The transfer took 20.0 s, quicsat ended the run at its deadline."
     )
+    counters = LinkCounters(100, 98, 0, 2), LinkCounters(50, 49, 0, 1)
+    report = replace(read_report(REPORT), client_side_forward=counters[0], client_side_back=counters[1])
+    lossy = replace(run_result(), evidence=replace(run_result().evidence, simulator=report))
+    assert end_of(lossy).endswith(", the link at the client's side lost 2 packets to the client and 1 from it.")
     none = replace(late.evidence, phases={}, client=None, server=None)
     assert end_of(replace(late, evidence=none)) == "There was no transfer."

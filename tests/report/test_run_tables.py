@@ -12,6 +12,7 @@ import pytest
 
 from interop.model.emulated_link import (
     Blackhole,
+    ClientSide,
     Corruption,
     CrossTraffic,
     Demand,
@@ -105,6 +106,7 @@ IMPAIRED = replace(
     blackhole=Blackhole(5.0, 2.0, 2), rebind=Rebind(1.0, 5.0), cross_traffic=CrossTraffic(),
     pep=Pep(2 * MIB, 4 * MIB, 20, "cubic"), endpoint_tcp=TcpBuffers(4 * MIB, 6 * MIB),
     vpn=Vpn(2 * MIB, 4 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP),
+    client_side=ClientSide(0.001, 0.002, UniformLoss(0.01, 3), GilbertElliottLoss(0.02, 0.5, 0.01, 0.9)),
 )  # fmt: skip
 REAL = RealLink("here", "there", 20e6, 2e6, 0.6, "provider", "tariff", "modem", "60 GB")
 
