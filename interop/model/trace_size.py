@@ -44,7 +44,7 @@ def trace_packets(test_case: TestCase) -> int:
 
 
 def _traces(test_case: TestCase) -> int:
-    """There are two, with a VPN two more, of the packets outside the tunnel, and with a link at the client's side one."""
+    """Two; with a VPN two more, of the packets outside the tunnel; with a link at the client's side one more."""
     link = test_case.link
     beside = isinstance(link, EmulatedLink) and link.client_side is not None
     return 2 + 2 * test_case.tunnelled + beside
