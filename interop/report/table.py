@@ -36,6 +36,8 @@ _SHOWN_UNIT = {Unit.RATE: "Mbit/s", Unit.SHARE: "%", Unit.SECONDS: "s"}
 _SIZE = {Unit.RATE: MBPS, Unit.SHARE: PERCENT, Unit.SECONDS: 1.0, Unit.RATIO: 1.0}
 _SMALLEST_P = 0.0001
 _MOST_DIGITS = 9
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a formula begins in a spreadsheet; some take full-width signs, too."""
 FORMATS = ("text", "markdown", "csv", "latex")
 
 
@@ -122,14 +124,15 @@ def _csv(table: Table) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([column.exact for column in table.columns])
     for row in table.rows:
-        writer.writerow([_harmless(value) if isinstance(value, str) else value for value in row])
+        writer.writerow([csv_text(value) if isinstance(value, str) else value for value in row])
     return file.getvalue().rstrip("\n")
 
 
 @lru_cache(10_000)  # names stand in most rows
-def _harmless(text: str) -> str:
-    clean = printable(text)
-    return f"'{clean}" if clean[:1] in ("=", "+", "-", "@") else clean
+def csv_text(text: str) -> str:
+    """Any text on one line that a spreadsheet does not take for a formula."""
+    clean = printable(text, None)
+    return f"'{clean}" if clean.startswith(_FORMULA) else clean
 
 
 # ---- LaTeX ----------------------------------------------------------------------------------

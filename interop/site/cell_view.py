@@ -15,7 +15,7 @@ from interop.model.results import ImageFacts, Manifest, RunResult
 from interop.model.test_case import TestCase
 from interop.report.negotiated_tables import values_of
 from interop.report.object_tables import table_of_objects, with_objects
-from interop.report.table import Table
+from interop.report.table import Table, csv_text
 from interop.results.attempts import retried
 from interop.results.document import a_line_each, plain_result
 from interop.results.summary import Cell, Figures, figures
@@ -292,8 +292,8 @@ def as_csv(results: Sequence[RunResult]) -> bytes:
         writer.writerow(
             [
                 *(each.server, each.client, each.test_case, each.protocol.value, each.repetition, each.attempt),
-                *(each.verdict.outcome.value, each.verdict.code.value, _harmless(each.verdict.reason)),
-                _harmless(each.evidence.started),
+                *(each.verdict.outcome.value, each.verdict.code.value, csv_text(each.verdict.reason)),
+                csv_text(each.evidence.started),
                 *values,
             ]
         )
@@ -318,17 +318,12 @@ def attempts_as_csv(attempts: Iterable[RunResult]) -> bytes:
             [
                 *(each.server, each.client, each.test_case, each.repetition, each.attempt),
                 *("no" if verdict.excluded else "yes", verdict.outcome.value, verdict.code.value),
-                _harmless(verdict.reason),
+                csv_text(verdict.reason),
                 *((otherwise.outcome.value, otherwise.code.value) if otherwise else ("", "")),
-                *(link.largest_lag if link else "", _harmless(each.evidence.started)),
+                *(link.largest_lag if link else "", csv_text(each.evidence.started)),
             ]
         )
     return text.getvalue().encode("utf-8", "replace")
-
-
-def _harmless(text: str) -> str:
-    """Words that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def as_json(results: Sequence[RunResult]) -> bytes:

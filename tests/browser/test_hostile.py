@@ -3,62 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from interop.model.evidence import Evidence, HostFacts
-from interop.model.implementation import CongestionControl, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Compliance, ImageFacts, Provenance, ResultSet, RunResult
 from interop.model.text import printable
 from interop.site.serve import server
 from tests.browser.chromium import Site, Watched
 from tests.payloads import PAYLOADS
-from tests.results_builder import SAT, implementation, result_set, run_result
-from tests.site import builder
+from tests.site import builder, hostile
 
 pytestmark = pytest.mark.browser
-
-
-def _result(number: int, bad: str) -> RunResult:
-    base = run_result(None, server=f"s{number}", client="picoquic", test_case=f"t{number}")
-    host = HostFacts(bad, bad, 2, 1, bad, 0.0, processor=bad)
-    evidence: Evidence = replace(base.evidence, started=bad, fault=bad, host=host, notes=(bad,))
-    return replace(base, verdict=Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, bad), evidence=evidence)
-
-
-def _hostile(number: int, bad: str) -> ResultSet:
-    """A campaign of one run in which every text is hostile."""
-    names = (f"s{number}", "picoquic")
-    case = replace(SAT, name=f"t{number}", abbreviation=f"T{number}", description=bad, source=bad, repetitions=1)
-    plain = result_set([_result(number, bad)], servers=names[:1], clients=names[1:], test_cases=(case,))
-    control = CongestionControl(bad, (bad,), None, bad, bad)
-    described = tuple(
-        replace(implementation(name), image=bad, url=bad, licence=bad, language=bad, congestion_control=control)
-        for name in names
-    )
-    facts = ImageFacts(bad, bad, (bad,), bad, 1, bad, bad, Provenance(bad, bad, bad, (bad, bad), bad, bad, bad))
-    manifest = replace(
-        plain.manifest, id=f"{number}{bad}", started=bad, command=(bad, bad), tool_version=bad,
-        implementations=described, images={names[0]: facts, "simulator": facts},
-    )  # fmt: skip
-    judged = Compliance(names[0], Role.SERVER, False, bad, bad)
-    return replace(plain, manifest=manifest, finished=bad, compliance=(judged,))
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     place = tmp_path_factory.mktemp("hostile")
-    for number, bad in enumerate(PAYLOADS):
-        directory = builder.on_disk(place / "results" / str(number), _hostile(number, bad), output=f"{bad}\n")
-        run = directory / f"s{number}_picoquic" / f"t{number}" / "1" / "client"
-        run.mkdir()
-        (run / (bad.replace("/", "|").replace("\0", "")[:200] + ".log")).write_text(bad, encoding="utf-8")
-    builder.build(place / "results", place / "site", files=True)
-    with server(place / "site", kept=True) as address:
+    with server(hostile.site(place), kept=True) as address:
         yield Site(place / "site", address)
 
 
@@ -89,6 +51,15 @@ def test_words_in_results_stay_words(page: Watched, site: Site, pattern: str) ->
         assert len(found) >= len(PAYLOADS)
     for address in found:
         _look(page, site.address + quote(address))
+
+
+def test_files_of_runs_and_figures_only_show_something(page: Watched, site: Site) -> None:
+    """Every fifth file; `make bench-text-sinks` opens all of them, on four web servers."""
+    found = hostile.files(site.directory)
+    assert len(found) >= 4 * len(PAYLOADS)
+    for address in found[::5]:
+        page.page.goto(site.address + quote(address), wait_until="load")
+        assert page.page.evaluate("window.pwned") is None, address
 
 
 def test_words_of_a_cell_stay_words_and_its_reason_is_shown_to_the_letter(page: Watched, site: Site) -> None:
