@@ -204,6 +204,9 @@ bench-crashes: images  ## crashes of endpoints and faults of the machine, and wh
 	@$(PYTHON) run.py images build virtual-time
 	$(PYTHON) bench/crashes.py
 
+bench-text-sinks: setup-dev  ## hostile words in everything that quicsat writes, opened by Chromium, Apache, nginx, Caddy and LaTeX (10 minutes)
+	$(PYTHON) bench/text_sinks.py
+
 bench-faults: setup-dev  ## faults without an engine: 1,000 faulty engines, 2,000 hostile archives, 50 full disks, 2,000 runs (half an hour)
 	$(PYTHON) bench/faults.py
 	$(PYTHON) bench/archives.py

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from interop.model.text import printable
 from interop.model.units import MBPS, PERCENT
-from interop.report.terminal_tables import draw
+from interop.report.terminal_tables import draw, markdown_text
 
 Value = float | int | str | None
 
@@ -84,8 +84,9 @@ def render(table: Table, form: str, width: int | None = None) -> str:
     right = [column.shown for column in table.columns if column.unit is not Unit.WORDS]
     rows = [_fields(row, table.columns) for row in table.rows]
     body = draw([column.shown for column in table.columns], rows, markdown=markdown, right=right)
-    title = f"### {printable(table.title)}" if markdown else printable(table.title)
-    notes = [textwrap.fill(note, width) if width and not markdown else note for note in map(printable, table.notes)]
+    plain = markdown_text if markdown else printable
+    title = f"### {plain(table.title)}" if markdown else plain(table.title)
+    notes = [textwrap.fill(note, width) if width and not markdown else note for note in map(plain, table.notes)]
     return "\n".join([title, "", body, *([""] if notes else []), ("\n\n" if markdown else "\n").join(notes)]).rstrip()
 
 

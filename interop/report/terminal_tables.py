@@ -76,10 +76,15 @@ def _plain(field: str | Text) -> str:
     return printable(field if isinstance(field, str) else field.text)
 
 
+def markdown_text(text: str) -> str:
+    """Any text on one line so that Markdown prints it and does nothing else."""
+    return re.sub(r"([\\`*\[\]<>|])", r"\\\1", printable(text))
+
+
 def _field(field: str | Text, colour: bool, markdown: bool) -> str:
     text = _plain(field)
     if markdown:
-        return re.sub(r"([\\`*\[\]<>|])", r"\\\1", text)
+        return markdown_text(text)
     shade = field.colour if isinstance(field, Text) else None
     return colored(text, shade, force_color=True) if colour and shade else text
 
