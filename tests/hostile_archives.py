@@ -6,7 +6,7 @@ import io
 import random
 import struct
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 PARTS = (
     "..", "...", ".", "", "a", "b", "A", "logs", "etc", "passwd", "~root", "-rf", "*", "a b", "new\nline", "\x1b[2J",
@@ -155,7 +155,32 @@ def negative_size() -> Iterator[bytes]:
     yield bytes(header) + bytes(1024)
 
 
-BOMBS = {
+def keywords(count: int, kind: bytes = tarfile.XHDTYPE) -> Iterator[bytes]:
+    """``count`` headers with 10,000 keywords each, which a reader keeps in memory at several times their size."""
+    for number in range(count):
+        body = b"".join(b"%d %06d%04d=\n" % (15, number, word) for word in range(8000)).ljust(120_320, b"\0")
+        entry = tarfile.TarInfo("././@PaxHeader")
+        entry.type, entry.size = kind, len(body)
+        yield entry.tobuf(tarfile.USTAR_FORMAT) + body
+        yield tarfile.TarInfo(f"logs/{number}").tobuf(tarfile.USTAR_FORMAT) if kind == tarfile.XHDTYPE else b""
+    yield tarfile.TarInfo("logs/end").tobuf(tarfile.USTAR_FORMAT) + bytes(1024)
+
+
+def sparse_map(blocks: int) -> Iterator[bytes]:
+    """A sparse file of GNU tar whose map fills ``blocks`` blocks with 21 places each."""
+    header = bytearray(tarfile.TarInfo("logs/sparse").tobuf(tarfile.GNU_FORMAT))
+    header[156:157] = tarfile.GNUTYPE_SPARSE
+    header[482:483] = b"\1"
+    header[148:156] = b" " * 8
+    header[148:156] = f"{sum(header):06o}\0 ".encode()
+    yield bytes(header)
+    block = (b"00000000001\0" * 42) + b"\1"
+    for _ in range(blocks):
+        yield block.ljust(512, b"\0")
+    yield bytes(1536)
+
+
+BOMBS: dict[str, Callable[[], Iterator[bytes]]] = {
     "3 TB of zeros in one header": lambda: sparse(3 * 10**12),
     "3 TB of zeros on the wire": lambda: zeros(3 * 10**12),
     "blocks without end": endless,
@@ -167,5 +192,8 @@ BOMBS = {
     "10^5 headers of headers": lambda: headers_of_headers(10**5),
     "10^5 hard links to 10 MB": lambda: one_file_many_names(10**7, 10**5),
     "a negative size": negative_size,
+    "60 MB of keywords": lambda: keywords(500),
+    "60 MB of keywords for all files": lambda: keywords(500, tarfile.XGLTYPE),
+    "a map of 50 MB for a sparse file": lambda: sparse_map(10**5),
 }
 """Archives that cost whoever unpacks them far more than whoever made them."""

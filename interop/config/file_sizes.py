@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import chain, islice
 
 from interop.config.quantities import SIZE, count, size, within
 from interop.config.yaml_fields import Fields
@@ -13,8 +13,10 @@ LARGEST_TOTAL = 10 * 1024 * MIB
 """Bytes of all files of a test case together."""
 FILE_SIZE_KEYS = ("file size", "file sizes")
 
+MOST_FILES = 10_000
+"""Files of a test case together."""
 _FILE_SIZE = within(size, "1 B", "10 GiB")
-_FILES = within(count, "1", "10000")
+_FILES = within(count, "1", str(MOST_FILES))
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -35,7 +37,9 @@ def read_file_sizes(fields: Fields, *, needed: bool) -> tuple[int, ...] | None:
             fields.require({FILE_SIZE_KEYS[0]: SIZE.example})
         return None
     read = fields.read_list(used[0], parse_sizes)
-    sizes = None if read is None else tuple(chain.from_iterable(read))
+    sizes = None if read is None else tuple(islice(chain.from_iterable(read), MOST_FILES + 1))
+    if sizes and len(sizes) > MOST_FILES:
+        fields.note(f"there are more than {MOST_FILES} files.", fields.line_of(used[0]))
     if sizes and sum(sizes) > LARGEST_TOTAL:
         fields.note(f"all files together are larger than {byte_size(LARGEST_TOTAL)}.", fields.line_of(used[0]))
     return sizes

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
-from interop.config.file_sizes import FILE_SIZE_KEYS, parse_sizes, read_file_sizes
+from interop.config.file_sizes import FILE_SIZE_KEYS, MOST_FILES, parse_sizes, read_file_sizes
 from interop.config.quantities import duration, matching, one_line, one_of, within
 from interop.config.yaml_fields import Fields, Problem, raise_problems, read_yaml
 from interop.model.names import NAME_RULE, did_you_mean, is_name
@@ -131,7 +132,10 @@ def _read_page(groups: Fields, name: str) -> tuple[Workload, tuple[int, ...]] | 
         kind = fields.read("type", one_of(each.value for each in ObjectType))
         read = fields.read_list("files", parse_sizes) or ()
         before = fields.read("after", one_of(places)) if places else None
-        mine = tuple(chain.from_iterable(read))
+        mine = tuple(islice(chain.from_iterable(read), MOST_FILES + 1))
+        if len(sizes) + len(mine) > MOST_FILES:
+            fields.note(f"there are more than {MOST_FILES} files.", fields.line_of("files"))
+            return None
         if kind is None or not mine or (places and before is None):
             continue
         parents = places[before] if before is not None else range(1)
@@ -149,8 +153,9 @@ def _read_page(groups: Fields, name: str) -> tuple[Workload, tuple[int, ...]] | 
 
 def _check_room(groups: Fields, sizes: list[int], after: list[int], types: list[ObjectType]) -> None:
     """Whether each object can name those that follow it, as the page of a browser has to."""
+    counts = Counter(after)
     for place, (size, kind) in enumerate(zip(sizes, types, strict=True), start=1):
-        followers = after.count(place)
+        followers = counts[place]
         needed = ROOM_FOR_CODE + ROOM_PER_OBJECT * followers
         if followers and kind not in (ObjectType.HTML, ObjectType.CSS, ObjectType.SCRIPT):
             groups.note(f"a file of type {kind} names no others.")

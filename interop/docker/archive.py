@@ -28,7 +28,8 @@ HEADERS = (
     tarfile.GNUTYPE_LONGLINK,
 )
 """Members that only describe the next one, and are read into memory as a whole."""
-LONGEST_HEADER = 1 * MIB
+LONGEST_HEADER, LONGEST_HEADERS = MIB // 8, 8 * MIB
+"""Bytes of one such member, and of all in an archive: what they say takes several times as much memory, and time."""
 LONGEST_PATH = 2048
 """Characters of the directories and the name of a file together, far from the 4096 bytes of Linux (PATH_MAX)."""
 SUFFIX = 8
@@ -79,12 +80,22 @@ class ChunkStream(io.RawIOBase):
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose extended headers are bounded: the library reads them into memory at once."""
+    """A member whose extended headers are bounded: the library reads them into memory at once.
+
+    Sparse files are refused for the same reason: no engine packs any, and their maps may be as large as the archive.
+    """
 
     def _proc_member(self, archive: Any) -> Any:
-        if self.type in HEADERS and self.size > LONGEST_HEADER:
-            raise HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive has a header of {byte_size(self.size)}")
+        if self.type in HEADERS:
+            archive.headers = getattr(archive, "headers", 0) + self.size
+            if self.size > LONGEST_HEADER or archive.headers > LONGEST_HEADERS:
+                raise HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive has headers of {byte_size(archive.headers)}")
         return super()._proc_member(archive)  # type: ignore[misc]
+
+    def _refuse_sparse(self, *_: Any) -> Any:
+        raise HarnessFault(ErrorCode.ARTEFACT_LIMIT, "the archive has a sparse file, which no engine packs")
+
+    _proc_sparse = _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse_sparse
 
 
 def _too_large(limits: ArchiveLimits) -> HarnessFault:

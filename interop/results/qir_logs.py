@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from interop.model.errors import InputError
@@ -24,7 +25,7 @@ FILES = ("sim/trace_node_left.pcap", "sim/trace_node_right.pcap", "client/keys.l
 """What a run leaves, by the paths of both runners."""
 DEEPEST, MOST_PLACES, MOST_ENTRIES = 8, 100_000, 100_000
 """Levels of directories, directories in all, and entries of one directory that are read."""
-MOST_OUTPUT = 32 * 1024 * 1024
+MOST_OUTPUT, MOST_LINES = 32 * 1024 * 1024, 1_000_000
 """Bytes of an output.txt that are read."""
 MOST_FILES = 100_000
 """Files whose sizes are added up."""
@@ -267,5 +268,5 @@ def _lines(path: Path) -> Iterator[str]:
             content = stream.read(MOST_OUTPUT)
     except OSError:
         return
-    for line in content.split(b"\n"):
-        yield line[:8192].decode(errors="replace").rstrip()
+    for line in islice(re.finditer(rb"[^\n]+", content), MOST_LINES):
+        yield line[0][:8192].decode(errors="replace").rstrip()

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from interop.model.arrays import Floats
+from interop.model.arrays import Floats, Integers
 
 SEED = 20220315
 DRAWS = 3000
@@ -116,6 +116,16 @@ def additive(rows: Sequence[int], columns: Sequence[int], values: Floats) -> tup
     values in common with the others.
     """
     row, column = np.asarray(rows), np.asarray(columns)
+    if row.max() < column.max():  # the smaller number of unknowns is solved for
+        by_row, by_column, residuals = _additive(column, row, values)
+    else:
+        by_column, by_row, residuals = _additive(row, column, values)
+    middle = by_column.mean()
+    return by_column - middle, by_row + middle, residuals
+
+
+def _additive(row: Integers, column: Integers, values: Floats) -> tuple[Floats, Floats, Floats]:
+    """As :func:`additive`, but for a constant in the effects; takes memory for the square of the number of columns."""
     runs = np.zeros((row.max() + 1, column.max() + 1))
     np.add.at(runs, (row, column), 1)
     per_row = runs.sum(axis=1)
@@ -123,7 +133,6 @@ def additive(rows: Sequence[int], columns: Sequence[int], values: Floats) -> tup
     left = np.diag(runs.sum(axis=0)) - runs.T @ (runs / per_row[:, None])
     right = np.bincount(column, values) - runs.T @ (np.bincount(row, values) / per_row)
     by_column = np.linalg.pinv(left, rcond=_SINGULAR, hermitian=True) @ right
-    by_column -= by_column.mean()
     by_row = np.bincount(row, values - by_column[column]) / per_row
     residuals: Floats = values - by_row[row] - by_column[column]
     return by_column, by_row, residuals

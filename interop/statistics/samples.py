@@ -68,7 +68,8 @@ class Sample:
     @property
     def by_repetition(self) -> dict[int, float]:
         """The values by the number of their repetition."""
-        return {self.blocks[place]: value for place, value in zip(self._places, self.values, strict=True)}
+        blocks = self.blocks
+        return {blocks[place]: value for place, value in zip(self._places, self.values, strict=True)}
 
     @property
     def by_seed(self) -> dict[int, float]:
@@ -85,15 +86,14 @@ class Sample:
 
     def of_seeds(self, seeds: Collection[int]) -> Sample:
         """The repetitions with these seeds; seeds must be known."""
-        kept = [place for place, seed in enumerate(self.seeds) if seed in seeds]
-        values = [
-            (kept.index(place), value) for place, value in zip(self._places, self.values, strict=True) if place in kept
-        ]
+        kept = {place: number for number, place in enumerate(p for p, seed in enumerate(self.seeds) if seed in seeds)}
+        values = [(kept[place], value) for place, value in zip(self._places, self.values, strict=True) if place in kept]
+        blocks = self.blocks
         return replace(
             self,
             values=tuple(value for _, value in values),
             outcomes=tuple(self.outcomes[place] for place in kept),
-            repetitions=tuple(self.blocks[place] for place in kept),
+            repetitions=tuple(blocks[place] for place in kept),
             seeds=tuple(self.seeds[place] for place in kept),
             places=tuple(place for place, _ in values),
         )

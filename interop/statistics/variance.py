@@ -108,7 +108,8 @@ def _sums_of_squares(cells: Sequence[Sample], servers: Sequence[str], clients: S
     values = np.array(_scaled(cells))
     rows = [number for number, sample in enumerate(cells) for _ in sample.values]
     names = sorted({repetition for sample in cells for repetition in sample.by_repetition})
-    columns = [names.index(repetition) for sample in cells for repetition in sample.by_repetition]
+    places = {name: place for place, name in enumerate(names)}
+    columns = [places[repetition] for sample in cells for repetition in sample.by_repetition]
     seeds, means, left = additive(rows, columns, values)
     by_server = _indicators([sample.server for sample in cells], servers)
     by_client = _indicators([sample.client for sample in cells], clients)

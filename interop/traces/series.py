@@ -17,8 +17,9 @@ tables here. Times in it are whole microseconds.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,18 @@ import pyarrow.parquet as pq
 
 from interop.model.arrays import Flags, Floats, Integers
 from interop.model.implementation import Protocol
+from interop.model.memory import bounded_memory
 from interop.model.stored_files import open_file
+from interop.model.units import MIB
 from interop.model.whole_file import new_file
 from interop.traces.columns import ColumnTable, column_types
 
 FILE_NAME = "series.parquet"
 VERSION = 1
+MOST_ROWS, ROWS_AT_ONCE = 4_000_000, 65_536
+"""Events of a file that is read; a run of 10 MiB has about 60,000."""
+MEMORY = 700 * MIB
+"""Bytes that reading a file may take; ``MOST_ROWS`` take 350 MB."""
 MICROSECONDS = 1_000_000
 UNKNOWN = -1
 """In place of a packet number that could not be read."""
@@ -242,33 +249,45 @@ def load(directory: Path) -> Series | None:
     """The series of the run in ``directory``, None if it has none; raises SeriesError."""
     path = directory / FILE_NAME
     try:
-        with open_file(path) as file:
-            table = pq.ParquetFile(file).read(use_threads=False)
-        metadata = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+        with open_file(path) as stored, bounded_memory(MEMORY):
+            file = pq.ParquetFile(stored, read_dictionary=["kind"])
+            metadata = {key.decode(): value.decode() for key, value in (file.schema_arrow.metadata or {}).items()}
+            pieces = _pieces(file)
         if metadata.get("version") != str(VERSION):
             raise SeriesError(f"{path} is of version {metadata.get('version')}, not {VERSION}: analyse the run again.")
         clock = ClockOffset(float(metadata["clock_offset"]), float(metadata["clock_uncertainty"]))
-        pieces = _pieces(table)
-        tables: dict[str, Any] = {
-            name: _table(kind, pieces.get(name, table.slice(0, 0))) for name, kind in TABLES.items()
-        }
+        names = set(file.schema_arrow.names)
+        tables: dict[str, Any] = {name: _table(kind, pieces[name], names) for name, kind in TABLES.items()}
         return Series(Protocol(metadata["protocol"]), clock, **tables)
     except FileNotFoundError:
         return None
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+    except (pa.ArrowException, MemoryError, OSError, KeyError, ValueError) as error:
         if isinstance(error, SeriesError):
             raise
         fault = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise SeriesError(f"{path} cannot be read ({fault}): analyse the run again.") from error
 
 
-def _pieces(table: pa.ColumnTable) -> dict[str, pa.ColumnTable]:
-    """The rows of each table; they stand together, as ``save`` has put them. ValueError if they do not."""
-    stretches = pc.run_end_encode(table["kind"].combine_chunks().cast(pa.string()))
-    names, ends = stretches.values.to_pylist(), stretches.run_ends.to_pylist()
-    if len(set(names)) < len(names):
-        raise ValueError("the rows of a table do not stand together")
-    return {name: table.slice(begin, end - begin) for name, begin, end in zip(names, [0, *ends], ends, strict=False)}
+def _pieces(file: pq.ParquetFile) -> dict[str, dict[str, list[pa.Array]]]:
+    """The columns of each table in pieces; its rows stand together, as ``save`` has put them. ValueError if not."""
+    if file.metadata.num_rows > MOST_ROWS:
+        raise ValueError(f"it has {file.metadata.num_rows} events, more than {MOST_ROWS}")
+    wanted = {name: [*column_types(kind)] for name, kind in TABLES.items()}
+    known = [name for name in file.schema_arrow.names if name in {"kind", *chain.from_iterable(wanted.values())}]
+    found: dict[str, dict[str, list[pa.Array]]] = {name: {column: [] for column in wanted[name]} for name in TABLES}
+    order = list[str]()
+    for batch in file.iter_batches(ROWS_AT_ONCE, columns=known, use_threads=False):
+        stretches = pc.run_end_encode(batch.column("kind").cast(pa.string()))
+        names, ends = stretches.values.to_pylist(), stretches.run_ends.to_pylist()
+        for name, begin, end in zip(names, [0, *ends], ends, strict=False):
+            order += [name] if name not in order[-1:] else []
+            rows = batch.slice(begin, end - begin)
+            for column, pieces in found.get(name, {}).items():
+                if column in known:
+                    pieces.append(rows.column(column))
+        if len(set(order)) < len(order):
+            raise ValueError("the rows of a table do not stand together")
+    return found
 
 
 def _rows(name: str, table: ColumnTable) -> pa.ColumnTable:
@@ -286,12 +305,17 @@ def _stored(table: ColumnTable) -> Iterator[tuple[str, pa.Array]]:
             yield name, pa.array(column)
 
 
-def _table(kind: type[ColumnTable], rows: pa.ColumnTable) -> ColumnTable:
+def _table(kind: type[ColumnTable], pieces: dict[str, list[pa.Array]], names: Collection[str]) -> ColumnTable:
+    """A table from its columns in pieces, which it takes; ``names``: the columns of the file. KeyError if one lacks."""
     columns: dict[str, Any] = {}
+    length = sum(map(len, next(iter(pieces.values()))))
     for name, dtype in column_types(kind).items():
-        if name in ADDED and name not in rows.column_names:
-            columns[name] = np.zeros(len(rows), dtype=dtype)
+        if name in ADDED and name not in names:
+            columns[name] = np.zeros(length, dtype=dtype)
             continue
-        found = rows[name].to_numpy()
+        if name not in names:
+            raise KeyError(name)
+        mine = pieces.pop(name)
+        found = pa.chunked_array(mine).to_numpy() if mine else np.zeros(0, dtype=dtype)
         columns[name] = found / MICROSECONDS if name in TIMES else found.astype(dtype)
     return kind(**columns)

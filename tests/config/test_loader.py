@@ -433,6 +433,7 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
         ("file sizes: 0 × 1 B", 'file sizes "0 × 1 B" is out of range: 1 to 10000.'),
         ("check: handshakes", 'check "handshakes" is none of'),
         ("certificate chain: 0", 'certificate chain "0" is out of range: 1 to 20.'),
+        ("file sizes: [10000 × 1 B, 1 B]", "there are more than 10000 files."),
         ("file sizes: [6 GiB, 6 GiB]", "all files together are larger than 10 GiB."),
         ("file sizes: [1 B, 0 B]", "1 B to 10 GiB"),
         ("repetitions: 0", 'repetitions "0" is out of range: 1 to 10000.'),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import tarfile
 import time
+import tracemalloc
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from interop.docker import archive
 from interop.docker.archive import ArchiveLimits, unpack
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
-from tests.hostile_archives import BOMBS, hostile
+from tests.hostile_archives import BOMBS, hostile, keywords, sparse_map
 
 SMALL = ArchiveLimits(total=4 * 1024 * 1024, files=2000)
 HARMLESS = {"a negative size"}
@@ -35,6 +39,23 @@ def test_hostile_archives(first: int, tmp_path: Path) -> None:
     assert all(path.name.isdecimal() for path in (tmp_path / "target").iterdir())
     made = (tmp_path / "target").rglob("*")
     assert all((path.is_file() or path.is_dir()) and not path.is_symlink() for path in made)
+
+
+@pytest.mark.parametrize(
+    ("bomb", "size"),
+    [(keywords(30), 30 * 121_344), (keywords(30, tarfile.XGLTYPE), 30 * 121_344), (sparse_map(5000), 5000 * 512)],
+    ids=["keywords", "keywords for all files", "map of a sparse file"],
+)
+def test_headers_take_no_multiple_of_their_size(
+    bomb: Iterator[bytes], size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "LONGEST_HEADERS", size // 10)
+    tracemalloc.start()
+    with pytest.raises(HarnessFault):
+        archive.unpack(bomb, tmp_path, SMALL)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * size
 
 
 @pytest.mark.parametrize("name", BOMBS)

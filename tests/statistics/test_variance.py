@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -100,3 +101,13 @@ def test_what_all_pairs_of_a_repetition_share_is_the_seeds() -> None:
     found = shares(decompose(many))
     assert found["seed"] > 0.7
     assert found["repetition"] < 0.3
+
+
+def test_memory_does_not_grow_with_the_square_of_the_repetitions() -> None:
+    many = made(3, (2, 1, 1, 1), servers=3, clients=3, repetitions=1500)
+    tracemalloc.start()
+    found = shares(decompose(many))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sum(found.values()) == pytest.approx(1)
+    assert peak < 1500**2 * 8 / 2

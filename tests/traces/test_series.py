@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -146,3 +147,41 @@ def test_the_builder_is_consistent() -> None:
     assert made.sent.retransmission.sum() == 2
     assert made.in_flight.value[-1] == 0
     assert np.nanmax(made.forward.delay) == pytest.approx(0.3)
+
+
+def test_a_file_of_too_many_events_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(series(Transfer()), tmp_path)
+    rows = pq.ParquetFile(tmp_path / module.FILE_NAME).metadata.num_rows
+    monkeypatch.setattr(module, "MOST_ROWS", rows)
+    assert load(tmp_path) is not None
+    monkeypatch.setattr(module, "MOST_ROWS", rows - 1)
+    with pytest.raises(SeriesError, match=f"{rows} events, more than {rows - 1}"):
+        load(tmp_path)
+
+
+def test_columns_of_others_take_no_memory(tmp_path: Path) -> None:
+    """A file of a few kilobytes with hundreds of columns that compress to nothing."""
+    save(series(Transfer(size=3_000_000)), tmp_path)
+    path = tmp_path / module.FILE_NAME
+    table = pq.read_table(path)
+    for number in range(200):
+        table = table.append_column(f"x{number}", pa.array(np.zeros(len(table))))
+    pq.write_table(table, path, compression="zstd")
+    before, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    try:
+        loaded = load(tmp_path)
+    finally:
+        pa.set_memory_pool(before)
+    assert loaded is not None
+    assert pool.max_memory() < 8 * 50 * len(table)
+
+
+def test_a_file_that_takes_too_much_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zeros = np.zeros(1_000_000, dtype=np.int64)
+    save(replace(series(Transfer()), sent=StreamData(zeros.astype(np.float64), *[zeros] * 6)), tmp_path)
+    monkeypatch.setattr(module, "MEMORY", 8 * 2**20)
+    with pytest.raises(SeriesError, match="cannot be read"):
+        load(tmp_path)
+    monkeypatch.undo()
+    assert load(tmp_path) is not None
