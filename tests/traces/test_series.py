@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from interop.model.implementation import Protocol
+from interop.model.memory import bounded_memory
 from interop.traces import series as module
 from interop.traces.series import (
     ClockOffset,
@@ -178,10 +179,12 @@ def test_columns_of_others_take_no_memory(tmp_path: Path) -> None:
 
 
 def test_a_file_that_takes_too_much_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    zeros = np.zeros(1_000_000, dtype=np.int64)
-    save(replace(series(Transfer()), sent=StreamData(zeros.astype(np.float64), *[zeros] * 6)), tmp_path)
-    monkeypatch.setattr(module, "MEMORY", 8 * 2**20)
+    def full(_: object) -> None:
+        with bounded_memory(2**20):
+            np.zeros(2**27)
+
+    save(series(Transfer()), tmp_path)
+    monkeypatch.setattr(module, "_pieces", full)
     with pytest.raises(SeriesError, match="cannot be read"):
         load(tmp_path)
-    monkeypatch.undo()
-    assert load(tmp_path) is not None
+    assert len(np.zeros(2**27)) == 2**27  # the limit has gone
