@@ -107,6 +107,18 @@ def test_all_numbers_of_a_good_run(directory: Path) -> None:
     })  # fmt: skip
 
 
+def test_bursts_of_the_link_are_unknown_if_packets_are_also_lost_at_the_clients_side(directory: Path) -> None:
+    counters = LinkCounters(6, 6, 0, 0)
+    assert EVIDENCE.simulator is not None
+    report = replace(EVIDENCE.simulator, forward=counters)
+    for lost, known in ((0, True), (1, False)):
+        beside = replace(report, client_side_forward=replace(counters, loss_drops=lost))
+        _, measurement = judged(directory, simulator=beside)
+        assert measurement is not None
+        assert measurement.values["client_side_loss"] == pytest.approx(lost / 6)
+        assert ("link_gilbert_gg" in measurement.values) == known
+
+
 def test_analysing_again_reads_the_qlogs_that_the_first_analysis_compressed(directory: Path) -> None:
     event = '{"time": %d, "name": "recovery:metrics_updated", "data": {"congestion_window": %d}}'
     lines = ['{"trace": {}}', *(event % (number, 12_000 + number) for number in range(100))]

@@ -166,12 +166,13 @@ def test_loss_is_the_mean_of_the_runs_and_the_longest_burst_of_all() -> None:
 def test_losses_of_the_link_stand_apart_from_those_of_the_queue() -> None:
     [run] = runs(1e6)
     mixed, own = {"gilbert_bb": 0.82}, {"link_gilbert_bb": 0.36, "link_gilbert_longest_burst": 4}
-    result = told(run, loss_forward=0.05, queue_loss=0.03, link_loss=0.02, **mixed, **own)
+    result = told(run, loss_forward=0.05, queue_loss=0.03, link_loss=0.02, client_side_loss=0.01, **mixed, **own)
     rows = run_tables.loss(result_set([result]), [SAT]).rows
-    assert [(row[2], row[3], row[6], row[8]) for row in rows[:3]] == [
+    assert [(row[2], row[3], row[6], row[8]) for row in rows[:4]] == [
         ("all", 0.05, 0.82, None),
         ("queue", 0.03, None, None),
         ("link", 0.02, 0.36, 4),
+        ("client's side", 0.01, None, None),
     ]
 
 
