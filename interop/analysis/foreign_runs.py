@@ -168,20 +168,7 @@ def _findings(
     size, source = _size(run, streams, given_size, notes)
     if not streams.arrived:
         notes.append(_undecrypted(client, found))
-    connections, goodput = handshakes(client), None
-    if not _initials(client).any():
-        pass
-    elif connections != 1:
-        notes.append(f"The client's trace shows {connections} handshakes, so there is no goodput of one connection.")
-    elif size is None:
-        notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
-    elif captures.timeless or _failed(run, streams) or _hidden(client, found, from_server=True):
-        pass
-    else:
-        if Role.CLIENT in captures.damaged and streams.whole is None:
-            notes.append("The client's trace ends before the last byte of the response, so there is no goodput.")
-        else:
-            goodput = metrics.goodput(client, size)
+    handshake, goodput = _at_client(run, captures, found, client, streams, size, notes)
     rate = run.runner_output.forward_rate
     losses = _losses(captures, found, traces, notes)
     if _failed(run, streams):
@@ -192,7 +179,7 @@ def _findings(
         clock=_clock(found),
         size=size,
         size_from=source,
-        handshake=_handshake(captures, found, client, notes),
+        handshake=handshake,
         goodput=goodput,
         efficiency=metrics.efficiency(goodput, rate) if goodput is not None and rate else None,
         loss_forward=losses[0],
@@ -202,14 +189,36 @@ def _findings(
     )
 
 
-def _handshake(captures: PlainCaptures, found: TraceStates, client: Trace, notes: list[str]) -> float | None:
-    if captures.timeless or _hidden(client, found, from_server=False):
-        return None
-    time = metrics.handshake_time(client)
-    if time is None or time > 0:
-        return time
-    notes.append("The client's first 1-RTT packet is not later than its first Initial, so there is no handshake time.")
-    return None
+def _at_client(
+    run: ForeignRun,
+    captures: PlainCaptures,
+    found: TraceStates,
+    client: Trace,
+    streams: StreamBytes,
+    size: int | None,
+    notes: list[str],
+) -> tuple[float | None, float | None]:
+    """Handshake and goodput; notes tell why there are none."""
+    handshake, connections = metrics.handshake_time(client), handshakes(client)
+    if Role.CLIENT in captures.timeless or not _initials(client).any():
+        return None, None
+    if handshake is not None and handshake <= 0:
+        notes.append("The client's first 1-RTT packet is not later than its first Initial: its times cannot be used.")
+        return None, None
+    handshake = None if _hidden(client, found, from_server=False) else handshake
+    goodput = None
+    if connections != 1:
+        shown = f"{connections} handshakes" if connections else "no handshake that the server answered"
+        notes.append(f"The client's trace shows {shown}, so there is no goodput of one connection.")
+    elif size is None:
+        notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
+    elif _failed(run, streams) or _hidden(client, found, from_server=True):
+        pass
+    elif streams.whole is None and (Role.CLIENT in captures.damaged or captures.incomplete):
+        notes.append("The client's trace does not show the whole response, so there is no goodput.")
+    else:
+        goodput = metrics.goodput(client, size)
+    return handshake, goodput
 
 
 def _hidden(client: Trace, found: TraceStates, *, from_server: bool) -> bool:
@@ -229,8 +238,12 @@ def _initials(client: Trace) -> Flags:
 def _undecrypted(client: Trace, found: TraceStates) -> str:
     """Why nothing of the responses could be decrypted."""
     versions = {*client.version[_initials(client)].tolist()}
+    if not versions and client.from_server.all():
+        return "The client's trace has no packet of the client, so nothing can be decrypted."
     if not versions:
         return "The client's trace begins after the handshake: it has no Initial packet, so nothing can be decrypted."
+    if not client.from_server.any():
+        return "The client's trace has no packet of the server."
     if not versions & SALTS.keys():
         names = ", ".join(f"0x{version:08x}" for version in sorted(versions))
         return f"The packets have QUIC version {names}, which is not decrypted."
@@ -303,7 +316,7 @@ def _losses(
     captures: PlainCaptures, found: TraceStates, traces: RunTraces, notes: list[str]
 ) -> tuple[float | None, float | None]:
     """Loss forward and return; None where the traces do not show it."""
-    if not len(found.server.datagrams) or captures.incomplete:
+    if not len(found.server.datagrams) or captures.incomplete or captures.timeless:
         return None, None
     if traces.cut:
         notes.append(f"{traces.cut} packets of the traces are cut, so that the loss could not be measured.")

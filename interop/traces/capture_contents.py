@@ -51,6 +51,10 @@ MOST_KINDS = 5
 """Kinds of packets that a note names."""
 FEW = 8
 """Packets up to which their times may be regular by chance."""
+LONGEST_SILENCE = 60
+"""Seconds without a packet above which the clock may have been set."""
+LEAST_STEPS = 20
+"""Multiples of its resolution that a capture has to last for its times to be of use."""
 COARSE = 1_000_000
 """Nanoseconds from which on a resolution of times is named."""
 
@@ -118,7 +122,13 @@ class Capture:
     clocks: Counter[str] = field(default_factory=Counter)
     """Records by the kind of their time, see ``clock_of``."""
     first: int = 0
-    """Time of the first record."""
+    oldest: int = 0
+    newest: int = 0
+    """Times of the first record in the file, and of the first and last in time."""
+    set_back: bool = False
+    """Records are older than those before them because the clock was set back, not because they are out of order."""
+    parts: int = 1
+    """Files that the capture consists of, the first of which is read."""
     damage: str = ""
     kinds: Counter[str] = field(default_factory=Counter)
     """Records that are no UDP packets."""
@@ -151,14 +161,14 @@ class Capture:
         return found
 
     def _walked(self) -> Capture:
-        newest = 0
         try:
             for record in unsorted_records(self.path):
                 self.records += 1
-                self.late += record.time < newest - BACKWARD_LIMIT
-                newest = max(newest, record.time)
+                self.late += record.time < self.newest - BACKWARD_LIMIT
+                self.newest = max(self.newest, record.time)
                 self.clocks[clock_of(record.time)] += 1
-                self.first = self.first or record.time
+                self.first = record.time if self.records == 1 else self.first
+                self.oldest = min(self.oldest, record.time) if self.records > 1 else record.time
                 found = datagram(record)
                 if found is None:
                     self.kinds[_kind(record)] += 1
@@ -190,6 +200,11 @@ class Capture:
                 self.flows[source, target] = by_port
         if self._strangers(keys, quick=True):
             self.strangers = self._strangers(keys)
+        if self.strangers and self.late:
+            self.set_back = True
+            in_file = self._strangers(keys)
+            self.set_back = len(in_file) < len(self.strangers)
+            self.strangers = in_file if self.set_back else self.strangers
 
     # ---- connections ------------------------------------------------------------------------
 
@@ -210,7 +225,9 @@ class Capture:
             there = trace.from_server == side
             ids = np.union1d(trace.dcid[opened & there], trace.scid[opened & ~there & ~protected])
             known |= there & np.isin(trace.dcid, ids)
-            readable |= there & (quick or bool((opened & there & protected).any())) & (self.cut == 0)
+            answered = bool((opened & ~there).any())  # only then the length of connection ids is known
+            readable |= there & answered & (quick or bool((opened & there & protected).any()))
+        readable &= not (self.cut or self.unread)
         early = np.isin(trace.form, (Form.VERSION_NEGOTIATION, Form.ZERO_RTT)) | ~np.isin(trace.version, [-1, *SALTS])
         kept = np.where(
             trace.connection < 0,
@@ -223,9 +240,14 @@ class Capture:
         """The packets of the flows; frames are numbers of records."""
         dissector = Dissector(secrets(keys))
         segments = self._segments()
-        for time, number, segment in sorted(segments, key=lambda each: each[0]) if self.late else segments:
+        for time, number, segment in sorted(segments, key=lambda each: each[0]) if self.sorted else segments:
             dissector.add(time, number, segment)
         return dissector.trace()
+
+    @property
+    def sorted(self) -> bool:
+        """Whether the records have to be sorted by time."""
+        return bool(self.late) and not self.set_back
 
     def _segments(self) -> Iterator[tuple[int, int, Segment]]:
         with suppress(DamagedTraceError):
@@ -282,10 +304,13 @@ class Capture:
         count = sum(self.by_direction[False].values()) + sum(self.by_direction[True].values())
         if count > 2 and self._steps == {0}:
             return f"All packets of the {self.role}'s trace have the same time"
-        if count > FEW and len(self._steps) == 1:
-            return f"Each packet of the {self.role}'s trace is {min(self._steps) / NANOSECONDS:g} s after the last one"
-        if count > 2 and gcd(*self._steps) >= NANOSECONDS:
-            return f"All times in the {self.role}'s trace are whole seconds"
+        step = gcd(*self._steps)
+        if self.set_back:
+            return f"The clock of the {self.role}'s trace was set back"
+        if count > FEW and self.newest - self.oldest == (self.records - 1) * step:
+            return f"Each record of the {self.role}'s trace is {step / NANOSECONDS:g} s after the last one"
+        if count > 2 and (step >= NANOSECONDS or step * LEAST_STEPS > self.newest - self.oldest):
+            return f"All times in the {self.role}'s trace are multiples of {step / NANOSECONDS:g} s"
         return ""
 
     @property
@@ -308,6 +333,9 @@ class Capture:
         notes, whose = list[str](), f"The {self.role}'s trace"
         if self.damage and self.records:
             notes.append(f"{whose} is damaged: {self.damage} Before that, {self.records} are complete, and are used.")
+        if self.parts > 1:
+            parts = f"{self.parts} files, of which only {self.path.name} is read"
+            notes.append(f"{whose} consists of {parts}: join them with mergecap -w {TRACES[self.role]} FILE...")
         if self.flows and self.unread:
             named = ", ".join(f"{count} of {kind}" for kind, count in self.unread.most_common(MOST_KINDS))
             notes.append(f"{whose} has records that are not read, so packets may be missing: {named}.")
@@ -318,6 +346,9 @@ class Capture:
             notes.append(f"{whose} has no packet from or to port {QUIC_PORT}. {content}")
         if self.flows and self.timeless:
             notes.append(f"{self.timeless}: its times cannot be used.")
+        elif self._steps and max(self._steps) > LONGEST_SILENCE * NANOSECONDS:
+            gap = max(self._steps) / NANOSECONDS
+            notes.append(f"{whose} has no packet for {gap:.0f} s, or its clock was set then.")
         elif self.resolution:
             notes.append(f"The times in the {self.role}'s trace are multiples of {self.resolution:g} s.")
         return notes

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from statistics import median_low
 
@@ -66,7 +67,8 @@ class Repair:
     @property
     def incomplete(self) -> bool:
         """Whether packets may be missing or too many, so that loss and causes are not known."""
-        return bool(self.unsplit or self._single or (self.capture.flows and self.capture.unread))
+        capture = self.capture
+        return bool(self.unsplit or self._single or capture.parts > 1 or (capture.flows and capture.unread))
 
     def _splittable(self, from_server: bool) -> bool:
         """Whether records may hold several datagrams: larger than those of Ethernet, or unknown at the other end."""
@@ -80,7 +82,7 @@ class Repair:
         notes, whose, capture = list[str](), f"the {self.capture.role}'s trace", self.capture
         if not self.needed:
             return notes
-        if capture.late:
+        if capture.sorted:
             late = _records(capture.late, whose)
             notes.append(f"All records were sorted by time: {late} came after a newer one.")
         if self._wrong:
@@ -140,7 +142,10 @@ class Repair:
             for number, record in enumerate(unsorted_records(self.capture.path), 1):
                 if clock_of(record.time) == self._clock:
                     made.append((number, record._replace(time=max(record.time + self._shift, 0))))
-        return sorted(made, key=lambda each: each[1].time) if self.capture.late else made
+        if self.capture.sorted:
+            return sorted(made, key=lambda each: each[1].time)
+        latest = accumulate((record.time for _, record in made), max)
+        return [(number, record._replace(time=time)) for (number, record), time in zip(made, latest, strict=True)]
 
     def _made(self, record: PacketRecord, found: Datagram, from_server: bool, piece: bytes | None) -> PacketRecord:
         """The record without its link layer, with the server at its usual port, and with a piece of its payload."""

@@ -5,12 +5,12 @@ Copies are changed, never the files of the run. Captures of our own need none of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from statistics import median
 
 from interop.model.implementation import Role
 from interop.model.stored_files import files, files_below, has_content, is_file
@@ -23,6 +23,8 @@ from interop.traces.run_traces import CLIENT_TRACE, EMBEDDED_KEYS, KEY_LOGS, QLO
 
 LEAST_TRIP = 100_000
 """Nanoseconds by which packets arrive before they are sent if the traces of both ends are exchanged."""
+PART = re.compile(r"(.+?)(?:_\d{5}(?:_\d{14})?\.pcap(?:ng)?|(?<=\.pcap)\d+)")
+"""Name of a further file of a capture."""
 SAME_TIME = 1000
 """Nanoseconds that the times of a packet may differ in two formats of one capture."""
 
@@ -61,6 +63,7 @@ def plain_captures(directory: Path) -> Iterator[PlainCaptures]:
         servers = find_servers(found.values(), keys)
         for each in found.values():
             each.judge(servers, keys)
+            each.parts = _parts(sources[each.role])
         notes = list[str]()
         if _exchanged(found):
             notes.append("The left trace is that of the server, the right one that of the client: they were exchanged.")
@@ -109,7 +112,7 @@ def _exchanged(found: Mapping[Role, Capture]) -> bool:
     delays = [[arrived[mark] - time for mark, time in sent.items() if mark in arrived] for sent, arrived in ways]
     if not all(delays):
         return False
-    trip = sum(median(delay) for delay in delays)
+    trip = sum(max(delay) for delay in delays)  # of the fastest packets, if all delays are negative
     received = any(arrived.keys() - sent.keys() for sent, arrived in ways)
     lost = any(sent.keys() - arrived.keys() for sent, arrived in ways)
     sure = LEAST_TRIP + max(client.resolution, server.resolution) * NANOSECONDS
@@ -133,6 +136,14 @@ def _capture(directory: Path, trace: Path) -> Path:
     others = sorted(_like(usual, ".pcap*"), key=lambda path: (len(path.name), path))
     found = [path for path in (usual, *others) if is_file(path)]
     return next(filter(has_content, found), found[0] if found else usual)
+
+
+def _parts(path: Path) -> int:
+    """Files of a capture that was written to several ones, as by tcpdump -C, dumpcap -b and editcap -c."""
+    found = PART.fullmatch(path.name)
+    stem: str = path.name if found is None else found[1]
+    others = filter(None, (PART.fullmatch(other.name) for other in files(path.parent)))
+    return max(len([other for other in others if other[1] == stem]) + (found is None), 1)
 
 
 def _like(usual: Path, suffix: str) -> list[Path]:

@@ -16,6 +16,8 @@ ETHERNET, RAW_IP, PPP = 1, 101, 9
 ETHERTYPES = {b"\x08\x00": 4, b"\x86\xdd": 6}
 PPP_PROTOCOLS = {b"\x00\x21": 4, b"\x00\x57": 6}
 """Version of IP."""
+PPP_HDLC = b"\xff\x03"
+"""Address and control bytes that may stand before the protocol (RFC 1662, section 3.1)."""
 TYPE_AND_HEADER = {ETHERNET: (12, 14), 113: (14, 16), 276: (0, 20)}
 """Where the EtherType stands, and how long the header is, of Ethernet and Linux cooked captures (LINKTYPE_LINUX_SLL and
 LINKTYPE_LINUX_SLL2)."""
@@ -141,7 +143,8 @@ def _network_layer(record: PacketRecord) -> tuple[int, int]:
             return PPP_PROTOCOLS.get(data[start + 6 : start + 8], 0), start + 8
         return ETHERTYPES.get(kind, 0), start
     if record.link_type == PPP and len(data) > 2:
-        return PPP_PROTOCOLS.get(data[:2], 0), 2
+        start = 4 if data.startswith(PPP_HDLC) else 2
+        return PPP_PROTOCOLS.get(data[start - 2 : start], 0), start
     if record.link_type == RAW_IP and data:
         return data[0] >> 4, 0
     start = BEFORE_IP.get(record.link_type, len(data))
