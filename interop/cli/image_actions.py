@@ -24,7 +24,7 @@ from interop.model.real_link import Host
 from interop.model.results import ImageFacts, RunResult
 from interop.model.run import Run
 from interop.model.text import command_line
-from interop.model.whole_file import write_atomically
+from interop.model.whole_file import turn, write_atomically
 from interop.plan import selection as plan
 
 PULLS = 4
@@ -161,10 +161,11 @@ def _lock(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementati
         )
     if not found:
         raise InputError("There is no image on this machine; try `./run.py images build`.")
-    kept = read_lock(request.lock) if request.names and request.lock.exists() else {}
-    changed = {*chosen, *own}
-    images = {name: image for name, image in kept.items() if name not in changed} | found
-    write_atomically(request.lock, lock_text(images).encode())
+    with turn(request.lock):
+        kept = read_lock(request.lock) if request.names and request.lock.exists() else {}
+        changed = {*chosen, *own}
+        images = {name: image for name, image in kept.items() if name not in changed} | found
+        write_atomically(request.lock, lock_text(images).encode())
     return Report(f"{request.lock}: {len(images)} images, {len(found)} of them as they are on this machine now")
 
 

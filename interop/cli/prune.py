@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,7 +83,9 @@ def run(options: argparse.Namespace) -> int:
     free = shutil.disk_usage(place).free
     removals = prune.select_removals(campaigns, policy, datetime.now(UTC), free)
     if options.yes:
-        prune.remove(removals)
+        chosen, removals = removals, prune.remove(removals)
+        begun = {each.stored.directory for each in chosen} - {each.stored.directory for each in removals}
+        campaigns = [replace(each, protected="in use") if each.directory in begun else each for each in campaigns]
     summary = prune.describe(removals, campaigns, done=options.yes)
     if shortage := prune.shortfall(removals, campaigns, policy, free):
         raise MachineError(f"{summary}\n{shortage}")

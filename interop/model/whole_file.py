@@ -9,6 +9,7 @@ ends. The next call for the same name therefore recognises and removes the draft
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -16,6 +17,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +26,8 @@ from typing import BinaryIO
 from interop.model.errors import MachineError
 from interop.model.stored_files import files_below, names, open_directory, open_file, resolved
 
+PATIENCE, PAUSE = 3600.0, 0.05
+"""Seconds to wait for the turns of other processes, and between two attempts."""
 REMOVED = "removed"
 """The name for which directories become drafts that are to be removed."""
 _LONGEST = 100
@@ -158,6 +162,39 @@ def take_files(source: Path, target: Path) -> None:
         place = target / path.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         take_file(path, place)
+
+
+@contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Wait until no other process has its turn at ``path``: it reads the old content and replaces it in one block.
+
+    The lock is one on the directory of ``path``, so nothing is left behind. Raises MachineError after ``PATIENCE``, or
+    if there is no such directory.
+    """
+    try:
+        descriptor = os.open(path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not _has_locked(descriptor):
+            if time.monotonic() > deadline:
+                raise MachineError(f"{path}: another process has been writing it for {PATIENCE:g} s. Try again.")
+            time.sleep(PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _has_locked(descriptor: int) -> bool:
+    """Lock a directory, unless another process has; a file system without locks is taken as it is."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        return error.errno in (errno.ENOLCK, errno.ENOTSUP)
+    return True
 
 
 def is_draft(draft: str, name: str | None = None) -> bool:

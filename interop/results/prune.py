@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -132,7 +132,8 @@ def _stored(place: Path) -> StoredCampaign:
     sizes = dict.fromkeys(Stage, 0)
     for _, found, stage in _files(place):
         sizes[stage] += found.st_size // max(found.st_nlink, 1)
-    protected = "pinned" if status(place / PINNED) is not None else "in use" if _in_use(place) else ""
+    with _unused(place) as unused:
+        protected = "pinned" if status(place / PINNED) is not None else "" if unused else "in use"
     try:
         results = load(place).result_set
         started = datetime.fromisoformat(results.manifest.started)
@@ -144,14 +145,17 @@ def _stored(place: Path) -> StoredCampaign:
     return StoredCampaign(place, started if started.tzinfo else started.replace(tzinfo=UTC), sizes, protected, finished)
 
 
-def _in_use(place: Path) -> bool:
-    """Whether a campaign writes to it now."""
-    try:
-        with open_file(place / JOURNAL) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
+@contextmanager
+def _unused(place: Path) -> Iterator[bool]:
+    """Whether no campaign writes to it; none can begin to in the block."""
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open_file(place / JOURNAL))
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
 
 
 def _files(place: Path) -> Iterator[tuple[Path, os.stat_result, Stage]]:
@@ -166,18 +170,30 @@ def _files(place: Path) -> Iterator[tuple[Path, os.stat_result, Stage]]:
             yield path, state, Stage.RESULTS
 
 
-def remove(removals: Sequence[Removal]) -> None:
-    """Remove the files; raises :class:`MachineError` if one cannot be removed."""
+def remove(removals: Sequence[Removal]) -> list[Removal]:
+    """Remove the files, and return what was removed: campaigns that began to write meanwhile stay.
+
+    Raises :class:`MachineError` if a file cannot be removed.
+    """
+    done = []
     for removal in removals:
         place = removal.stored.directory
-        try:
-            if removal.stage is Stage.RESULTS:
-                remove_directory(place)
-                continue
-            for path in [path for path, _, stage in _files(place) if stage is removal.stage]:
-                remove_file(path)
-        except OSError as error:
-            raise MachineError(f"{place}: cannot be removed: {error.strerror}. Look who owns it.") from error
+        with _unused(place) as unused:
+            if unused and status(place / PINNED) is None:
+                try:
+                    _remove(place, removal.stage)
+                except OSError as error:
+                    raise MachineError(f"{place}: cannot be removed: {error.strerror}. Look who owns it.") from error
+                done.append(removal)
+    return done
+
+
+def _remove(place: Path, stage: Stage) -> None:
+    if stage is Stage.RESULTS:
+        remove_directory(place)
+        return
+    for path in [path for path, _, found in _files(place) if found is stage]:
+        remove_file(path)
 
 
 def describe(removals: Sequence[Removal], campaigns: Sequence[StoredCampaign], *, done: bool) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,6 +41,8 @@ from interop.results.document import (
 JOURNAL = "journal.jsonl"
 DOCUMENT = "result.json"
 LATEST = "latest"
+PATIENCE = 1.0
+"""Seconds for which the lock of a journal may be taken; ``prune`` holds it while it looks at a campaign."""
 OTHER_BEGIN = 64 * 1024
 """Bytes of a result file of another runner in which it lists its servers and clients."""
 
@@ -256,12 +259,26 @@ def _open_locked(path: Path, flags: int) -> int:
     except OSError as error:
         raise _not_written(path, error) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor)
     except OSError as error:
         os.close(descriptor)
         message = f"{path.parent}: another campaign is writing to this directory. Wait until it has ended."
         raise LockedError(message) from error
     return descriptor
+
+
+def _lock(descriptor: int) -> None:
+    """Take the lock of a journal; raises OSError if another process holds it for longer than to look whether it can."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(PATIENCE / 20)
+        else:
+            return
 
 
 def _not_written(path: Path, error: OSError) -> MachineError:

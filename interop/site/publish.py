@@ -14,6 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop import __version__
+from interop.model.errors import MachineError
+from interop.model.whole_file import turn
 from interop.site import (
     address,
     atomic_publish,
@@ -71,6 +73,17 @@ class BuiltSite:
 
 
 def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
+    """As :func:`_build`; builds of sites in one directory wait for each other, since each takes over old pages."""
+    try:
+        request.target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{request.target}: cannot be made: {error.strerror}. Name another place with -o."
+        raise MachineError(message) from error
+    with turn(request.target):
+        return _build(request, say)
+
+
+def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
     """Build the site and let it take the place of the old one; ``say`` gets a sentence for what is missing.
 
     Pages of campaigns that have not changed are taken over from the old site.

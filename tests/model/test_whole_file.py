@@ -9,11 +9,13 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from interop.model import whole_file
+from interop.model.errors import MachineError
 from interop.model.stored_files import open_directory
 from interop.model.whole_file import (
     REMOVED,
@@ -22,6 +24,7 @@ from interop.model.whole_file import (
     new_files,
     remove_directory,
     remove_drafts,
+    turn,
     write_atomically,
 )
 from plots import discovery
@@ -184,3 +187,27 @@ def test_pgf_needs_no_latex_even_for_images(tmp_path: Path, monkeypatch: pytest.
     images = {each.name for each in tmp_path.glob("*.png")}
     assert images
     assert all(f"{{{name}}}" in path.read_text() for name in images)
+
+
+def test_what_several_change_at_once_has_all_changes(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+
+    def add(_: int) -> None:
+        for _ in range(10):
+            with turn(path):
+                before = path.read_bytes()
+                write_atomically(path, before + b"x")
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(add, range(5)))
+    assert path.read_bytes() == b"x" * 50
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_turn_that_does_not_come_ends_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_file, "PATIENCE", 0.0)
+    with turn(tmp_path / "file"), pytest.raises(MachineError, match="another process"), turn(tmp_path / "file"):
+        pass
+    with pytest.raises(MachineError, match="cannot be written"), turn(tmp_path / "none" / "file"):
+        pass

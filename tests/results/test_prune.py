@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +20,7 @@ from interop.results.prune import (
     remove,
     select_removals,
 )
-from interop.results.store import Journal
+from interop.results.store import JOURNAL, Journal
 from tests.faults import manifest
 from tests.results.test_merge import ENDS, PLAN, result
 
@@ -142,6 +144,26 @@ def test_what_is_pinned_or_in_use_stays(campaign: Path) -> None:
     assert found.protected == "pinned"
     assert select_removals([found], RetentionPolicy(traces=DAY, keep=0), NOW, 0) == []
     assert describe([], [found], done=False).splitlines()[0] == f"{campaign}: stays, pinned"
+
+
+def test_a_campaign_that_began_to_write_meanwhile_keeps_all_of_it(campaign: Path) -> None:
+    removals = select_removals(find_campaigns(campaign.parent), RetentionPolicy(traces=DAY), NOW, 0)
+    before = names(campaign)
+    with Journal.open(campaign):
+        assert remove(removals) == []
+    assert names(campaign) == before
+    assert remove(removals) == removals
+    assert names(campaign) < before
+
+
+def test_a_campaign_can_begin_although_others_look_at_it(campaign: Path) -> None:
+    """For as long as ``prune`` takes to look, and so can another ``prune``."""
+    with (campaign / JOURNAL).open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert find_campaigns(campaign.parent)[0].protected == ""
+        threading.Timer(0.3, fcntl.flock, (file, fcntl.LOCK_UN)).start()
+        with Journal.open(campaign) as journal:
+            assert journal.record().result_set.finished
 
 
 def test_a_campaign_as_a_whole(campaign: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -263,3 +265,26 @@ def test_attempts_that_are_excluded_are_shown_wherever_the_cell_is(tmp_path: Pat
     [lines] = [each.read_text().splitlines() for each in files]
     assert lines[0].startswith("server,client,test case,repetition,attempt,valid,outcome,code,reason,outcome if valid")
     assert any(",1,no,error,simulator-lag,The simulator was late.,timeout," in line for line in lines)
+
+
+def test_builds_of_one_site_wait_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build takes over pages of the old site, which must not go meanwhile."""
+    active, most = list[int](), list[int]()
+
+    def find(*_: object) -> None:
+        active.append(1)
+        most.append(len(active))
+        time.sleep(0.05)
+        active.pop()
+        raise InputError("nothing")
+
+    monkeypatch.setattr("interop.site.campaigns.find", find)
+    request = publish.SiteRequest((tmp_path,), tmp_path / "site", tmp_path)
+
+    def build(_: int) -> None:
+        with pytest.raises(InputError):
+            publish.build(request, print)
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(build, range(5)))
+    assert most == [1] * 5
