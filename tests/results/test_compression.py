@@ -75,10 +75,10 @@ def test_the_website_hands_out_the_qlog_itself(run: Path, monkeypatch: pytest.Mo
     before = (run / "server/qlog/a.sqlog").read_bytes()
     compress_qlogs(run)
     found = dict(downloads(run))
-    assert found["server-a.sqlog"] == before
-    assert found["client-taken.qlog.gz.txt"] == b"by the endpoint"  # no gzip file in spite of its name
+    assert found["server-a.sqlog.json"] == before
+    assert found["client-taken-qlog-gz.txt"] == b"by the endpoint"  # no gzip file in spite of its name
     monkeypatch.setattr("interop.site.files._LARGEST", len(before) - 1)
-    assert "server-a.sqlog" not in dict(downloads(run))  # larger than any file of the website
+    assert "server-a.sqlog.json" not in dict(downloads(run))  # larger than any file of the website
 
 
 def test_a_qlog_that_cannot_be_compressed_stays(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
