@@ -88,6 +88,8 @@ class Life:
     ended: threading.Event = field(default_factory=threading.Event)
     news: threading.Condition = field(default_factory=threading.Condition)
     """Told of each line, and of the end: a thousand followers that poll keep a machine busy."""
+    written: int = 0
+    """Bytes in its own layer."""
     status: str = "created"
     exit_code: int = 0
     out_of_memory: bool = False
@@ -805,12 +807,15 @@ class FakeEngine:
         del self.lives[life.id]
 
     def containers(self, *, filters: Mapping[str, str], **_options: Any) -> list[dict[str, Any]]:
+        if identity := filters.get("id"):
+            found = self.lives.get(identity)
+            return [] if found is None or self.gone else [{"Id": identity, "SizeRw": found.written, "Mounts": []}]
         self._answer("list")
         label, _, value = filters["label"].partition("=")
-        found = [life for life in [*self.lives.values()] if label in life.labels]
+        all_ = [life for life in [*self.lives.values()] if label in life.labels]
         return [
             {"Id": life.id, "ImageID": life.image, "Labels": life.labels}
-            for life in found
+            for life in all_
             if not value or life.labels[label] == value
         ]
 

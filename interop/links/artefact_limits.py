@@ -16,7 +16,7 @@ from interop.model.units import MIB
 LEAST_LOGS = 1024 * MIB
 LOGGED = 8
 """Bytes of logs for a byte of the files: a qlog has hundreds of bytes for each packet, at either end."""
-SPARE_DOWNLOADS = 64 * MIB
+SPARE_DOWNLOADS, SPARE_DISK = 64 * MIB, 256 * MIB
 MOST_FILES = 20_000
 LARGEST_REPORT = 64 * MIB
 """Bytes of a report in JSON that is read."""
@@ -41,6 +41,12 @@ def download_limits(test_case: TestCase) -> ArchiveLimits:
     if test_case.limits is not None and test_case.limits.downloads is not None:
         total = test_case.limits.downloads
     return ArchiveLimits(total=total, files=files)
+
+
+def disk_limit(test_case: TestCase) -> int:
+    """Bytes that an endpoint may write to its disk: its logs, its files, and others such as caches."""
+    size = log_limits(test_case).total + download_limits(test_case).total + test_case.total_size
+    return size + SPARE_DISK
 
 
 def run_limits(test_case: TestCase) -> ArchiveLimits:

@@ -24,8 +24,10 @@ from interop.docker.containers import (
     StartFailure,
     create_container,
 )
+from interop.docker.disk_monitor import DiskMonitor
 from interop.docker.received_bytes import ReceivedBytes
 from interop.docker.resource_use import ResourceMonitor
+from interop.links.artefact_limits import disk_limit
 from interop.links.session import (
     CANNOT_EXECUTE,
     DIRECTORIES,
@@ -216,6 +218,7 @@ class ContainerSession:
         self._server = containers[1, Role.SERVER]
         self._containers = containers
         self._monitor = ResourceMonitor()
+        self._disks = DiskMonitor(disk_limit(request.run.test_case))
         self._received: ReceivedBytes | None = None
         """Of the first client, if somebody wants to know."""
         self._waiting: dict[int, float] = {}
@@ -224,7 +227,7 @@ class ContainerSession:
 
     def run(self) -> None:
         """See :meth:`interop.links.session.Session.run`."""
-        with self._monitor.watching():
+        with self._disks.watching(), self._monitor.watching():
             try:
                 if self._start():
                     self._request.on_client_start()
@@ -282,6 +285,7 @@ class ContainerSession:
             self._record.notes.append(f"{part_name(role, flow)}: cannot be started: {failure}")
             return False
         self._monitor.add(part_name(role, flow), container.pid, container.id)
+        self._disks.add(part_name(role, flow), container)
         if (flow, role) == (1, Role.CLIENT) and self._request.on_received is not None:
             self._received = ReceivedBytes(container.pid, container.id)
         container.watch(self._events)

@@ -41,6 +41,8 @@ SEND = "/setup.sh; echo x >/dev/udp/193.167.100.100/443; "
 DEAF = "trap '' TERM INT HUP; while :; do sleep 1; done"
 EATER = "exec tail /dev/zero"
 """A command that ends in no other way than by the limit of memory."""
+FILLER = f"fallocate -l 3G /big; {DEAF}"
+"""A command that fills the disk; it would go on until its time is over."""
 CLIENTS = {
     "exit 1": "client-failed",
     "exit 127": "unsupported",
@@ -48,6 +50,7 @@ CLIENTS = {
     DEAF: "timeout",
     "/setup.sh; echo x >/dev/udp/193.167.100.100/443; exit 0": "file-missing",
     EATER: "out-of-memory",
+    FILLER: "artefact-limit",
 }
 """Commands of a client, and the code of its outcome."""
 SERVERS = {
@@ -56,6 +59,7 @@ SERVERS = {
     "bash -c 'kill -SEGV $$'; exit $?": "crashed",
     DEAF: "server-not-ready",
     EATER: "out-of-memory",
+    FILLER: "artefact-limit",
 }
 """Commands of a server, and the code of its outcome."""
 HARMS = (

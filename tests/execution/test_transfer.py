@@ -15,11 +15,13 @@ import pytest
 
 from interop.analysis.analyse import analyse
 from interop.analysis.run_outcome import of_flow
+from interop.docker import disk_monitor
 from interop.docker.archive import ArchiveLimits
 from interop.execution import transfer as module
 from interop.execution.run_inputs import Inputs, SessionInputs
 from interop.execution.transfer import RunContext, transfer
 from interop.links import container_session
+from interop.links.artefact_limits import disk_limit
 from interop.links.ns3_testbed import Ns3Backend
 from interop.model.emulated_link import Interval
 from interop.model.errors import Interrupted
@@ -234,6 +236,19 @@ def test_a_client_that_hangs_meets_the_deadline(tmp_path: Path) -> None:
     assert evidence.client == Exit(137, killed=True)
     assert verdict_of(run, evidence, tmp_path).outcome is Outcome.TIMEOUT
     assert evidence.simulator is not None  # traces of a timeout are kept
+
+
+def test_a_client_that_fills_the_disk_is_ended_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(life: Life) -> int:
+        life.written = disk_limit(BAD_CLIENT.test_case) + 1
+        return hang(life)
+
+    monkeypatch.setattr(disk_monitor, "PERIOD", 0.05)
+    evidence = carry_out(client_that(greedy), tmp_path, BAD_CLIENT)
+    verdict = verdict_of(BAD_CLIENT, evidence, tmp_path)
+    assert (verdict.outcome, verdict.code) == (Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT)
+    assert verdict.reason.startswith("The client wrote 1.")
+    assert evidence.timed_out is None
 
 
 def test_a_client_with_no_memory_left(tmp_path: Path) -> None:
