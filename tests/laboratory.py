@@ -182,14 +182,15 @@ def _networks(stack: ExitStack) -> dict[str, str]:
     return spaces
 
 
-def _unpack_simulator(source: Daemon, files: Path) -> str:
-    """Fill a folder with the files of the image, which no daemon is to sweep; the cgroup of the containers there.
+def unpack_own(source: Daemon, name: str, files: Path) -> str:
+    """Fill a folder with the files of an image that is no endpoint; the cgroup of the containers there.
 
     Those of the laboratory are to have the same share of the CPUs.
     """
-    image = DaemonImages(source).find(build_recipes.find_recipe(ROOT, "simulator", build_recipes.SIMULATOR).tag)
+    [reference] = images_of(ROOT, name)
+    image = DaemonImages(source).find(reference)
     if image is None:
-        raise LaboratoryError("the simulator's image is not here: ./run.py images build simulator")
+        raise LaboratoryError(f"the image is not here: ./run.py images build {name}")
     files.mkdir()
     with specimen(source, image.id) as created:
         with subprocess.Popen(["tar", "-x", "-C", str(files)], stdin=subprocess.PIPE) as tar:
@@ -197,6 +198,14 @@ def _unpack_simulator(source: Daemon, files: Path) -> str:
             for chunk in source.slow.export(created):
                 tar.stdin.write(chunk)
         return group_of(source, created)
+
+
+def of_image(files: Path, command: str) -> list[str]:
+    """``command`` among the files of an image, with the devices of this machine."""
+    for special in ("dev", "proc"):
+        (files / special).mkdir(exist_ok=True)
+    mounts = f"mount --bind /dev {files}/dev && mount -t proc proc {files}/proc"
+    return ["unshare", "-m", "sh", "-c", f"{mounts} && exec chroot {files} {command}"]
 
 
 @contextmanager
@@ -207,12 +216,9 @@ def _simulator(
     files = folder / SIMULATOR
     for part in ("nat", "edge"):  # ns-3 would pass unfinished checksums on
         call(*inside(spaces[part]), "chroot", files, "ethtool", "-K", "out0", "tx", "off")
-    for special in ("dev", "proc"):
-        (files / special).mkdir(exist_ok=True)
-    script = f"mount --bind /dev {files}/dev && mount -t proc proc {files}/proc && exec chroot {files} simulate"
     environment = {"PATH": os.environ["PATH"], "SCENARIO": scenario(link, seed), "WAITFORSERVER": ""}
     log = folder / "simulator.log"
-    command = [*inside(spaces["sim"]), "unshare", "-m", "sh", "-c", script]
+    command = [*inside(spaces["sim"]), *of_image(files, "simulate")]
     with running(command, log, env=environment) as process:
         wait_for(lambda: '"running"' in log.read_text(errors="replace"), "the simulator", process, log)
         yield process
@@ -266,7 +272,7 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
             stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-lab-", ignore_cleanup_errors=True))
         )
         spaces = _networks(stack)
-        group = _unpack_simulator(engine, folder / SIMULATOR)
+        group = unpack_own(engine, SIMULATOR, folder / SIMULATOR)
         simulator = stack.enter_context(_simulator(spaces, folder, link, seed))
         tls = certificates(folder / "tls", CONTROL["server"][1])
         options = ["-H", f"tcp://{CONTROL['server'][1]}:{TLS_PORT}", "--tlsverify", "--tlscacert", f"{tls}/ca.pem",
@@ -299,7 +305,8 @@ def prepare(url: str, names: Sequence[str]) -> None:
     """Have the images of the link and of implementations at an engine: inside the laboratory no registry is reached."""
     source = Images(DaemonImages(Daemon(url, "laboratory")), ROOT, Policy.AUTO, print)
     source.ensure_simulator()
-    source.ensure_own("link-tools")
+    for own in ("link-tools", "link-gateways"):
+        source.ensure_own(own)
     known = loader.load_implementations(ROOT / "implementations.json")
     for name in dict.fromkeys(names):
         source.ensure(known[name])

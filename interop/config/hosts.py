@@ -5,6 +5,7 @@ It is private, like the keys that it names: nothing of it but the names of hosts
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
@@ -115,7 +116,7 @@ def parse_address(text: str) -> str:
 
 def _file_in(folder: Path) -> Callable[[str], Path]:
     def parse(text: str) -> Path:
-        path = folder / Path(text).expanduser()
+        path = folder / os.path.expanduser(text)  # noqa: PTH111 - without HOME, too
         if not path.is_file():
             raise ValueError("is not a file in the folder of the hosts file.")
         return path.absolute()
@@ -155,9 +156,10 @@ def _faults(case: TestCase, link: RealLink, known: Mapping[str, Host], file: Pat
     for name in (link.client_host, link.server_host):
         if name not in known:
             yield f"{case.name} needs the host {name}, which {shown} lacks.{_hint(name, known)}"
-    if link.client_host == link.server_host:
-        yield f"{case.name} has one host for both ends of its link, {link.client_host}."
-    server = known.get(link.server_host)
+    client, server = known.get(link.client_host), known.get(link.server_host)
+    if link.client_host == link.server_host or (client and server and client.daemon == server.daemon):
+        ends = " and ".join(dict.fromkeys((link.client_host, link.server_host)))
+        yield f"{case.name} has one machine for both ends of its link, {ends}."
     wanted = {"server4": ("IPv4",), "server6": ("IPv6",), "server46": ("IPv4", "IPv6")}[case.server_name]
     for version in wanted if server else ():
         if not (server and (server.address4 if version == "IPv4" else server.address6)):

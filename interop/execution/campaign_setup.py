@@ -35,9 +35,10 @@ from interop.links.real import HostLocks, RealBackend
 from interop.model.clock import Clock
 from interop.model.errors import MachineError
 from interop.model.implementation import Implementation
-from interop.model.real_link import RealLink, Scheduler
+from interop.model.real_link import Host, RealLink, Scheduler
 from interop.model.results import ImageFacts
 from interop.model.run import Run
+from interop.model.text import counted
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,14 @@ def open_resources(config: CampaignConfig, say: Callable[[str], None]) -> Iterat
             return
         hosts = {name: stack.enter_context(connected(host, campaign_id)) for name, host in sorted(config.hosts.items())}
         default = f"of {config.daemon.named_by}" if daemon.host else "of this machine"
-        _check_identities({default: daemon, **hosts} if _testbeds_elsewhere(config) else hosts)
+        _check_identities({default: daemon, **hosts} if _testbeds_elsewhere(config) else hosts, config.hosts)
         for identity in sorted({each.id for each in (daemon, *hosts.values())}):
             stack.enter_context(exclusive(identity, f"campaign {campaign_id}"))
         stack.enter_context(start_reaper((config.daemon, *config.hosts.values()), campaign_id))
         for each in (daemon, *hosts.values()):
             if removed := remove_containers(each):
                 at = f" at {each.host}" if each.host else ""
-                say(f"removed {removed} containers{at} that an earlier campaign had left")
+                say(f"removed {counted(removed, 'container')}{at} that an earlier campaign had left")
         yield CampaignResources(daemon, hosts, threading.Event(), [])
 
 
@@ -92,17 +93,24 @@ def check_dask() -> None:
         )
 
 
-def _check_identities(hosts: Mapping[str, Daemon]) -> None:
-    """Raise :class:`MachineError` if two hosts have the same daemon; hosts must be different machines."""
+def _check_identities(hosts: Mapping[str, Daemon], entries: Mapping[str, Host]) -> None:
+    """Raise :class:`MachineError` if two hosts have the same daemon without saying so in their ``entries``.
+
+    Entries with the same ``daemon`` are addresses of one machine, for real links alone.
+    """
     owners: dict[str, str] = {}
     for name, daemon in hosts.items():
         owner = owners.setdefault(daemon.id, name)
-        if owner != name:
+        if owner != name and not _is_one_machine(entries.get(owner), entries.get(name)):
             message = (
                 f"The hosts {owner} and {name} are one Docker daemon, or clones of one ({daemon.id}). If they are two "
                 "machines, remove /etc/docker/key.json, or engine-id in the data root, of one, and start it again."
             )
             raise MachineError(message)
+
+
+def _is_one_machine(one: Host | None, other: Host | None) -> bool:
+    return bool(one and other and one.daemon == other.daemon and not one.testbeds + other.testbeds)
 
 
 def check_processors(

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
@@ -28,7 +28,7 @@ from interop.docker.containers import (
     ContainerSpec,
     create_container,
 )
-from interop.links import real_link_baseline
+from interop.links import real_link_baseline, tcp_samples
 from interop.links.artefact_limits import LARGEST_REPORT, trace_limits
 from interop.links.container_session import ContainerSession, container_exits, container_session
 from interop.links.cross_traffic import event_name
@@ -44,6 +44,7 @@ from interop.model.outcomes import ErrorCode
 from interop.model.real_link import Baseline, CaptureReport, Host, RealLink, RealLinkReport
 from interop.model.run import Run
 from interop.model.stored_files import read_file
+from interop.model.text import counted
 from interop.model.units import MIB
 
 SERVER_PATIENCE = 10
@@ -170,6 +171,8 @@ class CapturedLink:
             (target / "trace.pcap").replace(directory / "sim" / TRACES[role])
             counts = json.loads(read_file(target / "capture.json", LARGEST_REPORT))
             report = CaptureReport(**{name: int(counts[name]) for name in CaptureReport.__dataclass_fields__})
+            with suppress(FileNotFoundError):  # only the server's end has samples, and only of runs over TCP
+                (target / tcp_samples.FILE).replace(directory / "sim" / tcp_samples.FILE)
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = f"the capture at the {role} left no complete trace ({error})"
             raise HarnessFault(ErrorCode.CAPTURE_FAILED, reason) from error
@@ -177,7 +180,9 @@ class CapturedLink:
         target.rmdir()
         if report.dropped or report.captured < report.received:
             lost = max(report.dropped, report.received - report.captured)
-            reason = f"the capture at the {role} lost {lost} of {report.received} packets: its host is too busy"
+            reason = (
+                f"the capture at the {role} lost {lost} of {counted(report.received, 'packet')}: its host is too busy"
+            )
             raise HarnessFault(ErrorCode.CAPTURE_FAILED, reason)
         return report
 
@@ -281,6 +286,7 @@ class RealTestbed:
 
     def _capture(self, role: Role, protocol: Protocol, wait: bool) -> AbstractContextManager[Container]:
         awaited = "tcp" if protocol is Protocol.TCP else "quic"
+        sampled = protocol is Protocol.TCP and role is Role.SERVER
         spec = ContainerSpec(
             name=container_name(self._ends.daemons[role], f"{role}-capture"),
             image=self._ends.image,
@@ -289,6 +295,7 @@ class RealTestbed:
                 "AWAIT": awaited if wait else "",
                 "PATIENCE": str(SERVER_PATIENCE),
                 "INTERFACE": self._ends.interface(role),
+                "SAMPLE": " ".join(tcp_samples.OPTIONS) if sampled else "",
                 **captured(self._ends, role, protocol),
             },
             network=self.network(role),
@@ -311,13 +318,13 @@ def _hold(container: Container) -> None:
 
 @dataclass(frozen=True)
 class HostLocks:
-    """A lock per host, the same for all links that share it."""
+    """A lock per machine, by its daemon's identity, the same for all links that share it."""
 
     locks: dict[str, threading.Lock] = field(default_factory=dict)
 
-    def of(self, *hosts: str) -> tuple[threading.Lock, ...]:
-        """The locks of some hosts, always in the same order, so that no deadlock occurs."""
-        return tuple(self.locks.setdefault(host, threading.Lock()) for host in sorted(set(hosts)))
+    def of(self, *daemons: Daemon) -> tuple[threading.Lock, ...]:
+        """The locks of some machines, always in the same order, so that no deadlock occurs."""
+        return tuple(self.locks.setdefault(name, threading.Lock()) for name in sorted({each.id for each in daemons}))
 
 
 class RealBackend:
@@ -333,7 +340,7 @@ class RealBackend:
             hosts={role: hosts[name] for role, name in ends.items()},
             daemons={role: daemons[name] for role, name in ends.items()},
             image=image,
-            busy=locks.of(*ends.values()),
+            busy=locks.of(*(daemons[name] for name in ends.values())),
         )
         self._bare = BareLink(self._ends)
         self._memlock: dict[Role, int | None] = {}

@@ -17,8 +17,9 @@ INTERVAL = 50 * MS
 PORT = 443
 LOGS = "/logs"
 FILE = "tcp_info.csv"
-COMMAND = ("tcp-info", f"--interval={round(INTERVAL / MS)}", f"--port={PORT}", f"--output={LOGS}/{FILE}")
-"""In the simulator's image."""
+OPTIONS = (f"--interval={round(INTERVAL / MS)}", f"--port={PORT}", f"--output={LOGS}/{FILE}")
+COMMAND = ("tcp-info", *OPTIONS)
+"""In the simulator's image and in that of the link tools."""
 STOP_GRACE = 2.0
 """Seconds in which the program completes its file."""
 SAMPLER = "sampler"

@@ -119,7 +119,10 @@ class RunTraces:
         if isinstance(self.trace_pair, TcpTracePair):
             pair = self.trace_pair
             (_, start), epoch = pair.zeros, pair.at_server.epoch
-            window = self.optional("samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start), Samples.of())
+            ports = None if pair.one_clock else pair.ports()
+            window = self.optional(
+                "samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start, ports), Samples.of()
+            )
             return replace(tcp_series(pair), cwnd=window), ()
         found = series(self.trace_pair, self.protocol)
         came = found.back.arrived[np.isfinite(found.back.arrived)]

@@ -59,6 +59,8 @@ class TcpTrace:
     sacks: Sacks
     tls: int = 0
     """Version of TLS that the server chose first, as on the wire (0x0303 is TLS 1.2); 0 if unknown."""
+    ports: tuple[int, ...] = ()
+    """The client's port as seen here, by connection."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -122,6 +124,7 @@ class _Segments:
         return TcpTrace(
             epoch, (time - epoch * NANOSECONDS) / NANOSECONDS, from_server.astype(np.bool_), connection, offset,
             expected, length, flags, ecn, Sacks(*np.array(self._sacks, dtype=np.int64).reshape(-1, 3).T), self._tls,
+            tuple(int(path.split()[0].rpartition(":")[2]) for path in self._paths),
         )  # fmt: skip
 
 

@@ -35,6 +35,11 @@ class TcpTracePair(TracePair[TcpTrace]):
         first = float(self.own.time[~self.own.from_server].min())
         return self._zeros(first + self.own.epoch - self.at_client.epoch)
 
+    def ports(self) -> frozenset[int]:
+        """The client's ports, as the server sees them, of connections of which a packet crossed the link."""
+        arrived = self.back.arrived[self.back.arrived >= 0]
+        return frozenset(self.server.ports[connection] for connection in np.unique(self.server.connection[arrived]))
+
 
 def tcp_series(trace_pair: TcpTracePair) -> Series:
     """All events; each connection has one stream, 0.

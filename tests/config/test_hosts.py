@@ -112,12 +112,19 @@ def test_hosts_with_testbeds_take_part_where_no_link_is_real(file: Path) -> None
     assert list(hosts_of([SAT], load_hosts(file), file)) == ["here"]
 
 
+def test_both_ends_are_different_machines(file: Path) -> None:
+    known = load_hosts(file)
+    known["modem"] = replace(known["modem"], daemon=known["far"].daemon)
+    with pytest.raises(InputError, match="one machine for both ends of its link, modem and far"):
+        hosts_of([REAL], known, file)
+
+
 @pytest.mark.parametrize(
     ("case", "fault"),
     [
         (replace(REAL, link=replace(LINK, client_host="moden")), "lacks. Did you mean modem?"),
         (replace(REAL, link=replace(LINK, server_host="here")), "here of .* has no IPv4 address"),
-        (replace(REAL, link=replace(LINK, client_host="far")), "one host for both ends"),
+        (replace(REAL, link=replace(LINK, client_host="far")), "one machine for both ends"),
     ],
 )
 def test_hosts_that_lack_what_is_needed(file: Path, case: TestCase, fault: str) -> None:

@@ -121,6 +121,13 @@ def test_a_host_that_is_this_machine_is_refused(two: Two) -> None:
         two.measure()
 
 
+def test_a_machine_may_have_two_entries_for_real_links(two: Two) -> None:
+    entries = {name: Host(name, "unix:///far") for name in ("direct", "tunnel")}
+    assert len(two.measure(repetitions=1, hosts=entries).record.result_set.results) == 1
+    with pytest.raises(MachineError, match="are one Docker daemon"):
+        two.measure(repetitions=1, hosts={name: replace(host, testbeds=1) for name, host in entries.items()})
+
+
 def test_no_dask_is_loaded_without_a_cluster() -> None:
     modules = "interop.cli.main, interop.execution.run_campaign"
     script = f"import sys, {modules}; print({{'dask', 'distributed'}} & set(sys.modules))"

@@ -22,6 +22,7 @@ from interop.docker.containers import ContainerEvent, ContainerSpec, create_cont
 from interop.execution.transfer import transfer
 from interop.links import real
 from interop.links.real import HostLocks, RealBackend, RealTestbed, captured, names
+from interop.links.tcp_samples import OPTIONS
 from interop.links.tools import HostPair
 from interop.model.errors import HarnessFault, InputError, MachineError
 from interop.model.evidence import Evidence
@@ -33,6 +34,7 @@ from interop.model.results import ResultSet
 from interop.model.units import MBPS
 from interop.report.run_tables import accesses
 from interop.results.store import load, write_result_json
+from interop.traces.run_traces import TCP_INFO
 from tests.fakes import (
     CASE,
     LINK_TOOLS,
@@ -48,6 +50,7 @@ from tests.fakes import (
     run_of,
     serve,
 )
+from tests.fakes import TCP_INFO as TCP_SAMPLES
 from tests.results_builder import SAT, result_set, run_result
 
 LINK = RealLink("modem", "far", 20 * MBPS, 2 * MBPS, 0.02)
@@ -74,10 +77,12 @@ def opened_testbed(engine: FakeEngine, daemons: dict[str, Daemon] | None = None)
     assert engine.lives == {}
 
 
-def carry_out(engine: FakeEngine, directory: Path, server: str = "good", client: str = "good") -> Evidence:
+def carry_out(
+    engine: FakeEngine, directory: Path, server: str = "good", client: str = "good", protocol: Protocol = Protocol.HQ
+) -> Evidence:
     daemons = hosts_at(engine)
     with opened_testbed(engine, daemons) as opened:
-        run = run_of(server, client, replace(CASE, link=LINK))
+        run = replace(run_of(server, client, replace(CASE, link=LINK)), protocol=protocol)
         return transfer(run, run_context(daemons["modem"], opened, engine), directory)
 
 
@@ -180,6 +185,19 @@ def test_endpoints_on_real_links_get_the_contracts_variables(tmp_path: Path) -> 
         assert f"{role.upper()}_PARAMS" in told
         assert (told["PROTOCOLS"], "VERSION" in told) == ("", False)
         assert {"www", "downloads", "certs", "logs"} <= {name.partition("/")[0] for name in life.directories}
+
+
+def over_tcp(life: Life) -> int:
+    life.environment = {**life.environment, "TESTCASE": "transfer"}
+    return endpoint(life)
+
+
+def test_the_capture_at_the_server_samples_tcp(tmp_path: Path) -> None:
+    engine = FakeEngine(good=over_tcp)
+    carry_out(engine, tmp_path, protocol=Protocol.TCP)
+    assert {life.name.rpartition("-")[0][-6:]: life.environment["SAMPLE"].split() for life in engine.all_lives
+            if life.command == ("capture",)} == {"client": [], "server": [*OPTIONS]}  # fmt: skip
+    assert (tmp_path / TCP_INFO).read_bytes() == TCP_SAMPLES
 
 
 def test_both_ends_capture_before_the_client_starts_and_end_after_it(tmp_path: Path) -> None:
@@ -390,7 +408,7 @@ def test_packets_that_would_leave_by_another_way(change: dict[str, str], words: 
 
 def test_words_of_both_directions() -> None:
     assert format_baseline(Baseline("", (0.6,), 0.1, 12.3e6, 1.2e6)) == (
-        "RTT 600.0 ms (600.0 ms to 600.0 ms), 0 of 1 packets lost, TCP 12.30 Mbit/s, return 1.20 Mbit/s"
+        "RTT 600.0 ms (600.0 ms to 600.0 ms), 0 of 1 packet lost, TCP 12.30 Mbit/s, return 1.20 Mbit/s"
     )
 
 
@@ -407,8 +425,9 @@ def test_one_run_at_a_time_on_hosts_that_are_shared() -> None:
     backends = [RealBackend(LINK, HOSTS, daemons, LINK_TOOLS, locks) for _ in range(2)]
     with backends[0].open() as first, backends[1].open() as second:
         with first.link(RUN):
-            assert [lock.locked() for lock in locks.of("far", "modem")] == [True, True]
-            assert not locks.of("far")[0].acquire(blocking=False)
+            [lock] = locks.of(daemons["far"], daemons["modem"])  # one engine plays both
+            assert lock.locked()
+            assert not locks.of(daemons["far"])[0].acquire(blocking=False)
         assert first.daemon(Role.SERVER) is daemons["far"]
         with second.link(RUN):
             pass

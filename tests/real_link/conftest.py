@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -15,11 +16,16 @@ import pytest
 
 from interop.model.errors import MachineError
 from interop.results.store import load
+from interop.traces.run_traces import TCP_INFO
 from tests.collected import below
 from tests.dockerds import LaboratoryError
 from tests.laboratory import ROOT, Laboratory, images_of, lab_case, laboratory, prepare
 
 URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+
+
+OVER_TCP = ("nginx-tcp", "curl")
+"""Server and client."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,10 +50,12 @@ class Bench:
             command, cwd=ROOT, env=self.lab.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
-    def measure(self, directory: Path, *words: str | Path) -> subprocess.Popen[str]:
-        """A campaign of quic-go with itself, under way."""
-        pair = ("-s", "quic-go", "-c", "quic-go", "-t", self.cases)
-        return self.start("run", *pair, "-l", directory, "--images", "local", "--no-qlog", *words)
+    def measure(
+        self, directory: Path, *words: str | Path, pair: tuple[str, str] = ("quic-go", "quic-go")
+    ) -> subprocess.Popen[str]:
+        """A campaign of a server and a client, under way."""
+        selected = ("-s", pair[0], "-c", pair[1], "-t", self.cases)
+        return self.start("run", *selected, "-l", directory, "--images", "local", "--no-qlog", *words)
 
     def finish(self, process: subprocess.Popen[str], patience: float = 280) -> tuple[int, str, str]:
         """Exit status and both streams."""
@@ -65,13 +73,19 @@ class Bench:
         pytest.fail(f"no run came to its end: {process.communicate() if process.poll() is not None else ''}")
 
 
+def sampled(run: Path) -> list[dict[str, str]]:
+    """Samples of TCP at the server, in the directory of a run."""
+    with (run / TCP_INFO).open(newline="") as file:
+        return [*csv.DictReader(file)]
+
+
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """The laboratory with quic-go at the server's daemon alone."""
+    """The laboratory with the endpoints at the server's daemon alone."""
     with ExitStack() as stack:
         try:
-            prepare(URL, ["quic-go"])
-            lab = stack.enter_context(laboratory(URL, images_of(ROOT, "link-tools", "quic-go")))
+            prepare(URL, ["quic-go", *OVER_TCP])
+            lab = stack.enter_context(laboratory(URL, images_of(ROOT, "link-tools", "quic-go", "nginx", "curl")))
         except (LaboratoryError, MachineError) as error:
             pytest.skip(f"NO LABORATORY, nothing of tests/real_link was run: {error}")
         cases = tmp_path_factory.mktemp("cases") / "lab.yaml"

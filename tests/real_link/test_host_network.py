@@ -16,11 +16,25 @@ from interop.docker.containers import list_containers
 from interop.model.outcomes import Outcome
 from interop.results.store import load
 from interop.traces.records import records
+from interop.traces.series import load as load_series
 from tests.dockerds import inside
-from tests.laboratory import SIMULATOR
-from tests.real_link.conftest import Bench
+from tests.laboratory import SERVER_ADDRESS, SIMULATOR
+from tests.real_link.conftest import Bench, sampled
 
 HOLD_PORT = "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', 443)); time.sleep(600)"
+RENO = ("nginx-tcp:reno", "curl")
+"""Each kernel allows Reno without NET_ADMIN."""
+THIRD_PARTY = f"""
+import socket, time
+while True:
+    try:
+        with socket.create_connection(("{SERVER_ADDRESS}", 443), 1) as connection:
+            connection.settimeout(None)
+            connection.recv(1)  # until the probe of the bare link ends, and then the server
+    except OSError:
+        pass
+    time.sleep(0.1)
+"""
 SETTINGS = ("ip route show table all", "ip address", "ethtool -k up0", "iptables -S", "ip6tables -S")
 
 
@@ -88,6 +102,25 @@ def test_a_run_in_the_hosts_own_networks(prepared: Bench, tmp_path: Path) -> Non
         assert all(data[23] == 17 and b"\x01\xbb" in (data[34:36], data[36:38]) for data in found)  # UDP, port 443
     assert settings(prepared) == before
     assert [left for url in prepared.lab.sockets.values() for left in list_containers(Daemon(url, "look"))] == []
+
+
+def test_tcp_is_sampled_but_no_connection_of_a_third_party(prepared: Bench, tmp_path: Path) -> None:
+    command = [*inside(prepared.lab.namespaces["edge"]), sys.executable, "-c", THIRD_PARTY]
+    with subprocess.Popen(command) as other:
+        try:
+            run = prepared.measure(tmp_path / "r", "--repetitions", "1", "--skip-compliance-check", pair=RENO)
+            status, _, err = prepared.finish(run)
+        finally:
+            other.kill()
+    assert status == 0, err
+    folder = tmp_path / "r/nginx-tcp+reno_curl/lab/1"
+    rows = sampled(folder)
+    [port] = {row["port"] for row in rows if int(row["congestion_window"]) > 10 * int(row["segment"])}
+    assert len({row["port"] for row in rows}) > 1
+    windows = [int(row["congestion_window"]) for row in rows if row["port"] == port]
+    series = load_series(folder)
+    assert series is not None
+    assert series.cwnd.value.tolist() == windows
 
 
 def test_a_port_that_is_taken_is_nobodys_fault(prepared: Bench, tmp_path: Path) -> None:

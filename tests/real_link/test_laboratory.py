@@ -7,6 +7,10 @@ import shutil
 import struct
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +28,13 @@ from interop.model.results import RunResult
 from interop.results.store import load
 from interop.traces.records import records
 from interop.traces.run_traces import check_traces, read_run
-from tests.laboratory import ROOT, images_of
-from tests.real_link.conftest import Bench
+from interop.traces.series import load as load_series
+from tests.dockerds import call, inside, running, wait_for
+from tests.laboratory import ROOT, SERVER_ADDRESS, images_of, lab_case, of_image, unpack_own
+from tests.real_link.conftest import OVER_TCP, URL, Bench, sampled
 
 HOUR = 3600
+TUNNEL = {"client": "10.8.0.2", "server": "10.8.0.1"}
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +90,53 @@ def test_every_packet_that_arrived_is_matched_through_both_nats(campaign: Path) 
         came = int((there.from_server == (passage is reading.trace_pair.forward)).sum())
         assert came > 20
         assert int((passage.arrived >= 0).sum()) >= 0.999 * came
+
+
+@contextmanager
+def openvpn(bench: Bench, folder: Path) -> Iterator[None]:
+    """A tunnel between both hosts, as their owner sets one up."""
+    files = folder / "gateways"
+    unpack_own(Daemon(URL, "laboratory"), "link-gateways", files)
+    call("chroot", files, "openvpn", "--genkey", "secret", "/key")
+    ends = {"server": f"--ifconfig {TUNNEL['server']} {TUNNEL['client']}",
+            "client": f"--ifconfig {TUNNEL['client']} {TUNNEL['server']} --remote {SERVER_ADDRESS} 1194"}  # fmt: skip
+    with ExitStack() as stack:
+        for host, end in ends.items():
+            log = folder / f"{host}.log"
+            options = f"openvpn --dev tun9 --proto udp --secret /key --cipher AES-256-CBC --verb 3 {end}"
+            command = [*inside(bench.lab.namespaces[host]), *of_image(files, options)]
+            process = stack.enter_context(running(command, log))
+        wait_for(lambda: "Initialization Sequence Completed" in log.read_text(), "OpenVPN", process, log)
+        yield
+
+
+def test_tcp_beside_a_vpn_of_the_hosts_and_through_it(bench: Bench, tmp_path: Path) -> None:
+    """Each host has two entries; a test case chooses between them."""
+    plain = bench.hosts.read_text().split("lab_server:\n")
+    client, server = plain[0].removeprefix("lab_client:\n"), plain[1].replace(SERVER_ADDRESS, TUNNEL["server"])
+    hosts, cases = tmp_path / "hosts.yml", tmp_path / "lab.yaml"
+    hosts.write_text(f"{bench.hosts.read_text()}vpn_client:\n  interface: tun9\n{client}vpn_server:\n{server}")
+    tunnel = lab_case("tunnel", "1 MiB").replace("lab_client", "vpn_client").replace("lab_server", "vpn_server")
+    cases.write_text(f"{lab_case('lab', '1 MiB')}---\n{tunnel.replace('LAB', 'TUN')}")
+    both = replace(bench, hosts=hosts, cases=cases)
+    with openvpn(bench, tmp_path):
+        run = both.measure(tmp_path / "r", "--repetitions", "1", "--skip-compliance-check", pair=OVER_TCP)
+        status, _, err = bench.finish(run)
+    assert status == 0, err
+    results = {each.test_case: each for each in load(tmp_path / "r").result_set.results}
+    for name, address in (("lab", SERVER_ADDRESS), ("tunnel", TUNNEL["server"])):
+        folder = tmp_path / "r/nginx-tcp_curl" / name / "1"
+        assert ip_address(address).packed in next(records(folder / CLIENT_TRACE)).data[26:34]
+        windows = [int(row["congestion_window"]) // int(row["segment"]) for row in sampled(folder)]
+        assert (windows[0], max(windows) > 20) == (10, True)
+        series = load_series(folder)
+        assert series is not None
+        assert len(series.cwnd) == len(windows)
+        assert min(series.cwnd.time) > -0.7  # the connection begins with the transfer
+        report = results[name].evidence.real_link
+        assert report is not None
+        assert report.baseline is not None
+        assert min(filter(None, report.baseline.round_trips)) >= 0.6
 
 
 def shift(path: Path, offset: int) -> None:

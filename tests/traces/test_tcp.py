@@ -13,12 +13,23 @@ from interop.model.emulated_link import EmulatedLink
 from interop.model.errors import HarnessFault
 from interop.model.implementation import Protocol
 from interop.model.outcomes import ErrorCode
+from interop.model.real_link import RealLink
+from interop.model.test_case import Link
 from interop.report.run_story import story
-from interop.traces.run_traces import BEHIND_PROXY, CLIENT_TRACE, SERVER_TRACE, RunTraces, check_traces, read_run
+from interop.traces.run_traces import (
+    BEHIND_PROXY,
+    CLIENT_TRACE,
+    SERVER_TRACE,
+    TCP_INFO,
+    RunTraces,
+    check_traces,
+    read_run,
+)
 from interop.traces.series import UNKNOWN
 from interop.traces.tcp import SYN, finished_handshake, first_seen, read_tcp
 from interop.traces.tcp_events import TcpTracePair
 from interop.traces.tls import hello_version
+from tests.quic_builder import CLIENT, EPOCH
 from tests.tcp_traces import Tcp, pcap, transfer
 
 LINK = EmulatedLink("simple-p2p", 0.1, 0.1, 20e6, 20e6, 25, 25)
@@ -33,8 +44,8 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def reading(directory: Path) -> RunTraces:
-    return read_run(directory, Protocol.TCP, LINK, check_traces(directory, Protocol.TCP))
+def reading(directory: Path, link: Link = LINK) -> RunTraces:
+    return read_run(directory, Protocol.TCP, link, check_traces(directory, Protocol.TCP))
 
 
 def test_columns(directory: Path) -> None:
@@ -123,6 +134,15 @@ def test_a_damaged_trace_behind_a_proxy_is_our_fault(directory: Path) -> None:
     with pytest.raises(HarnessFault, match="The trace behind the proxy cannot be used") as caught:
         reading(directory)
     assert caught.value.code is ErrorCode.TRACE_CORRUPT
+
+
+def test_over_a_real_link_windows_of_third_parties_are_left_out(directory: Path) -> None:
+    rows = [
+        f"{EPOCH}500000000,{port},{window},1448,1,,0,0" for port, window in ((CLIENT[1], 14480), (999, 7), (443, 8))
+    ]
+    (directory / TCP_INFO).write_text("\n".join(["time,port,congestion_window", *rows]))
+    assert reading(directory, RealLink("a", "b", 1e6, 1e6, 0.2)).series().cwnd.value.tolist() == [14480.0]
+    assert reading(directory).series().cwnd.value.tolist() == [7.0, 8.0, 14480.0]  # a proxy's own connection
 
 
 def test_loss_is_matched_behind_address_translation(directory: Path) -> None:

@@ -1,0 +1,1 @@
+../ns3-scenarios/tools/tcp-info.cc
