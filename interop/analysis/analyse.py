@@ -33,10 +33,11 @@ from interop.model.real_link import CLOCKS
 from interop.model.results import Measurement, ObjectTimes
 from interop.model.run import Run
 from interop.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase
+from interop.model.text import counted
 from interop.model.trace_size import trace_packets
 from interop.model.units import byte_size, seconds
 from interop.model.webtransport import WebTransport
-from interop.results.compression import compress_qlogs
+from interop.results.compression import compress
 from interop.traces.key_log import upstream_lines
 from interop.traces.quic_series import QuicTracePair
 from interop.traces.records import Condition
@@ -89,9 +90,9 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
 
 
 def analyse_once(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
-    """As :func:`analyse`, right after the run; then its qlogs are compressed, which later analyses read as well."""
+    """As :func:`analyse`, right after the run; then its qlogs and large logs are compressed, as later analyses read."""
     found = analyse(run, evidence, directory)
-    compress_qlogs(directory)
+    compress(directory)
     return found
 
 
@@ -348,7 +349,8 @@ def _unmatched_packets(traces: RunTraces, evidence: Evidence) -> Verdict | None:
     if traces.cut or (forward <= others[0] and back <= others[1]):
         return None
     reason = (
-        f"The two traces contradict each other: {forward} packets arrived at the client and {back} at the server that "
+        f"The two traces contradict each other: {counted(forward, 'packet')} arrived at the client and "
+        f"{back} at the server that "
         "the other side never sent."
     )
     return run_outcome.our_error(ErrorCode.TRACE_MISMATCH, reason)
@@ -375,7 +377,9 @@ def _useful_bytes(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...]
         return run_outcome.coverage(traces.trace_pair.client, sizes)
     if traces.payload >= sum(sizes):
         return None
-    reason = f"The client's trace shows {traces.payload} bytes from the server, but the files have {sum(sizes)}."
+    reason = (
+        f"The client's trace shows {counted(traces.payload, 'byte')} from the server, but the files have {sum(sizes)}."
+    )
     return run_outcome.our_error(ErrorCode.TRACE_MISMATCH, reason)
 
 
@@ -488,7 +492,10 @@ def _notes(traces: RunTraces, test_case: TestCase, rate: float | None) -> Iterat
     elif _http3(test_case):
         yield HTTP3
     if traces.cut:
-        yield f"{traces.cut} packets of the traces are cut, so that the loss could not be measured."
+        yield (
+            f"{counted(traces.cut, 'packet of the traces is', 'packets of the traces are')} cut, so "
+            "that the loss could not be measured."
+        )
     yield from (f"Server's qlog: {note}" for note in traces.qlog_notes)
     if rate is None:
         yield "The server sent no two 1-RTT packets at different times, so there is no goodput."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,8 +12,8 @@ from interop.model.evidence import Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Verdict
 from interop.model.run import OUTPUT
-from interop.model.stored_files import open_file
 from interop.model.text import printable
+from interop.results.compression import tail
 
 TAIL = 8 * 1024 * 1024
 """Bytes at the end of the output that are looked at: all that is kept of two endpoints, since a Go program prints the
@@ -80,9 +79,7 @@ def quote(verdict: Verdict, evidence: Evidence, directory: Path, flow: int = 1) 
 def _lines(output: Path, part: str) -> list[tuple[str, str]]:
     """Time and text of each line of a part."""
     try:
-        with open_file(output) as file:
-            file.seek(-min(TAIL, os.fstat(file.fileno()).st_size), os.SEEK_END)
-            lines = file.read().decode(errors="replace").splitlines()
+        lines = tail(output, TAIL).decode(errors="replace").splitlines()
     except OSError:
         return []
     found = []

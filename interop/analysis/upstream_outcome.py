@@ -13,8 +13,8 @@ from interop.analysis.functional import NEED_KEYS, without_keys
 from interop.model.evidence import Evidence
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import OUTPUT
-from interop.model.stored_files import open_file
 from interop.model.test_case import TestCase
+from interop.results.compression import opened, stored
 
 SIGNS_OF_127 = ("exited with code 127", "exit status 127")
 """What it looks for in the output of all containers, and in that of docker compose, which tells exit statuses."""
@@ -43,6 +43,6 @@ def endpoints(evidence: Evidence, test_case: TestCase, directory: Path, keys: bo
 
 
 def _output(directory: Path) -> str:
-    with suppress(OSError), open_file(directory / OUTPUT) as file:
+    with suppress(OSError), opened(stored(directory / OUTPUT)) as file:
         return file.read(OUTPUT_LIMIT).decode(errors="replace")
     return ""

@@ -11,6 +11,8 @@ from interop.model.implementation import Implementation, Protocol, Role
 from interop.model.names import pair_folder
 from interop.model.test_case import ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
 
+KEY_LOG = "keys.log"
+"""Secrets of TLS, in the logs of an endpoint."""
 OUTPUT = "output.txt"
 """In the directory of a run, the output of both endpoints, a line each: role, ``|``, time, and what was said."""
 

@@ -12,15 +12,16 @@ from enum import IntEnum
 from pathlib import Path
 
 from interop.model.errors import MachineError, UserError
-from interop.model.run import OUTPUT
+from interop.model.run import KEY_LOG, OUTPUT
 from interop.model.stored_files import is_file, open_directory, open_file, resolved, status, walk
 from interop.model.units import byte_size
 from interop.model.whole_file import REMOVED, remove_directory, remove_drafts, remove_file
+from interop.results.compression import plain_name
 from interop.results.store import JOURNAL, campaigns_in, load
 
 PINNED = "pinned"
 """A file of this name in the directory of a campaign keeps all of it."""
-TRACES, KEPT = (".pcap", ".pcapng"), ("journal.jsonl", "result.json", "series.parquet", "link.json", "keys.log")
+TRACES, KEPT = (".pcap", ".pcapng"), ("journal.jsonl", "result.json", "series.parquet", "link.json", KEY_LOG)
 _NO_MORE = "results go by --keep alone, and what is pinned or in use stays."
 
 
@@ -164,10 +165,14 @@ def _files(place: Path) -> Iterator[tuple[Path, os.stat_result, Stage]]:
         depth = len(path.relative_to(place).parts)  # pair/test case/repetition/…
         if path.name.endswith(TRACES):
             yield path, state, Stage.TRACES
-        elif depth > 3 and path.name not in KEPT and not (path.name == OUTPUT and depth == 4):
+        elif depth > 3 and path.name not in KEPT and not (depth == 4 and _is_output(path)):
             yield path, state, Stage.LOGS
         else:
             yield path, state, Stage.RESULTS
+
+
+def _is_output(path: Path) -> bool:
+    return plain_name(path).name == OUTPUT
 
 
 def remove(removals: Sequence[Removal]) -> list[Removal]:

@@ -18,6 +18,7 @@ from interop.model.errors import InputError
 from interop.model.run import OUTPUT
 from interop.model.stored_files import is_file, open_file
 from interop.model.text import escaped
+from interop.results.compression import stored
 from interop.results.store import DOCUMENT, JOURNAL, is_campaign
 
 PARTS = ("client", "server", "sim")
@@ -227,7 +228,7 @@ def _run(place: Path, refused: str) -> ForeignRun:
     server, _, client = pair.partition("_") if pair.count("_") == 1 else ("", "", "")
     server, client = (server, client) if server and client else ("", "")
     captures = {f"sim/{name}.pcap" for name in _captures(place / "sim")}
-    missing = tuple(name for name in FILES if name not in captures and not is_file(place / name))
+    missing = tuple(name for name in FILES if name not in captures and not is_file(stored(place / name)))
     runner_output = RunnerOutput() if refused else read_output(place / OUTPUT)
     return ForeignRun(place, pair, server, client, test_case, repetition, missing, refused, runner_output)
 

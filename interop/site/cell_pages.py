@@ -19,6 +19,7 @@ from interop.model.outcomes import Outcome
 from interop.model.results import RunResult
 from interop.model.stored_files import is_directory, status
 from interop.model.trace_size import trace_packets
+from interop.model.units import KIB
 from interop.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
 from interop.site.campaign_pages import Site
 from interop.site.campaigns import Key, SiteCampaign
@@ -41,8 +42,8 @@ _NICENESS = 10
 """Of these processes: what the main process does meanwhile must not be the last that is done."""
 _MOST_OTHERS = 8
 """Other test cases of its pair that the page of a cell names."""
-_LOG = 16 * logs.KIB
-_LOG_OF_FAILURE = 64 * logs.KIB
+_LOG = 16 * KIB
+_LOG_OF_FAILURE = 64 * KIB
 
 
 @contextmanager

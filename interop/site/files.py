@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from interop.model.errors import HarnessFault
 from interop.model.run import OUTPUT
-from interop.model.stored_files import entries, files_below, has_content, read_file
-from interop.results.compression import decompressed, is_compressed_qlog
+from interop.model.stored_files import entries, files_below, read_file
+from interop.results.compression import LARGEST, content, plain_name, stored
 from interop.traces.records import DamagedTraceError, PacketRecord, records
 
 _FLOW = re.compile(r"flow-[2-9]")
@@ -27,7 +27,6 @@ _TRACES = {
     "tunnel_left.pcap": "client-side-tunnel.pcapng",
     "tunnel_right.pcap": "server-side-tunnel.pcapng",
 }
-_LARGEST = 256 * 1024 * 1024
 
 _SECTION, _INTERFACE, _SECRETS, _PACKET = 0x0A0D0D0A, 1, 10, 6
 _TLS_KEY_LOG = 0x544C534B
@@ -45,20 +44,20 @@ def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
             yield name, pcapng(_readable(path), keys)
     taken: set[str] = set()
     endpoints = (path for role in ("client", "server") for path in files_below(run / role))
-    for path in (run / OUTPUT, *endpoints):
+    for path in (stored(run / OUTPUT), *endpoints):
         if _fits(path):
-            log, content = _log(path)
+            log, text = _log(path)
             name = _unlike(taken, taken_as(str(log.relative_to(run))))
             taken.add(name)
-            yield name, content
+            yield name, text
 
 
 def _log(path: Path) -> tuple[Path, bytes]:
-    """Path and content of a log. A compressed qlog is unpacked: qvis and browsers on any web server then read it."""
-    if is_compressed_qlog(path):
-        with suppress(ValueError):
-            return path.with_suffix(""), decompressed(path, _LARGEST)
-    return path, read_file(path, _LARGEST)
+    """Path and content of a log. What is compressed is unpacked: qvis and browsers on any web server then read it."""
+    if (plain := plain_name(path)) != path:
+        with suppress(OSError):
+            return plain, content(path)
+    return path, read_file(path, LARGEST)
 
 
 def taken_as(log: str) -> str:
@@ -89,11 +88,11 @@ def harmless(name: str) -> str:
 
 
 def _fits(path: Path) -> bool:
-    return has_content(path, _LARGEST)
+    return has_content(path, LARGEST)
 
 
 def _content(path: Path) -> bytes:
-    return read_file(path, _LARGEST) if _fits(path) else b""
+    return read_file(path, LARGEST) if _fits(path) else b""
 
 
 def _readable(path: Path) -> Iterator[PacketRecord]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from interop.model.run import OUTPUT
-from interop.model.stored_files import files, open_file
+from interop.model.run import KEY_LOG, OUTPUT
+from interop.model.stored_files import files
 from interop.model.text import printable_lines
+from interop.results.compression import LARGEST, LOGS, PIECE, opened, plain_name, stored
 
-KIB = 1024
-_SUFFIXES = (".log", ".txt", ".err", ".out")
-_SECRET = "keys.log"
 _MOST_FILES = 12
 _MOST_LINES = 4000
 """Of each end of a log."""
@@ -54,40 +51,60 @@ def logs(run: Path, most: int) -> list[Log]:
 
 
 def _found(run: Path) -> Iterator[Path]:
-    yield run / OUTPUT
+    yield stored(run / OUTPUT)
     count = 0
     for role in ("client", "server"):
         for path in files(run / role):
-            if path.suffix in _SUFFIXES and path.name != _SECRET and count < _MOST_FILES:
+            if plain_name(path).suffix in LOGS and plain_name(path).name != KEY_LOG and count < _MOST_FILES:
                 count += 1
                 yield path
 
 
 def _read(run: Path, path: Path, most: int) -> Log | None:
     try:
-        with open_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
+        with opened(path) as file:
             head = file.read(2 * most)
-            if not size:
+            if not head:
                 return None
-            if size <= 2 * most:
-                return Log(_name(run, path), size, _lines(head, 1), 0, ())
-            head = head[:most]
-            head = head[: head.rfind(b"\n") + 1] or head
-            file.seek(len(head))
-            middle = 0
-            rest = size - most - len(head)
-            while rest > 0 and (piece := file.read(min(rest, KIB * KIB))):
-                middle += piece.count(b"\n")
-                rest -= len(piece)
-            tail = file.read(most)
+            rest = _Rest(most)
+            if len(head) == 2 * most:
+                begin = head[:most]
+                begin = begin[: begin.rfind(b"\n") + 1] or begin
+                rest.add(head[len(begin) :])
+                head = begin
+                while rest.size < LARGEST and (piece := file.read(PIECE)):
+                    rest.add(piece)
     except OSError:
         return None
-    first = head.count(b"\n") + middle + 1
-    cut = tail.find(b"\n") + 1
-    shown_head, shown_tail = _lines(head, 1), _lines(tail[cut:], first + (1 if cut else 0))
-    begin = shown_tail[0].number if shown_tail else first
-    return Log(_name(run, path), size, shown_head, max(begin - 1 - len(shown_head), 0), shown_tail)
+    name, size = _name(run, plain_name(path)), len(head) + rest.size
+    if not rest.size:
+        return Log(name, size, _lines(head, 1), 0, ())
+    first = head.count(b"\n") + rest.dropped + 1
+    cut = rest.tail.find(b"\n") + 1
+    shown_head, shown_tail = _lines(head, 1), _lines(rest.tail[cut:], first + (1 if cut else 0))
+    begin_of_tail = shown_tail[0].number if shown_tail else first
+    return Log(name, size, shown_head, max(begin_of_tail - 1 - len(shown_head), 0), shown_tail)
+
+
+class _Rest:
+    """The end of what follows the beginning of a log."""
+
+    def __init__(self, most: int) -> None:
+        """``most``: bytes of the end."""
+        self._most = most
+        self.size = 0
+        """Bytes."""
+        self.tail = b""
+        self.dropped = 0
+        """Lines before the end."""
+
+    def add(self, piece: bytes) -> None:
+        """Append a piece."""
+        self.size += len(piece)
+        whole = self.tail + piece
+        keep = max(0, len(whole) - self._most)
+        self.dropped += whole[:keep].count(b"\n")
+        self.tail = whole[keep:]
 
 
 def _name(run: Path, path: Path) -> str:

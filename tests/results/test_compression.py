@@ -1,19 +1,28 @@
-"""Qlogs of an analysed run are compressed, and read as before."""
+"""Qlogs and large logs of an analysed run are compressed, and read as before."""
 
 from __future__ import annotations
 
 import gzip
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from interop.results.compression import compress_qlogs
+from interop.analysis.endpoint_log_tail import quote
+from interop.analysis.upstream_outcome import _output as upstream_output
+from interop.model.evidence import Exit
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.results.compression import compress, plain_name
+from interop.results.prune import _files
+from interop.results.qir_logs import find_runs
 from interop.site.files import downloads
+from interop.site.logs import logs
 from interop.traces.congestion import recovery
+from tests.analysis.test_run_outcome import DONE
 
 
 def qlog(values: Sequence[Any]) -> str:
@@ -45,7 +54,7 @@ def names(place: Path) -> set[str]:
 
 def test_qlogs_are_compressed_and_nothing_else(run: Path) -> None:
     before = (run / "server/qlog/a.sqlog").read_bytes()
-    compress_qlogs(run)
+    compress(run)
     assert names(run) == {
         "server/qlog/a.sqlog.gz",
         "flow-2/server/b.qlog.gz",
@@ -63,7 +72,7 @@ def test_qlogs_are_compressed_and_nothing_else(run: Path) -> None:
 
 def test_a_compressed_qlog_reads_as_before(run: Path) -> None:
     before = recovery(run / "server" / "qlog", 0.5)
-    compress_qlogs(run)
+    compress(run)
     after = recovery(run / "server" / "qlog", 0.5)
     assert len(after.window) == 201
     assert np.array_equal(after.window.time, before.window.time)
@@ -73,11 +82,11 @@ def test_a_compressed_qlog_reads_as_before(run: Path) -> None:
 
 def test_the_website_hands_out_the_qlog_itself(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (run / "server/qlog/a.sqlog").read_bytes()
-    compress_qlogs(run)
+    compress(run)
     found = dict(downloads(run))
     assert found["server-a.sqlog.json"] == before
     assert found["client-taken-qlog-gz.txt"] == b"by the endpoint"  # no gzip file in spite of its name
-    monkeypatch.setattr("interop.site.files._LARGEST", len(before) - 1)
+    monkeypatch.setattr("interop.results.compression.LARGEST", len(before) - 1)
     assert "server-a.sqlog.json" not in dict(downloads(run))  # larger than any file of the website
 
 
@@ -87,5 +96,55 @@ def test_a_qlog_that_cannot_be_compressed_stays(run: Path, monkeypatch: pytest.M
 
     before = names(run)
     monkeypatch.setattr("interop.results.compression.shutil.copyfileobj", full)
-    compress_qlogs(run)
+    compress(run)
     assert names(run) == before
+
+
+LINES = "".join(f"client | 2026-01-01T00:00:{number % 60:02} line {number}\n" for number in range(2500))
+PANIC = "client | 2026-01-01T00:01:00 panic: no route\nclient | 2026-01-01T00:01:00 goroutine 1\n"
+
+
+@pytest.fixture
+def loud(tmp_path: Path) -> Path:
+    """A run whose endpoints wrote much."""
+    run = tmp_path / "a_b" / "sat" / "1"
+    for folder in ("client", "server/deep", "sim"):
+        (run / folder).mkdir(parents=True)
+    (run / "output.txt").write_text(LINES + PANIC)
+    for name in ("client/log.txt", "server/deep/app.log", "client/keys.log", "client/data", "sim/log.txt"):
+        (run / name).write_text(LINES)
+    (run / "server/small.log").write_text("short\n")
+    return run
+
+
+def test_large_logs_of_endpoints_are_compressed(loud: Path) -> None:
+    compress(loud)
+    assert names(loud) == {
+        "output.txt.gz", "client/log.txt.gz", "server/deep/app.log.gz", "server/small.log",
+        "client/keys.log", "client/data", "sim/log.txt",
+    }  # fmt: skip
+    assert (loud / "output.txt.gz").stat().st_size < len(LINES) / 5
+
+
+def read_by_all(run: Path) -> list[object]:
+    """What each reader of logs finds."""
+    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), replace(DONE, client=Exit(1)), run)
+    stages = {plain_name(path).name: stage for path, stage in _files(run.parents[2])}
+    [foreign] = find_runs(run).runs
+    return [quoted, logs(run, 1000), dict(downloads(run)), stages, foreign.missing, upstream_output(run)]
+
+
+def test_all_readers_find_the_same_in_both_forms(loud: Path) -> None:
+    before = read_by_all(loud)
+    assert before[0] == ' The client says: "panic: no route".'
+    compress(loud)
+    assert read_by_all(loud) == before
+
+
+def test_a_damaged_log_costs_itself_alone(loud: Path) -> None:
+    compress(loud)
+    packed = loud / "output.txt.gz"
+    packed.write_bytes(packed.read_bytes()[:-20])
+    assert [log.name for log in logs(loud, 1000)] == ["client/log.txt", "server/small.log"]
+    assert quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), replace(DONE, client=Exit(1)), loud) == ""
+    assert "client-log.txt" in dict(downloads(loud))
