@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERIES = ROOT / "tests/data/lossy/series.parquet"
 STATUSES = (0, 1, 2, 3, 4, 5, 75)
 DRIVER = r"""
-import json, os, sys, tempfile
+import ctypes, io, json, os, sys, tempfile
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 os.environ["DOCKER_HOST"] = "unix:///no/such"
@@ -43,6 +44,29 @@ def enter(condition):
     if condition == "closed output":
         sys.stdout = None
         os.close(1)
+    if condition == "closed errors":
+        sys.stderr = None
+        os.close(2)
+    if condition in ("broken output", "broken errors"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.dup2(writer, 1 if condition == "broken output" else 2)
+    if condition in ("ascii", "latin-1"):
+        os.environ["PYTHONIOENCODING"] = condition
+        sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False), encoding=condition)
+        sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb", closefd=False), encoding=condition)
+    if condition in ("20", "40"):
+        os.environ.update(COLUMNS=condition, TERM="dumb")
+        sys.stdout.isatty = sys.stderr.isatty = lambda: True
+    if condition.startswith("/"):  # a small disk there
+        libc = ctypes.CDLL(None, use_errno=True)
+        called = [
+            libc.unshare(0x20000),  # CLONE_NEWNS
+            libc.mount(None, b"/", None, 0x44000, None),  # MS_REC | MS_PRIVATE
+            libc.mount(b"small", condition.encode(), b"tmpfs", 0, b"size=64k"),
+        ]
+        assert called == [0, 0, 0], os.strerror(ctypes.get_errno())
+        Path(condition, "other").write_bytes(bytes(64 << 10))
     if condition == "full":
         os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
     if condition == "removed":
@@ -50,10 +74,18 @@ def enter(condition):
         place = tempfile.mkdtemp()
         os.chdir(place)
         os.rmdir(place)
-    if condition == "other user":
+    if condition == "other user":  # who has neither a name nor a home
+        os.environ.pop("HOME", None)
         os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
+        os.setgid(54321)
+        os.setuid(54321)
+
+def end(condition):
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    if condition.startswith("/"):
+        sys.stderr.write(str([each.name for each in Path(condition).rglob("*") if not each.is_dir()]))
+        sys.stderr.flush()
 
 found = []
 for condition, words in json.load(sys.stdin):
@@ -69,8 +101,7 @@ for condition, words in json.load(sys.stdin):
             enter(condition)
             try:
                 status = entry_point.start(Path(sys.argv[0] and sys.path[0]))
-                for stream in (sys.stdout, sys.stderr):
-                    stream.flush()
+                end(condition)
             except SystemExit as end:
                 status = end.code
         except BaseException:
@@ -92,6 +123,7 @@ json.dump(found, sys.stdout)
 class Done:
     """How a command ended."""
 
+    condition: str
     command: str
     status: int
     out: str
@@ -149,13 +181,22 @@ def words_of(folder: Path, campaign: Path, output: Path) -> dict[str, list[str]]
     }
 
 
-def carry_out(condition: str, commands: dict[str, list[str]]) -> list[Done]:
-    orders = [[condition, [os.fsencode(word).decode("latin-1") for word in words]] for words in commands.values()]
+def carry_out(conditions: Sequence[str], commands: dict[str, list[str]], **environment: str) -> list[Done]:
+    """Each command under each condition."""
+    every = [(condition, name) for condition in conditions for name in commands]
+    orders = [
+        [condition, [os.fsencode(word).decode("latin-1") for word in commands[name]]] for condition, name in every
+    ]
     driver = DRIVER.replace("map(os.fsencode, words)", "[word.encode('latin-1') for word in words]")
     done = subprocess.run(
-        [sys.executable, "-c", driver, str(ROOT)], input=json.dumps(orders), capture_output=True, text=True, check=True
+        [sys.executable, "-c", driver, str(ROOT)],
+        input=json.dumps(orders),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
     )
-    return [Done(name, *found) for name, found in zip(commands, json.loads(done.stdout), strict=True)]
+    return [Done(*order, *found) for order, found in zip(every, json.loads(done.stdout), strict=True)]
 
 
 def faults(found: list[Done], *, told: bool = True) -> list[str]:
@@ -181,7 +222,7 @@ def cheap(commands: dict[str, list[str]]) -> dict[str, list[str]]:
 @pytest.mark.parametrize("condition", ["bare", "removed"])
 def test_a_sentence_or_the_result(condition: str, folder: Path, tmp_path: Path) -> None:
     campaign = folder / os.fsdecode(b"run\xe9")
-    found = carry_out(condition, words_of(folder, campaign, tmp_path))
+    found = carry_out((condition,), words_of(folder, campaign, tmp_path))
     assert not faults(found, told=condition != "removed")
     without = ("run", "resume", "images", "doctor", "clean", "worker")
     assert [done.command for done in found if done.status == 3] == [name for name in SUMMARIES if name in without]
@@ -191,7 +232,7 @@ def test_a_sentence_or_the_result(condition: str, folder: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("condition", ["full", "closed output", "closed"])
 def test_a_result_that_cannot_be_printed_is_no_success(condition: str, folder: Path, tmp_path: Path) -> None:
-    found = carry_out(condition, cheap(words_of(folder, folder / "a", tmp_path)))
+    found = carry_out((condition,), cheap(words_of(folder, folder / "a", tmp_path)))
     assert not faults(found, told=condition != "closed")
     assert [done.command for done in found if done.status == 0] == ["export"]
     assert all("failed: " in done.err for done in found if done.command == "show" and condition != "closed")
@@ -200,10 +241,42 @@ def test_a_result_that_cannot_be_printed_is_no_success(condition: str, folder: P
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
 def test_results_of_another_user_in_a_directory_that_is_read_only(folder: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    found = carry_out("other user", words_of(folder, folder / "a", tmp_path))
+    found = carry_out(("other user",), words_of(folder, folder / "a", tmp_path))
     assert not faults(found)
     statuses = {done.command: done.status for done in found}
     assert [statuses[name] for name in ("show", "tables", "explain", "list")] == [0] * 4
     for name in ("plot", "site", "export", "baseline"):
         assert statuses[name] in (2, 3), name
     assert not list(tmp_path.iterdir())
+
+
+NO_UTF_8 = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+PRINTING = ("list", "plan", "show", "tables", "explain", "packets", "help", "completion")
+UNREADABLE = ("broken output", "broken errors", "closed errors")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "environment"),
+    [(("ascii", "latin-1", "20", "40", *UNREADABLE), {}), (("plain",), NO_UTF_8)],
+    ids=["in one process", "without UTF-8"],
+)
+def test_the_same_status_as_without(
+    conditions: tuple[str, ...], environment: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
+    commands = words_of(folder, folder / os.fsdecode(b"run\xe9"), tmp_path)
+    found = carry_out(conditions, {name: commands[name] for name in PRINTING}, **environment)
+    for condition in conditions:
+        under = [done for done in found if done.condition == condition]
+        assert not faults(under, told=condition not in UNREADABLE), condition
+        assert [done.command for done in under if done.status] == ["packets"], condition  # its traces are not stored
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
+def test_a_full_disk_keeps_no_half_of_a_file(folder: Path, tmp_path: Path) -> None:
+    commands = words_of(folder, folder / "a", tmp_path)
+    found = carry_out((str(tmp_path),), {name: commands[name] for name in ("plot", "baseline", "site", "export")})
+    assert not faults(found)
+    for done in found:
+        assert done.status == 3, done
+        assert "No space left on device" in done.err
+        assert done.err.endswith("['other']")
