@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from interop.model.real_link import Baseline, RealLink
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.units import MBPS, MS
 from interop.report.plot_request import PlotRequest
 from interop.report.run_tables import baselines_of
@@ -50,9 +51,10 @@ def _drawing(request: PlotRequest, case: TestCase) -> Drawing | None:
     lost = sum(each is None for _, baseline in looks for each in baseline.round_trips)
     sent = sum(len(baseline.round_trips) for _, baseline in looks)
     caption = sentences(
-        f"The figure shows n = {len(looks)} measurements of the bare link, while no endpoint used it. Points show the "
+        f"The figure shows n = {counted(len(looks), 'measurement')} of the bare link, while no endpoint "
+        "used it. Points show the "
         "median of each series of round trips, and bars the lowest and the highest",
-        f"{lost} of {sent} packets were lost",
+        f"{lost} of {counted(sent, 'packet was', 'packets were')} lost",
         "Squares and triangles show the goodput of one TCP connection (iperf3) in each direction" if rates else "",
     )
     title = f"{case.abbreviation}: baseline of the link over time"

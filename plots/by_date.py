@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from interop.model.results import RunResult
+from interop.model.text import counted
 from interop.report.plot_request import PlotRequest
 from interop.statistics.samples import GOODPUT, value_of
 from plots import theme
@@ -40,7 +41,8 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     )
     several = "one campaign" if len(request.campaigns) == 1 else f"{len(request.campaigns)} campaigns"
     caption = sentences(
-        f"The figure shows the n = {len(rows)} successful repetitions of all pairs from {several} at their start times "
+        f"The figure shows the n = {counted(len(rows), 'successful repetition')} of all pairs from "
+        f"{several} at their start times "
         f"(UTC). Lines connect the medians of periods with at least {FEWEST} repetitions",
         f"Not shown: {lost} that did not succeed" if (lost := _lost(request)) else "",
     )

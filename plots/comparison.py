@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from interop.model.text import counted
 from interop.model.units import PERCENT, percent
 from interop.report.plot_request import PlotRequest
 from interop.statistics import comparison
@@ -63,7 +64,7 @@ def _drawings(changes: Comparison, title: str, sides: str, metric: str) -> list[
     lost = len(changes.pairs) - len(both)
     rule = _rule(changes, len(significant))
     caption = sentences(
-        f"The figure shows the n = {len(both)} pairs with values in both {sides}, sorted by change. {rule}",
+        f"The figure shows the n = {counted(len(both), 'pair')} with values in both {sides}, sorted by change. {rule}",
         f"Not shown: {lost} without a value in one of the {sides}; {len(only_one)} of these newly failed or were fixed"
         if lost else "",
         f"With so few repetitions, no change can be significant for {changes.blind} of the pairs"
@@ -81,7 +82,11 @@ def _rule(changes: Comparison, count: int) -> str:
     if not changes.tests:
         return "There are too few repetitions for any test, so no change can be significant"
     tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"
-    by_seed = f". {changes.compared_by_seed} pairs were compared seed by seed" if changes.compared_by_seed else ""
+    by_seed = (
+        f". {counted(changes.compared_by_seed, 'pair was', 'pairs were')} compared seed by seed"
+        if changes.compared_by_seed
+        else ""
+    )
     return f"{count} of them changed significantly at the level {comparison.LEVEL:g}, corrected for {tests}{by_seed}"
 
 
@@ -100,7 +105,8 @@ def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator
         }
         numbers = [pair for pair in pairs if pair.ratio is not None]
         caption = sentences(
-            f"Each tile shows the change of the geometric mean {metric} in per cent (n = {len(numbers)} pairs with "
+            f"Each tile shows the change of the geometric mean {metric} in per cent (n = "
+            f"{counted(len(numbers), 'pair')} with "
             f"values in both {sides}). The colour scale ends at ±100 %. "
             f"{'Significant' if changes.tested else 'Reported'} changes are bold and starred "
             f"({sum(map(_sure, numbers)) or 'none'} in this figure). × marks a new failure, ✓ a pair that no longer "

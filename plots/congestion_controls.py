@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.intervals import of_repetitions
 from interop.statistics.overview import FAMILIES, family
@@ -54,7 +55,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         f"{case.abbreviation}: {number.words} by implementation and congestion control",
         sentences(
             f"Large marks show the geometric mean of a server with one congestion control over its clients, and small "
-            f"ones the mean of each pair (n = {pairs} pairs). A line connects the congestion control algorithms of an "
+            f"ones the mean of each pair (n = {counted(pairs, 'pair')}). A line connects the congestion "
+            "control algorithms of an "
             "implementation",
         ),
         single_panel(Panel(columns, {"names": order, "x": f"mean {number.label}", "size": number.size})),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import CONCLUSIVE, GOODPUT, MARKS, PairOutcome, Sample, samples
 from plots import theme
@@ -106,8 +107,9 @@ def _caption(
         f"Area shows the value relative to {largest}, the highest {scale}; colour goes from the lowest to the highest"
     )
     return sentences(
-        f"Each circle shows the mean {number.words} of a pair (n = {values} successful repetitions of {len(shown)} "
-        f"pairs). {f'{area} in this test case' if request.own_colours else both}",
+        f"Each circle shows the mean {number.words} of a pair (n = "
+        f"{counted(values, 'successful repetition')} of {counted(len(shown), 'pair')}"
+        f"). {f'{area} in this test case' if request.own_colours else both}",
         "T means timed out, × failed, – unsupported, ! error, and · not run",
         "7/10 means that seven of ten repetitions succeeded" if any(map(_count, shown)) else "",
         f"Not shown, because there is no result: {', '.join(lost)}" if lost else "",

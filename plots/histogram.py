@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.units import seconds
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import samples, without_number
@@ -45,7 +46,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         "timeout": case.timeout if case.timeout <= 1.3 * max(means) else None,
     }
     caption = sentences(
-        f"The figure shows the mean completion time of the successful repetitions of n = {len(means)} pairs, from the "
+        "The figure shows the mean completion time of the successful repetitions of n = "
+        f"{counted(len(means), 'pair')}, from the "
         f"client's first packet to the last new byte. The time limit is {seconds(case.timeout)}",
         f"Not shown: {lost}" if (lost := without_number(many)) else "",
     )

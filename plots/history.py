@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from interop.model.text import counted
 from interop.model.units import MBPS
 from interop.report.plot_request import PlotRequest
 from interop.statistics.history import Trend, TrendClass, count_classes, ordered, pair_trends, server_trends
@@ -32,7 +33,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         if trends:
             pairs = count_classes(pair_trends(campaigns, case.name, GOODPUT))
             panel = _panel(trends, dates)
-            title = f"{case.abbreviation}: goodput of the servers over {len(campaigns)} campaigns"
+            title = f"{case.abbreviation}: goodput of the servers over {counted(len(campaigns), 'campaign')}"
             size = (7.0, max(3.6, 1.4 + 0.16 * len(trends)))
             drawings.append(Drawing(case.abbreviation, title, _caption(pairs), single_panel(panel), size))
     return nonempty(drawings, "no server has a goodput.")
@@ -58,7 +59,7 @@ def _caption(pairs: Mapping[TrendClass, int]) -> str:
     return sentences(
         "Each point is the mean over the clients with a successful repetition. A ring marks a change of the image, and "
         "an arrow marks a step, which is a lasting change of level (permutation test at 1 %)",
-        f"There are n = {sum(pairs.values())} pairs: {counts}",
+        f"There are n = {counted(sum(pairs.values()), 'pair')}: {counts}",
     )
 
 

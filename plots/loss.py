@@ -10,6 +10,7 @@ import numpy as np
 
 from interop.model.emulated_link import loss_share
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.units import MBPS, PERCENT
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.overview import sweeps
@@ -58,10 +59,9 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[Te
         else " The thick line is the mean of all pairs, and the band shows the range between the quartiles."
     )
     caption = sentences(
-        f"Each line shows the mean goodput of a pair's successful repetitions (n = {len(lines)} pairs).{thick}",
-        f"Not shown: {lost} {'value' if lost == 1 else 'values'} of pairs without a successful repetition"
-        if lost
-        else "",
+        "Each line shows the mean goodput of a pair's successful repetitions (n = "
+        f"{counted(len(lines), 'pair')}).{thick}",
+        f"Not shown: {counted(lost, 'value')} of pairs without a successful repetition" if lost else "",
     )
     names = [cases[0].abbreviation, cases[-1].abbreviation]
     title = "Goodput and loss"

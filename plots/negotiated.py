@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from interop.model.negotiated import UNITS, fact_in_words
 from interop.model.results import RunResult
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.units import KIB
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.facts import check_fact, fact_of
@@ -56,7 +57,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     runs = sum(len(each) for mine in groups.values() for each in mine.values())
     caption = sentences(
         f"The figure shows the mean {number.words} of each server and client over all of their variants, for n = "
-        f"{runs} successful repetitions",
+        f"{counted(runs, 'successful repetition')}",
         f"Not shown: {without} without a readable handshake" if without else "",
     )
     return Drawing(

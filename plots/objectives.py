@@ -11,6 +11,7 @@ import numpy as np
 
 from interop.model.objective import Objective
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.units import MBPS
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import CampaignResults, PlotRequest
@@ -63,7 +64,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, gr
     runs = sum(pair.runs for pair in group)
     lost = left_out(samples(campaign.results, case.name))
     caption = sentences(
-        f"The figure shows {origin(request.objectives)} for n = {runs} repetitions of {len(group)} pairs at "
+        f"The figure shows {origin(request.objectives)} for n = {counted(runs, 'repetition')} of "
+        f"{counted(len(group), 'pair')} at "
         f"{case.link.forward_rate / MBPS:g} Mbit/s. Each tile shows the median time in seconds until the data had "
         "arrived and, below it, the remaining time. ✓ means that the median meets the objective, × that it does not, "
         "and 'never' that in most repetitions the data never arrived",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from interop.model.text import counted
 from interop.report.object_tables import LEVELS, by_kind, label_of, with_objects
 from interop.report.plot_request import PlotRequest
 from plots import theme
@@ -35,7 +36,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         if not columns["kind"]:
             continue
         few, most = min(map(int, map(str, columns["n"]))), max(map(int, map(str, columns["n"])))
-        repetitions = f"{len(runs)} repetition{'s' if len(runs) > 1 else ''} of all pairs that succeeded"
+        repetitions = f"{counted(len(runs), 'repetition')} of all pairs that succeeded"
         caption = sentences(
             f"Each box shows n = {few if few == most else f'{few} to {most}'} objects of {repetitions}. Whiskers show "
             "the 5th and 95th percentiles, boxes the 25th and 75th, and lines the medians"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, MARKS, PairOutcome, Sample, samples
 from plots import theme
@@ -44,7 +45,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     pairs = len(results.manifest.servers) * len(results.manifest.clients)
     left_out = ", ".join(case.abbreviation for case in cases if case not in run)
     caption = sentences(
-        f"The figure shows n = {pairs} pairs in each of {len(panels)} tests. ✓ means passed, T timed out, × failed, "
+        f"The figure shows n = {counted(pairs, 'pair')} in each of {len(panels)} tests. ✓ means passed, "
+        "T timed out, × failed, "
         "– unsupported, ! error, and · not run. The first repetition that did not pass determines the sign. Only ✓, T "
         "and × count",
         ", ".join(f"{case.abbreviation} {case.name}" for case in run),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from interop.model.text import counted
 from interop.report.pair_series import PairSeries
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import UNKNOWN, Packets, Requests, StreamData
@@ -32,7 +33,7 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     back = _curve(series.back, _since(series.requests), "back", "from the client")
     lost = len(series.forward) + len(series.back) - len(forward.x) - len(back.x)
     left_out = (
-        f"The figure omits {lost} {'packet that was' if lost == 1 else 'packets that were'} sent before the first "
+        f"The figure omits {counted(lost, 'packet that was', 'packets that were')} sent before the first "
         "response or request, or whose number could not be decrypted"
         if lost
         else ""

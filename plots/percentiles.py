@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from interop.model.results import RunResult
+from interop.model.text import counted
 from interop.model.units import byte_size
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import value_of
@@ -45,10 +46,13 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     if not columns["label"]:
         return None
     caption = sentences(
-        f"The figure shows the completion times of n = {sum(counts)} repetitions of all pairs, from the client's first "
+        f"The figure shows the completion times of n = {counted(sum(counts), 'repetition')} of all "
+        "pairs, from the client's first "
         "packet to the last new byte. Whiskers show the 5th and 95th percentiles, boxes the quartiles, and lines the "
         "medians",
-        f"Not shown: {lost} of {sum(counts) + lost} repetitions, without success or completion time" if lost else "",
+        f"Not shown: {lost} of {counted(sum(counts) + lost, 'repetition')}, without success or completion time"
+        if lost
+        else "",
     )
     title = "Completion time per file size"
     size_in = (max(WIDTH, 1.0 * len(columns["label"]) + 1), 3.8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from interop.model.text import counted
 from interop.report.pair_series import PairSeries
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import Packets, window_rate
@@ -26,8 +27,9 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     packets, size = len(back), int(back.size.sum())
     return Picked(
         curves,
-        f"Each rate is that of the UDP payload in the preceding second. In total, there are {packets} packets with "
-        f"{size} bytes",
+        "Each rate is that of the UDP payload in the preceding second. In total, there are "
+        f"{counted(packets, 'packet')} with "
+        f"{counted(size, 'byte')}",
     )
 
 

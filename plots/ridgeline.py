@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.units import PERCENT
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, Sample, left_out, samples
@@ -37,7 +38,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     rows = max(len(panel.columns["name"]) for panel in panels)
     n = sum(len(sample.values) for sample in many)
     caption = sentences(
-        f"Each panel shows n = {n} successful repetitions. The number of repetitions in each row is next to its name. "
+        f"Each panel shows n = {counted(n, 'successful repetition')}. The number of repetitions in each "
+        "row is next to its name. "
         "Rows are ordered by their mean, which is the white mark",
         "The axes do not begin at 0" if panels[0].facts["begin"] else "",
         f"Not shown: {lost}" if (lost := left_out(many)) else "",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.model.test_case import constant_rate
+from interop.model.text import counted
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import GOODPUT, samples, without_number
 from plots import theme
@@ -42,7 +43,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     if not cases:
         return None
     caption = sentences(
-        f"Each point is the mean of a pair's successful repetitions (n = {len(columns['x'])} pairs in all test cases)",
+        "Each point is the mean of a pair's successful repetitions (n = "
+        f"{counted(len(columns['x']), 'pair')} in all test cases)",
         "Dashed lines show the rate of the link" if any(rates) else "",
         *lost,
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from interop.model.family import SweptValue
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.overview import by_family
@@ -219,7 +220,10 @@ def _numbers(pairs: Mapping[tuple[str, str], Mapping[tuple[SweptValue, ...], Sam
         if lost
         else "None failed or timed out"
     )
-    return f"The figure includes n = {succeeded} successful repetitions of {len(pairs)} pairs. {left}"
+    return (
+        f"The figure includes n = {counted(succeeded, 'successful repetition')} of "
+        f"{counted(len(pairs), 'pair')}. {left}"
+    )
 
 
 def draw(ax: Axes, panel: Panel) -> None:

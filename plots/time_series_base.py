@@ -10,6 +10,7 @@ import numpy as np
 
 from interop.model.arrays import Floats, Integers
 from interop.model.names import pair_folder
+from interop.model.text import counted
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import StreamData
@@ -167,7 +168,8 @@ def pair_caption(pair: PairSeries) -> str:
     failed = sum(not run.succeeded for run in pair.runs)
     number = pair.middle.repetition
     several = (
-        f"The figure shows n = {len(pair.runs)} repetitions: in colour repetition {number}, which has the median "
+        f"The figure shows n = {counted(len(pair.runs), 'repetition')}: in colour repetition {number}, "
+        "which has the median "
         f"completion time, and the {'other' if len(pair.runs) == 2 else 'others'} in grey"
     )
     return sentences(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from interop.model.emulated_link import loss_share
 from interop.model.link_format import client_side_words, format_queue
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.units import MBPS, MS, PERCENT, byte_size, seconds
 from interop.report.plot_request import CampaignResults, PlotRequest
 from plots import theme
@@ -40,11 +41,16 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
             for _, rate, delay, queue, loss in ways
         ],
     }
-    facts = {"scenario": link.scenario, "servers": len(manifest.servers), "clients": len(manifest.clients)}
+    facts = {
+        "clock": manifest.clock.value,
+        "scenario": link.scenario,
+        "servers": len(manifest.servers),
+        "clients": len(manifest.clients),
+    }
     pairs = len(manifest.servers) * len(manifest.clients)
     caption = sentences(
         f"{'The pair' if pairs == 1 else f'Each of the {pairs} pairs'} transfers {byte_size(case.total_size)} n = "
-        f"{case.repetitions} {'time' if case.repetitions == 1 else 'times'}; the time limit of each transfer is "
+        f"{counted(case.repetitions, 'time')}; the time limit of each transfer is "
         f"{seconds(case.timeout)}. Circles show where quicsat captures both traces: before the queue and the losses at "
         "the sender's end, and after them at the receiver's end",
         *(f"Packets also pass another link: {words}" for words in client_side_words(link)),
@@ -69,7 +75,9 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.text(x, 0.45, words, ha="center", va="center", fontsize=8, linespacing=1.5,
                 bbox={"boxstyle": "round,pad=0.9", "facecolor": colour, "alpha": 0.3, "edgecolor": colour})  # fmt: skip
     ax.add_patch(Rectangle((0.25, 0.08), 0.5, 0.74, facecolor="#F2F2F2", edgecolor=theme.GREY, linewidth=0.8))
-    ax.text(LINK, 0.96, f"ns-3 in real time, scenario {facts['scenario']}", ha="center", va="top", fontsize=8)
+    ax.text(
+        LINK, 0.96, f"ns-3 in {facts['clock']} time, scenario {facts['scenario']}", ha="center", va="top", fontsize=8
+    )
     for height, words, way, style in zip((0.62, 0.28), columns["words"], columns["way"], ("<|-", "-|>"), strict=True):
         ax.annotate("", xy=(SERVER - 0.07, height), xytext=(CLIENT + 0.07, height),
                     arrowprops={"arrowstyle": style, "color": theme.BLACK, "linewidth": 1.2})  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from interop.model.emulated_link import loss_share
+from interop.model.text import counted
 from interop.model.units import PERCENT
 from interop.report.plot_request import PlotRequest
 from interop.statistics.clusters import cluster
@@ -41,8 +42,9 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             columns["group"] = list(groups.labels) if groups else [0] * len(points)
             lossy = loss_share(y.link.forward_loss) > 0
             caption = sentences(
-                f"Each point is the mean efficiency of a pair's successful repetitions (n = {len(points)} pairs)",
-                f"Not shown: {lost} {'pair that lacks' if lost == 1 else 'pairs that lack'} a successful repetition in "
+                "Each point is the mean efficiency of a pair's successful repetitions (n = "
+                f"{counted(len(points), 'pair')})",
+                f"Not shown: {counted(lost, 'pair that lacks', 'pairs that lack')} a successful repetition in "
                 "at least one of the two test cases" if lost else "",
                 f"Lines connect the members of a group with its mean (k-means, silhouette {groups.silhouette:.2f}: "
                 f"{groups.structure} structure). The dashed line shows equal efficiency" if groups else "",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from interop.model.implementation import Role
 from interop.model.test_case import TestCase, constant_rate
+from interop.model.text import counted
 from interop.model.units import MBPS
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import GOODPUT, left_out, samples
@@ -59,7 +60,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     begin = axis_start([value for sample in many for value in sample.values])
     silent = sorted({name for name, _ in groups} - {*names})
     caption = sentences(
-        f"Each of the n = {n} successful repetitions appears twice: once for its server and once for its client. The "
+        f"Each of the n = {counted(n, 'successful repetition')} appears twice: once for its server and "
+        "once for its client. The "
         f"width shows the density, and lines show the quartiles. If there are fewer than {FEWEST} repetitions, they "
         "are shown as points",
         f"Without successful repetitions: {', '.join(silent)}" if silent else "",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from interop.model.results import RunResult
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.workload import ObjectType
 from interop.report.object_tables import label_of, with_objects
 from interop.report.plot_request import CampaignResults, PlotRequest
@@ -49,7 +50,9 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ru
         f"The figure shows repetition {run.repetition}, which has the median completion time of n = {n}, over "
         f"{run.protocol.value}. Thin lines run from the request to the first byte, and bars from there to the last byte"
     )
-    title = f"{run.server} serves {run.client}, {case.abbreviation}: {len(found)} objects in {_end(run):.2f} s"
+    title = (
+        f"{run.server} serves {run.client}, {case.abbreviation}: {counted(len(found), 'object')} in {_end(run):.2f} s"
+    )
     server, client = run.server.replace(":", "+"), run.client.replace(":", "+")
     name = stem(request, campaign, case.name, f"{server}_{client}")
     return Drawing(name, title, caption, single_panel(Panel(columns)), (WIDTH, max(2.6, 1.6 + ROW * len(found))))

@@ -15,6 +15,7 @@ from interop.analysis.failure_context import FailureContext as FailureContext
 from interop.analysis.link_events import LinkHistory, LinkStop, link_stop
 from interop.model.arrays import Integers
 from interop.model.outcomes import Cause
+from interop.model.text import counted
 from interop.model.units import byte_size, mbit_per_s, seconds
 from interop.traces.columns import Form, Frame, Message, Trace
 from interop.traces.series import Series, window_rate
@@ -115,10 +116,13 @@ def _nothing(context: FailureContext) -> Explanation | None:
     if not client.from_server.any():
         reached = int((~context.trace_pair.server.from_server).sum())
         if not reached:
-            return Cause.LINK_LOSS, f"The link lost all {mine} packets of the client."
+            return (
+                Cause.LINK_LOSS,
+                f"The link lost {'the only packet' if mine == 1 else f'all {mine} packets'} of the client.",
+            )
         return (
             Cause.SERVER_SILENT,
-            f"The client sent {mine} packets, {reached} reached the server, and no answer came.",
+            f"The client sent {counted(mine, 'packet')}, {reached} reached the server, and no answer came.",
         )
     return None
 
@@ -182,7 +186,7 @@ def _has(trace: Trace, from_server: bool, kind: Message) -> bool:
 
 def _lost(context: FailureContext) -> str:
     forward, back = int(context.series.forward.lost.sum()), int(context.series.back.lost.sum())
-    return f"; the link lost {forward} packets forward and {back} return" if forward + back else ""
+    return f"; the link lost {counted(forward, 'packet')} forward and {back} return" if forward + back else ""
 
 
 def _request(context: FailureContext) -> Explanation | None:
@@ -228,7 +232,8 @@ def _flow_control(context: FailureContext) -> Explanation | None:
         )
     if len(limits) > BLOCKED_SHARE * fresh:
         return Cause.SLOW_RECEIVER, (
-            f"The receiver was too slow: {len(limits)} of {fresh} packets with new data used up the flow control limit "
+            f"The receiver was too slow: {len(limits)} of {counted(fresh, 'packet')} with new data used "
+            "up the flow control limit "
             f"that the client had given, the last of them packet {int(sent.number[row])} at {limit} bytes ({which})."
         )
     return None

@@ -21,6 +21,7 @@ from interop.model.errors import HarnessFault, UserError
 from interop.model.implementation import Protocol, Role
 from interop.model.real_link import RealLink
 from interop.model.test_case import Link
+from interop.model.text import counted
 from interop.model.units import byte_size, percent
 from interop.results.qir_logs import UNKNOWN_OUTCOME, ForeignRun
 from interop.traces.columns import Form, Trace
@@ -248,7 +249,10 @@ def _undecrypted(client: Trace, found: TraceStates) -> str:
         names = ", ".join(f"0x{version:08x}" for version in sorted(versions))
         return f"The packets have QUIC version {names}, which is not decrypted."
     if found.client.cut:
-        return f"{found.client.cut} records of the client's trace are cut (snap length), so they cannot be decrypted."
+        return (
+            f"Of the client's trace, the capture cut {counted(found.client.cut, 'record')} (snap "
+            "length), so it cannot be decrypted."
+        )
     return "No response could be decrypted: key logs are missing or do not fit, or nothing was answered."
 
 
@@ -290,7 +294,7 @@ def _size(run: ForeignRun, streams: StreamBytes, given_size: int | None, notes: 
         if size is not None:
             if shown is None or shown == size:
                 return size, source
-            notes.append(f"The streams hold {shown} bytes, but the {source} says {size}.")
+            notes.append(f"The streams hold {counted(shown, 'byte')}, but the {source} says {size}.")
             return None, ""
     return (shown, "streams") if shown is not None else (None, "")
 
@@ -319,7 +323,10 @@ def _losses(
     if not len(found.server.datagrams) or captures.incomplete or captures.timeless:
         return None, None
     if traces.cut:
-        notes.append(f"{traces.cut} packets of the traces are cut, so that the loss could not be measured.")
+        notes.append(
+            f"{counted(traces.cut, 'packet of the traces is', 'packets of the traces are')} cut, so that "
+            "the loss could not be measured."
+        )
         return None, None
     if any(map(_inside_ns3, captures.sources.values())):
         notes.append("A trace was recorded inside ns-3, behind the queue: what the queue dropped is not in the loss.")
@@ -338,7 +345,10 @@ def _losses(
             share = percent(unmatched / (unmatched + arrived))
             notes.append(f"{share} of the packets that arrived {name} were never sent so: the loss is not known.")
         elif unmatched:
-            notes.append(f"{unmatched} packets arrived {name} changed, and count as lost.")
+            notes.append(
+                f"{counted(unmatched, 'packet')} arrived {name} changed, and "
+                f"{'counts' if unmatched == 1 else 'count'} as lost."
+            )
         values.append(matches.loss if unmatched <= UNMATCHED * (unmatched + arrived) else None)
     if _clock(found) == MIXED:
         notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")

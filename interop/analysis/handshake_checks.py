@@ -8,7 +8,7 @@ from interop.analysis.run_outcome import failed, frames_of
 from interop.analysis.session_checks import closed
 from interop.model.arrays import Integers
 from interop.model.outcomes import ErrorCode, Verdict
-from interop.model.text import escaped
+from interop.model.text import counted, escaped
 from interop.traces.columns import Form, Trace
 from interop.traces.connections import handshakes
 
@@ -153,7 +153,10 @@ def multiconnect(client: Trace, files: int) -> Verdict | None:
     carrying = len(known) if len(answers) else handshakes(client)
     if carrying >= files:
         return None
-    reason = f"{files} files came over {carrying} connections, not over one each ({handshakes(client)} were answered)."
+    reason = (
+        f"{counted(files, 'file')} came over {counted(carrying, 'connection')}, not over one each "
+        f"(answered: {handshakes(client)})."
+    )
     return failed(ErrorCode.HANDSHAKE_COUNT, reason)
 
 

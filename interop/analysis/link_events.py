@@ -11,6 +11,7 @@ import numpy as np
 from interop.model.emulated_link import EmulatedLink, LinkDirection, Profile, SimulatorReport
 from interop.model.outcomes import Cause
 from interop.model.test_case import Link
+from interop.model.text import counted
 from interop.model.units import mbit_per_s, percent, seconds
 from interop.traces.series import Packets, Series
 
@@ -154,7 +155,7 @@ def link_stop(history: LinkHistory, series: Series, stop: float, end: float) -> 
     since = min(stop, event.begin) if event else stop
     forward, back = (_Fate.of(packets, since, end) for packets in both)
     kinds = f"; in the whole run, it dropped {history.dropped}" if history.dropped else ""
-    fate = f"the link lost {forward} packets of the server and {back} of the client"
+    fate = f"the link lost {forward.lost} of {counted(forward.sent, 'packet')} of the server and {back} of the client"
     if event is not None and forward.lost + back.lost:
         over = event.end + near
         later = [_Fate.of(packets, over, end) for packets in both]

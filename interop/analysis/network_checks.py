@@ -8,6 +8,7 @@ from interop.analysis.run_outcome import failed, frames_of
 from interop.analysis.session_checks import closed, sealed
 from interop.model.arrays import Flags
 from interop.model.outcomes import ErrorCode, Verdict
+from interop.model.text import counted
 from interop.traces.columns import Form, Trace
 
 ECT_1, ECT_0, CE = 1, 2, 3
@@ -54,7 +55,7 @@ def marks(sender: Trace, chosen: Flags, *, from_server: bool) -> Verdict | None:
         return failed(ErrorCode.ECN, reason)
     if np.isin(sender.ecn[sent], (ECT_0, ECT_1)).any():
         return None
-    return failed(ErrorCode.ECN, f"The {side} marked none of its {int(sent.sum())} packets as ECN capable.")
+    return failed(ErrorCode.ECN, f"The {side} marked none of its {counted(int(sent.sum()), 'packet')} as ECN capable.")
 
 
 def _reports(receiver: Trace, from_server: bool) -> Verdict | None:
@@ -83,7 +84,8 @@ def _reports(receiver: Trace, from_server: bool) -> Verdict | None:
             if most > there:
                 where = frames_of(receiver, acks.packet[here & (column == most)][:1])
                 reason = (
-                    f"The {side} reported {most} packets of the {space} space with {name} ({where}); {there} arrived."
+                    f"The {side} reported {counted(most, 'packet')} of the {space} space with "
+                    f"{name} ({where}); {there} arrived."
                 )
                 return failed(ErrorCode.ECN, reason)
     return None
@@ -128,13 +130,13 @@ def long_flight(server: Trace) -> Verdict | None:
     longest = int((flight.offset + flight.length)[of_server].max(initial=0))
     if longest >= LONG_FLIGHT:
         return None
-    reason = f"The server's handshake had {longest} bytes, not {LONG_FLIGHT}: too few to come to the limit."
+    reason = f"The server's handshake had {counted(longest, 'byte')}, not {LONG_FLIGHT}: too few to come to the limit."
     return failed(ErrorCode.CHAIN_TOO_SHORT, reason)
 
 
 def amplified(sent: int, received: int, frame: int) -> Verdict:
     """The verdict on a server that sent too much."""
-    reason = f"The server had sent {sent} bytes for {received} received, before it knew the client's address"
+    reason = f"The server had sent {counted(sent, 'byte')} for {received} received, before it knew the client's address"
     return failed(ErrorCode.AMPLIFICATION, f"{reason} (frame {frame}).")
 
 

@@ -11,6 +11,7 @@ from interop.analysis.run_outcome import failed, frames_of
 from interop.analysis.session_checks import closed, sealed
 from interop.model.arrays import Flags, Integers
 from interop.model.outcomes import ErrorCode, Verdict
+from interop.model.text import counted
 from interop.traces.columns import Form, Frame, Trace
 
 
@@ -25,7 +26,10 @@ def ipv6(client: Trace, server: Trace) -> Verdict | None:
     for trace, side in ((client, "client's"), (server, "server's")):
         rows = np.flatnonzero(is_ipv4(trace))
         if len(rows):
-            reason = f"The {side} trace shows {len(rows)} packets of IPv4, the first in frame {trace.frame[rows[0]]}."
+            reason = (
+                f"The {side} trace shows {counted(len(rows), 'packet')} of IPv4, the first in frame "
+                f"{trace.frame[rows[0]]}."
+            )
             return failed(ErrorCode.IPV4_USED, reason)
     return None
 
@@ -163,7 +167,10 @@ def _challenge(server: Trace, rows: Integers, here: list[tuple[int, int]], answe
     """Whether a new path, on which the server sent ``rows``, has challenges (``here``), and they were ``answered``."""
     where = server.paths[server.path[rows[0]]].split(" ")[0]
     if not here:
-        reason = f"The server sent {len(rows)} packets to {where} without a PATH_CHALLENGE ({frames_of(server, rows)})."
+        reason = (
+            f"The server sent {counted(len(rows), 'packet')} to {where} without a PATH_CHALLENGE "
+            f"({frames_of(server, rows)})."
+        )
         return failed(ErrorCode.PATH_CHALLENGE_MISSING, reason)
     if answered:
         return None

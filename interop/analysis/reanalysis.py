@@ -13,6 +13,7 @@ from interop.model.outcomes import Verdict
 from interop.model.results import Manifest, Measurement, RunResult
 from interop.model.run import Run
 from interop.model.stored_files import status
+from interop.model.text import counted
 from interop.results.store import Journal, attempt_directory, write_result_json
 from interop.traces.run_traces import CLIENT_TRACE
 
@@ -41,7 +42,7 @@ def carry_out(directories: Sequence[Path]) -> tuple[str, bool]:
         again = analyse_again(directory)
         lines += [
             *again.changed,
-            f"{directory}: {again.analysed} runs analysed, {len(again.changed)} changed{_left(again)}",
+            f"{directory}: {counted(again.analysed, 'run')} analysed, {len(again.changed)} changed{_left(again)}",
         ]
         spoiled |= again.spoiled
     return "\n".join(lines), spoiled

@@ -20,7 +20,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import RealLinkReport
 from interop.model.run import File
 from interop.model.test_case import TestCase
-from interop.model.text import escaped
+from interop.model.text import counted, escaped
 from interop.model.units import byte_size, percent, seconds
 from interop.model.webtransport import NEGOTIATED, WebTransport
 from interop.traces.columns import Form, Trace
@@ -103,12 +103,16 @@ def starved(evidence: Evidence) -> Verdict | None:
     if host is None or not host.neighbours or (host.cpu_busy or 0.0) <= CROWDED:
         return None
     if host.cpu_crowded is None:  # a result of a version that recorded the maximum alone
-        reason = f"With {host.neighbours} other runs beside, {percent(host.cpu_busy or 0)} of the CPU time was in use."
+        reason = (
+            f"With {counted(host.neighbours, 'other run')} beside, {percent(host.cpu_busy or 0)} of "
+            "the CPU time was in use."
+        )
         return our_error(ErrorCode.HOST_STARVED, reason)
     if host.cpu_crowded <= CROWDED_LIMIT:
         return None
     reason = (
-        f"With {host.neighbours} other runs beside, more than {percent(CROWDED)} of the CPU time was in use during "
+        f"With {counted(host.neighbours, 'other run')} beside, more than {percent(CROWDED)} of the CPU "
+        "time was in use during "
         f"{percent(host.cpu_crowded)} of the run; {percent(CROWDED_LIMIT)} are allowed."
     )
     return our_error(ErrorCode.HOST_STARVED, reason)
@@ -211,7 +215,10 @@ def simulator(report: SimulatorReport | None, round_trip: float) -> Verdict | No
             ErrorCode.SIMULATOR_FAILED, "The simulator left no report, so the state of the link is unknown."
         )
     if report.receive_overflows:
-        reason = f"The simulator did not read {report.receive_overflows} frames in time, and the kernel dropped them."
+        reason = (
+            f"The simulator did not read {counted(report.receive_overflows, 'frame')} in time, "
+            "which the kernel then dropped."
+        )
         return our_error(ErrorCode.SIMULATOR_LAG, reason)
     limit = max(LAG_LIMIT, LAG_SHARE * round_trip)
     if report.lateness is not None:
@@ -228,7 +235,7 @@ def _late(lateness: Lateness) -> Verdict | None:
     frames = lateness.forward.frames + lateness.back.frames
     late, stalled = percent(lateness.late_share, 1), percent(lateness.stalled_share, 1)
     reason = (
-        f"The simulator sent {late} of {frames} frames more than {seconds(lateness.bound)} late, up to "
+        f"The simulator sent {late} of {counted(frames, 'frame')} more than {seconds(lateness.bound)} late, up to "
         f"{seconds(lateness.maximum)}, and late frames waited during {stalled} of the client's "
         f"{seconds(lateness.life)}; {percent(LATE_LIMIT)} is allowed."
     )
@@ -304,7 +311,7 @@ def files(offered: Iterable[File], downloaded: Iterable[File], side: Role = Role
         return failed(ErrorCode.FILE_EXTRA, f"The {side} has files that were not requested: {_names(extra)}.")
     if sizes := sorted(name for name in wanted if wanted[name].size != found[name].size):
         one = sizes[0]
-        reason = f"{_names(sizes)}: {found[one].size} bytes arrived instead of {wanted[one].size}."
+        reason = f"{_names(sizes)}: {counted(found[one].size, 'byte')} arrived instead of {wanted[one].size}."
         return failed(ErrorCode.FILE_SIZE, reason)
     if contents := sorted(name for name in wanted if wanted[name].sha256 != found[name].sha256):
         other = Role.SERVER if side is Role.CLIENT else Role.CLIENT
@@ -358,7 +365,7 @@ def handshake_count(trace: Trace, expected: int = 1) -> Verdict | None:
         return None
     if not found and not (trace.form == Form.INITIAL).any() and len(trace):
         return our_error(ErrorCode.TRACE_MISMATCH, "The trace begins in the middle: it shows packets but no handshake.")
-    return failed(ErrorCode.HANDSHAKE_COUNT, f"The trace shows {found} handshakes instead of {expected}.")
+    return failed(ErrorCode.HANDSHAKE_COUNT, f"The trace shows {counted(found, 'handshake')} instead of {expected}.")
 
 
 def version(trace: Trace, expected: int = 1) -> Verdict | None:
@@ -388,7 +395,9 @@ def coverage(client: Trace, sizes: Iterable[int]) -> Verdict | None:
     have, want = sum(have for have, _ in arrived.values()), sum(wanted.elements())
     holes = sum(end - have for have, end in arrived.values())
     reason = (
-        f"The client's trace shows {byte_size(have)} of stream data in {len(arrived)} streams, with {holes} bytes "
-        f"missing in between, not the {wanted.total()} files of {byte_size(want)}; {unread} packets stayed encrypted."
+        f"The client's trace shows {byte_size(have)} of stream data in "
+        f"{counted(len(arrived), 'stream')}, with {counted(holes, 'byte')} "
+        f"missing in between, not the {counted(wanted.total(), 'file')} of {byte_size(want)}; "
+        f"{counted(unread, 'packet')} stayed encrypted."
     )
     return our_error(ErrorCode.TRACE_MISMATCH, reason)

@@ -9,6 +9,7 @@ import numpy as np
 from interop.analysis.run_outcome import failed, frames_of
 from interop.model.arrays import Flags, Integers
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.text import counted
 from interop.model.units import seconds
 from interop.traces.columns import Form, Frame, Message, Trace
 from interop.traces.streams import ByteRanges
@@ -112,7 +113,10 @@ def stream_limit(limit: int) -> Verdict | None:
     """Whether a client may have to wait before it opens 2000 streams."""
     if limit <= MOST_STREAMS:
         return None
-    reason = f"The server allows {limit} streams at first, more than {MOST_STREAMS}, so that none ever has to wait."
+    reason = (
+        f"The server allows {counted(limit, 'stream')} at first, more than {MOST_STREAMS}, so that "
+        "none ever has to wait."
+    )
     return failed(ErrorCode.STREAM_LIMIT, reason)
 
 
@@ -128,7 +132,7 @@ def resumption(client: Trace) -> Verdict | None:
     own = client.connection
     seen = list(dict.fromkeys(own[flights].tolist()))
     if len(seen) != 2:
-        reason = f"The server's Handshake packets are of {len(seen)} connections instead of 2."
+        reason = f"The server's Handshake packets are of {counted(len(seen), 'connection')} instead of 2."
         return failed(ErrorCode.HANDSHAKE_COUNT, reason)
     packets = client.messages.packet[client.messages.kind == Message.CERTIFICATE]
     packets = packets[client.from_server[packets]]
@@ -177,7 +181,7 @@ def zero_rtt(client: Trace) -> Verdict | None:
     taken = any(client.connections[number].early_data for number in {*client.connection[sent].tolist()} - {-1})
     refused = "" if taken else "; the server did not accept early data"
     where = f" ({frames_of(client, packets[late])})" if late.any() else ""
-    reason = f"Only {len(early)} of {len(asked)} requests were early{refused}{where}."
+    reason = f"Only {len(early)} of {counted(len(asked), 'request was', 'requests were')} early{refused}{where}."
     return failed(ErrorCode.EARLY_DATA_LATE, reason)
 
 

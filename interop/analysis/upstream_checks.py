@@ -13,6 +13,7 @@ import numpy as np
 from interop.analysis import handshake_checks, network_checks, path_checks, run_outcome, session_checks
 from interop.analysis.run_outcome import failed, frames_of
 from interop.model.outcomes import ErrorCode, Verdict
+from interop.model.text import counted
 from interop.traces.columns import Form, Message, Trace
 
 TOLERATED = 4
@@ -53,7 +54,7 @@ def long_rtt(client: Trace) -> Verdict | None:
     hellos = hellos[~client.from_server[hellos] & (client.form[hellos] == Form.INITIAL)]
     if len(hellos) >= 2:
         return None
-    reason = f"The client sent its ClientHello {len(hellos)} times, not twice ({frames_of(client, hellos)})."
+    reason = f"The client sent its ClientHello {counted(len(hellos), 'time')}, not twice ({frames_of(client, hellos)})."
     return failed(ErrorCode.HELLO_NOT_REPEATED, reason)
 
 
@@ -188,5 +189,7 @@ def ipv6(server: Trace) -> Verdict | None:
     rows = np.flatnonzero(server.from_server & path_checks.is_ipv4(server))
     if not len(rows):
         return None
-    reason = f"The server's trace shows {len(rows)} packets of IPv4, the first in frame {server.frame[rows[0]]}."
+    reason = (
+        f"The server's trace shows {counted(len(rows), 'packet')} of IPv4, the first in frame {server.frame[rows[0]]}."
+    )
     return failed(ErrorCode.IPV4_USED, reason)

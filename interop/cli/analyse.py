@@ -16,6 +16,7 @@ from interop.cli import options as shared
 from interop.cli.exit_status import ExitStatus
 from interop.config import loader
 from interop.model.errors import InputError
+from interop.model.text import counted
 
 if TYPE_CHECKING:
     from interop.analysis.foreign_runs import Findings
@@ -94,12 +95,12 @@ def _summary(name: str, tree: Tree) -> str:
     runs = tree.runs
     pairs, cases = ({getattr(run, name): None for run in runs} for name in ("pair", "test_case"))
     lines = [
-        f"{name}: {len(runs)} {'run' if len(runs) == 1 else 'runs'} of another runner",
+        f"{name}: {counted(len(runs), 'run')} of another runner",
         f"pairs (server_client): {', '.join(_some([escaped_name(pair) or '(no name)' for pair in pairs]))}",
         f"test cases: {', '.join(_some([escaped_name(case) or '(no name)' for case in cases]))}",
     ]
     missing = Counter(file for run in runs for file in run.missing)
-    lines += [f"missing in {count} of {len(runs)} runs: {file}" for file, count in missing.items()]
+    lines += [f"missing in {count} of {counted(len(runs), 'run')}: {file}" for file, count in missing.items()]
     lines += [f"skipped: {line}" for line in _some(tree.ignored)]
     return "\n".join(lines)
 

@@ -11,7 +11,7 @@ from interop.cli.exit_status import SIGNAL, ExitStatus, exit_status_of
 from interop.model.errors import UserError
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
-from interop.model.text import command_line
+from interop.model.text import command_line, counted
 from interop.report import functional_table, terminal_tables
 
 if TYPE_CHECKING:
@@ -49,7 +49,10 @@ def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: co
     console.show(f"\nResults: {finished.directory}")
     stopped = f"Stopped by signal {finished.signal}." if finished.signal is not None else None
     if ended := stopped or finished.fault or finished.out_of_time:
-        kept = f"{len(results.done)} of {results.manifest.planned_runs} runs are finished and stored."
+        kept = (
+            f"{len(results.done)} of {counted(results.manifest.planned_runs, 'run is', 'runs are')} "
+            "finished and stored."
+        )
         given = [(flag, file) for flag, name in UNSTORED.items() if (file := getattr(options, name)) is not None]
         command = command_line("resume", finished.directory, *chain(*given), *["--github"] * options.github)
         console.message(f"{ended}\n{kept}\nTo continue: {command}")

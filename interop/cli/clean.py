@@ -9,6 +9,7 @@ from interop.cli import console
 from interop.cli import options as shared
 from interop.cli.exit_status import ExitStatus
 from interop.config import hosts
+from interop.model.text import counted
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
@@ -35,6 +36,6 @@ def run(options: argparse.Namespace) -> int:
     for host in (shared.daemon(), *hosts.known(options.hosts).values()):
         with ssh_tunnel.connected(host, "clean") as daemon, lock.exclusive(daemon.id, "clean"):
             removed += remove_containers(daemon, passes=2)
-    words = f"Removed {removed} container{'s' if removed > 1 else ''}."
+    words = f"Removed {counted(removed, 'container')}."
     console.show(words if removed else "No containers were left behind.")
     return ExitStatus.SUCCESS

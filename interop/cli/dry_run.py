@@ -29,6 +29,7 @@ from interop.model.real_link import Host
 from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
 from interop.model.stored_files import entries, resolved, status, walk
+from interop.model.text import counted
 from interop.model.units import byte_size
 from interop.plan.duration_estimate import Durations, Span
 from interop.plan.limits import CampaignLimits
@@ -156,7 +157,7 @@ def time_needed(
     fewest, most = sorted((soon.made, late.made))
     if fewest < len(runs):
         range_of = str(most) if fewest == most else f"{fewest} to {most}"
-        yield f"Time is up after {range_of} of {len(runs)} runs; `./run.py resume` runs the others."
+        yield f"Time is up after {range_of} of {counted(len(runs), 'run')}; `./run.py resume` runs the others."
     yield f"Started now, the campaign ends between {first} and {last} ({zone})."
 
 

@@ -51,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
     from interop.analysis.run_outcome import cited_frames
     from interop.model.run import OUTPUT
     from interop.report.run_story import end_of
+    from interop.results.compression import stored
     from interop.traces.run_traces import SERVER_TRACE
     from interop.traces.series import SeriesError, load
 
@@ -59,12 +60,12 @@ def run(options: argparse.Namespace) -> int:
     results, result, directory = _found(options.run)
     place, verdict = resolved(directory), result.verdict
     case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
-    kind = ", ".join(filter(None, (verdict.code, verdict.cause)))
     number = f", attempt {result.attempt}" if result in results.earlier else ""
-    console.show(f"{result.key}{number}: {verdict.outcome}{f' ({kind})' if kind else ''}")
+    console.show(f"{result.key}{number}: {verdict.summary}")
     if reason := printable(verdict.reason or result.evidence.fault, None):
         console.show(reason)
-    logs = directory / OUTPUT if is_file(place / OUTPUT) else None
+    output = stored(place / OUTPUT)
+    logs = directory / output.name if is_file(output) else None
     if CUT in reason:
         whole = f"all of it is in {logs}" if logs else "the log with all of it is not stored"
         console.show(f"The endpoint's line is cut here; {whole}.")

@@ -13,6 +13,7 @@ from interop.cli import options as shared
 from interop.config import loader, quantities
 from interop.model.errors import InputError
 from interop.model.stored_files import resolved
+from interop.model.text import counted
 from interop.model.whole_file import scratch_directory, take_file
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ def one_run(options: argparse.Namespace, given: Path) -> ForeignRun | None:
         return None
     if len(tree.runs) > 1:
         names = [str(given / run.directory.relative_to(place.resolve())) for run in tree.runs[:5]]
-        raise InputError(f"{given}: holds {len(tree.runs)} runs. Name one of them, such as {', '.join(names)}.")
+        raise InputError(
+            f"{given}: holds {counted(len(tree.runs), 'run')}. Name one of them, such as {', '.join(names)}."
+        )
     return tree.runs[0]
 
 
@@ -149,5 +152,5 @@ def read_runs(
     for warning in record.warnings[:MOST_NOTES]:
         console.message(warning)
     if len(record.warnings) > MOST_NOTES:
-        console.message(f"{len(record.warnings) - MOST_NOTES} more notes; analyse prints all of them.")
+        console.message(f"{counted(len(record.warnings) - MOST_NOTES, 'more note')}; analyse prints all of them.")
     return record, place

@@ -20,6 +20,7 @@ from interop.docker.ssh_tunnel import connected
 from interop.links.ns3_testbed import probe
 from interop.model.errors import HarnessFault, MachineError
 from interop.model.real_link import Host
+from interop.model.text import counted
 from interop.model.units import byte_size, seconds
 from interop.traces.tshark import tshark_version
 
@@ -191,13 +192,13 @@ def _leftovers(daemon: Daemon) -> MachineCheck:
     count = len(list_containers(daemon))
     if count:
         remedy = "run `./run.py clean`, unless a campaign is running"
-        return MachineCheck("leftovers", State.WARN, f"{count} containers with the label {LABEL}", remedy)
+        return MachineCheck("leftovers", State.WARN, f"{counted(count, 'container')} with the label {LABEL}", remedy)
     return MachineCheck("leftovers", State.OK, "none")
 
 
 def _load(daemon: Daemon) -> MachineCheck:
     load, cpus = os.getloadavg()[0], int(daemon.info["NCPU"])
-    text = f"load {load:.1f} on {cpus} CPUs"
+    text = f"load {load:.1f} on {counted(cpus, 'CPU')}"
     if load > 0.7 * cpus:
         return MachineCheck("load", State.WARN, text, "stop other programs; they distort what is measured")
     return MachineCheck("load", State.OK, text)

@@ -22,6 +22,7 @@ from interop.model.errors import InputError
 from interop.model.real_link import Host
 from interop.model.results import ResultSet, Schedule
 from interop.model.run import Run
+from interop.model.text import counted
 from interop.plan.limits import CampaignLimits
 from interop.plan.selection import left_out
 from interop.report import terminal_tables
@@ -125,7 +126,10 @@ def _resumed(options: argparse.Namespace) -> _Planned:
     record = continued.stored
     results, runs = record.result_set, remaining_work(record, resume_command.outcomes(options)).runs
     manifest = results.manifest
-    kept = f"{manifest.planned_runs - len(runs)} of {manifest.planned_runs} runs of {directory} are finished"
+    kept = (
+        f"{manifest.planned_runs - len(runs)} of {counted(manifest.planned_runs, 'run')} of "
+        f"{directory} {'is' if manifest.planned_runs == 1 else 'are'} finished"
+    )
     note = f"{kept} and not repeated." if options.retry else f"{kept}."
     return _Planned(
         runs, note, continued.limits, continued.machines, manifest.schedule, manifest.clock, directory, results

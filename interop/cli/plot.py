@@ -10,6 +10,7 @@ from interop.cli.exit_status import ExitStatus
 from interop.cli.output_files import check_place
 from interop.model.errors import InputError
 from interop.model.stored_files import resolved
+from interop.model.text import counted
 from interop.report.plot_request import FORMATS, PlotRequest
 
 DESCRIPTION = "Draw figures of campaigns, and print their file names."
@@ -100,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
         console.message(line)
     if gallery.unchanged:
         console.message(
-            f"{gallery.unchanged} of these {len(gallery.files)} files show what they would show again, and were kept."
+            f"Kept {gallery.unchanged} of {counted(len(gallery.files), 'file')}, which still show the same."
         )
     console.show("\n".join(map(str, gallery.files)))
     return ExitStatus.SUCCESS

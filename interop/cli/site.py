@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
 from interop.cli.options import port
+from interop.model.text import counted
 from interop.model.units import byte_size
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ def run(options: argparse.Namespace) -> int:
     request = publish.SiteRequest(places, target, options.root, files=options.files, headings=options.figures())
     with nullcontext() if options.serve is None else serve.server(target, options.serve) as address:
         built = publish.build(request, console.message)
-        campaigns = "1 campaign" if built.campaigns == 1 else f"{built.campaigns} campaigns"
-        console.show(f"{target}: {campaigns}, {built.pages} pages, {byte_size(built.size)}")
+        console.show(
+            f"{target}: {counted(built.campaigns, 'campaign')}, {counted(built.pages, 'page')}, {byte_size(built.size)}"
+        )
         if address is not None:
             console.message(f"Serving the site at {address} until Ctrl-C")
             serve.wait()

@@ -14,7 +14,7 @@ from pathlib import Path
 from interop.config.quantities import RATE, SHARE, TIME, Dimension, duration, rate, share, within
 from interop.config.yaml_fields import Problem, display_path, read_text
 from interop.model.emulated_link import Profile
-from interop.model.text import quoted
+from interop.model.text import counted, quoted
 from interop.model.units import MIB
 
 LARGEST_FILE = 8 * MIB
@@ -100,7 +100,9 @@ def _read_table(lines: list[tuple[int, str]]) -> ProfileFile:
     for number, line in lines[1:]:
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) != len(columns):
-            raise _Fault(number, f"has {len(cells)} values; the header has {len(columns)} columns.")
+            raise _Fault(
+                number, f"has {counted(len(cells), 'value')}; the header has {counted(len(columns), 'column')}."
+            )
         for (name, unit), cell in zip(columns, cells, strict=True):
             values[name].append(_value(number, name, unit, cell))
         _check_time(number, values["time"])

@@ -26,6 +26,7 @@ from interop.execution.worker_service import WorkerService, code_version
 from interop.model.errors import HarnessFault, Interrupted, MachineError, UserError
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import Scheduler
+from interop.model.text import counted
 
 RESOURCE = "testbed"
 """Name of the resource that workers offer to Dask."""
@@ -316,7 +317,11 @@ async def _serve(
                 )
                 raise MachineError(message) from error
         else:
-            say(f"{service.name} offers {testbeds} testbeds to {address}" if not seen else "the scheduler is back")
+            say(
+                f"{service.name} offers {counted(testbeds, 'testbed')} to {address}"
+                if not seen
+                else "the scheduler is back"
+            )
             seen = True
             finished = asyncio.ensure_future(worker.finished())
             await asyncio.wait({finished, ended}, return_when=asyncio.FIRST_COMPLETED)

@@ -20,6 +20,7 @@ from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Compliance, RunResult
 from interop.model.run import Run
+from interop.model.text import counted
 from interop.plan.duration_estimate import Durations
 from interop.plan.limits import CampaignLimits
 from interop.results.store import Journal
@@ -118,7 +119,9 @@ class Dispatcher:
 
         self._in_parallel(queue, run_next)
         if disturbed:
-            self._tell(f"{len(disturbed)} runs that parallel runs may have disturbed are repeated, one at a time")
+            self._tell(
+                f"repeating {counted(len(disturbed), 'run')} that parallel runs may have disturbed, one at a time"
+            )
         for run, attempt in disturbed:
             if queue.may_start(run):
                 with self._runner() as runner:

@@ -28,7 +28,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import Scheduler
 from interop.model.results import Compliance, ImageFacts, RunResult
 from interop.model.run import Run
-from interop.model.text import command_line, printable
+from interop.model.text import command_line, counted, printable
 from interop.model.units import byte_size
 
 Say = Callable[[str], None]
@@ -80,7 +80,7 @@ class WorkerProxy:
             raise
         testbeds = max(1, min(registration.testbeds, self._offer.testbeds))
         self.slots = tuple(SlotProxy(self, number) for number in range(testbeds))
-        self.say(f"{self.name} on {printable(registration.host)} takes part with {testbeds} testbeds")
+        self.say(f"{self.name} on {printable(registration.host)} takes part with {counted(testbeds, 'testbed')}")
 
     def ask(self, verb: str, *words: Any, testbed: bool = False, patience: float | None = None) -> Any:
         """Call its service; see :meth:`Cluster.ask`. An attempt is aborted at once if the campaign is to end."""

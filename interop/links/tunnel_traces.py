@@ -12,6 +12,7 @@ from interop.links.simulator_report import TRACES
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
 from interop.model.stored_files import read_file
+from interop.model.text import counted
 from interop.model.whole_file import scratch_directory
 
 NAMES = {"client-gateway": "left", "server-gateway": "right"}
@@ -38,4 +39,6 @@ def keep_endpoint_traces(directory: Path, logs: Mapping[str, Iterable[bytes]], l
                 reason = f"the {gateway} left no trace ({error})"
                 raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error
         if dropped:
-            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the trace of the {gateway} lacks {dropped} packets")
+            raise HarnessFault(
+                ErrorCode.SIMULATOR_FAILED, f"the trace of the {gateway} lacks {counted(dropped, 'packet')}"
+            )

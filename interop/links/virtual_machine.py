@@ -47,6 +47,7 @@ from interop.model.evidence import COMPUTED_STATUS, Deadline, Exit
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.run import Run
+from interop.model.text import counted
 from interop.model.units import MIB
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -106,9 +107,10 @@ class VirtualSession:
             self._output = _read(self._container, request)
         ends = _ends(self._output, self._container.output(), request)
         result = self._output.result
-        if "lost" in result:
-            record.notes.append(f"{result['lost']} files were left out: no room, or a name that is too long")
         with _readable_report():
+            if "lost" in result:
+                left_out = counted(int(result["lost"]), "file was", "files were")
+                record.notes.append(f"{left_out} left out: no room, or a name that is too long")
             record.timed_out = Deadline(result["timed_out"]) if "timed_out" in result else None
         for (flow, role), end in ends.items():
             part = part_name(role, flow)

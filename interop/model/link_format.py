@@ -31,6 +31,7 @@ from interop.model.emulated_link import (
 from interop.model.gateways import LINUX, PEPS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from interop.model.real_link import Baseline, RealLink
 from interop.model.test_case import Link, TestCase, files_in_words
+from interop.model.text import counted
 from interop.model.units import byte_size, mbit_per_s, percent, seconds
 
 WAYS = {LinkDirection.BOTH: "", LinkDirection.CLIENT: " forward", LinkDirection.SERVER: " return"}
@@ -126,14 +127,14 @@ def format_baseline(baseline: Baseline) -> str:
     words = f"RTT {seconds(median(came))} ({seconds(min(came))} to {seconds(max(came))})" if came else "no RTT"
     fast = f", TCP {mbit_per_s(baseline.goodput)}" if baseline.goodput is not None else ""
     back = f", return {mbit_per_s(baseline.return_goodput)}" if baseline.return_goodput is not None else ""
-    return f"{words}, {sent - len(came)} of {sent} packets lost{fast}{back}"
+    return f"{words}, {sent - len(came)} of {counted(sent, 'packet')} lost{fast}{back}"
 
 
 def format_queue(queue: int | Queue) -> str:
     """``25 packets``; ``codel 100 packets (target 5.0 ms, interval 100.0 ms, ECN)``."""
     if isinstance(queue, int):
-        return f"{queue} packets"
-    limit = f"{queue.limit} packets" if queue.unit is QueueUnit.PACKETS else byte_size(queue.limit)
+        return counted(queue, "packet")
+    limit = counted(queue.limit, "packet") if queue.unit is QueueUnit.PACKETS else byte_size(queue.limit)
     words = [f"{queue.discipline} {limit}"]
     words += [f"target {seconds(queue.target)}"] if queue.target is not None else []
     words += [f"interval {seconds(queue.interval)}"] if queue.interval is not None else []
@@ -233,7 +234,7 @@ def _jitter(jitter: Jitter | None) -> str:
 def _reordering(reordering: Reordering | None) -> str:
     if reordering is None:
         return "none"
-    packets = "" if reordering.gap is None else f"{reordering.gap} packets, at most "
+    packets = "" if reordering.gap is None else f"{counted(reordering.gap, 'packet')}, at most "
     return f"{_share(reordering.rate)} by {packets}{seconds(reordering.delay)}"
 
 

@@ -167,6 +167,12 @@ class Verdict:
     evidence does not decide it."""
 
     @property
+    def summary(self) -> str:
+        """``failed (crashed, link-loss)``: outcome, code and cause; a code with the name of the outcome goes."""
+        kind = ", ".join(part for part in (self.code, self.cause) if part and part.value != self.outcome.value)
+        return f"{self.outcome} ({kind})" if kind else str(self.outcome)
+
+    @property
     def excluded(self) -> bool:
         """Whether the attempt is invalid, so that it says nothing about the pair."""
         return self.outcome is Outcome.ERROR

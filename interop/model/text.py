@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
+from collections.abc import Collection, Iterable
 
 LONGEST = 1000
 """Default bound of :func:`printable`, characters."""
@@ -65,6 +66,27 @@ def escaped(text: str, longest: int | None = None) -> str:
 def quoted(text: str) -> str:
     """``text`` as :func:`escaped` writes it, cut to 60 characters, in double quotes."""
     return f'"{escaped(text, LONGEST_QUOTED)}"'
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """``count`` with its noun, whose ``plural`` has an s by default: ``"1 run"``, ``"2 runs"``."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def numbered(noun: str, numbers: Collection[int]) -> str:
+    """``Repetition 7`` or ``Repetitions 1-3, 5``."""
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """``[1, 2, 3, 5]`` -> ``1-3, 5``."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def command_line(*words: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from interop.model.errors import InputError
 from interop.model.results import Manifest
 from interop.model.run import Run
+from interop.model.text import counted
 from interop.plan.order import involving, part_of, shuffled
 from interop.plan.selection import make_plan
 
@@ -18,7 +19,8 @@ def plan_of(manifest: Manifest) -> tuple[Run, ...]:
     plan = part_of(involving(plan, manifest.must_include), manifest.shard)
     if len(plan) != manifest.planned_runs:
         message = (
-            f"The campaign was planned with {manifest.planned_runs} runs, and this version of the program makes "
+            f"The campaign was planned with {counted(manifest.planned_runs, 'run')}, and this version of "
+            "the program makes "
             f"{len(plan)} of it. Continue it with version {manifest.tool_version}, or begin a new one."
         )
         raise InputError(message)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from interop.model.implementation import Implementation
 from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.model.units import mbit_per_s, percent
 from interop.report.table import Column, Table, Unit
 from interop.statistics.comparison import ALL, BETTER, LEVEL, UNSURE, WORSE, Change, Comparison, geometric_mean_ratio
@@ -255,7 +256,9 @@ def clusters(results: ResultSet, x: str, y: str) -> Table:
         if group:
             servers = ", ".join(sorted({point.server for point in fast}))
             rows.append((name, len(fast), len(group) - len(fast), max(point.y for point in group), servers))
-    note = f"The table includes the n = {len(points)} pairs with a successful repetition in both {x} and {y}."
+    note = (
+        f"The table includes the n = {counted(len(points), 'pair')} with a successful repetition in both {x} and {y}."
+    )
     return Table("clusters", f"Clusters of pairs in {y}", columns, tuple(rows), (note,))
 
 
@@ -291,7 +294,7 @@ def _verdict(found: Comparison) -> list[str]:
     counts = found.counts
     changes = ", ".join(f"{counts[change]} {change.value}" for change in Change if counts[change])
     overall = geometric_mean_ratio(found.pairs)
-    notes = [f"Of {len(found.pairs)} pairs: {changes or 'none to compare'}."]
+    notes = [f"Of {counted(len(found.pairs), 'pair')}: {changes or 'none to compare'}."]
     if found.changed_images:
         notes.append(f"Images that changed: {'; '.join(found.changed_images)}.")
     notes += [
@@ -336,7 +339,7 @@ def _not_shown(found: Comparison) -> list[str]:
 
 
 def _pairs(count: int) -> str:
-    return "1 pair" if count == 1 else f"{count} pairs"
+    return counted(count, "pair")
 
 
 def _by_seed(found: Comparison) -> list[str]:
@@ -393,7 +396,7 @@ def history(campaigns: Sequence[ResultSet], cases: Sequence[TestCase]) -> Table:
     notes = [f"Pairs: {in_words(kinds) or 'none'}."]
     if any(row[2] == ALL for row in rows):
         notes.append(_ALL_NOTE)
-    return Table("history", f"{len(in_order)} campaigns", columns, tuple(rows), tuple(notes))
+    return Table("history", counted(len(in_order), "campaign"), columns, tuple(rows), tuple(notes))
 
 
 _ALL_NOTE = (

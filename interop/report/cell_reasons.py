@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interop.model.outcomes import Outcome
-from interop.model.text import printable
+from interop.model.text import counted, numbered, printable
 from interop.statistics.comparison import Change
 from interop.statistics.differences import differences
 from interop.statistics.judgement import JudgedCell
@@ -24,16 +24,16 @@ def _failures(cell: JudgedCell) -> tuple[str, ...]:
         verdict = result.verdict
         if verdict.outcome is Outcome.SUCCEEDED:
             continue
-        kind = ", ".join(filter(None, (verdict.code, verdict.cause)))
         reason = printable(verdict.reason or result.evidence.fault)
-        groups.setdefault(f"{verdict.outcome}{f' ({kind})' if kind else ''}: {reason}", []).append(result.repetition)
+        told = f"{verdict.summary}: {reason}" if reason else f"{verdict.summary}."
+        groups.setdefault(told, []).append(result.repetition)
     several = len(cell.results) > 1
-    told = [
-        f"Repetition {', '.join(map(str, numbers))}: {reason}" if several else f"{reason[0].upper()}{reason[1:]}"
+    lines = [
+        f"{numbered('Repetition', numbers)}: {reason}" if several else f"{reason[0].upper()}{reason[1:]}"
         for reason, numbers in groups.items()
     ]
-    rest = len(told) - MOST_REASONS
-    return (*told[:MOST_REASONS], *([f"And {rest} more reasons."] if rest > 0 else []))
+    rest = len(lines) - MOST_REASONS
+    return (*lines[:MOST_REASONS], *([f"And {counted(rest, 'more reason')}."] if rest > 0 else []))
 
 
 def _changes(cell: JudgedCell) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from interop.model.results import ResultSet
-from interop.model.text import printable
+from interop.model.text import counted, printable
 from interop.model.units import mbit_per_s
 from interop.report.cell_reasons import reasons
 from interop.statistics.judgement import OPEN, Conclusion, Finding, JudgedCell, Judgement
@@ -46,7 +46,7 @@ def comment(
         parts.append(_table(told))
         parts += [_section(cell, (pictures or {}).get(_key(cell), ""), where) for cell in told]
     if rest > 0:
-        parts.append(f"And {rest} more cells.")
+        parts.append(f"And {counted(rest, 'more cell')}.")
     if judgement.notes:
         parts.append("\n".join(["**Notes**", "", *(f"- {code(note)}" for note in judgement.notes)]))
     parts.append(_conditions(results))

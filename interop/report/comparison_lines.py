@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from interop.model.results import ResultSet
-from interop.model.text import printable
+from interop.model.text import counted, printable
 from interop.model.units import mbit_per_s
 from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange, in_words
 
@@ -27,7 +27,7 @@ def line(change: PairChange) -> str:
 def incomplete(results: ResultSet) -> str:
     """``2026-11-21T06:00:00Z (2 of 8 runs)``: a campaign that did not end."""
     started = printable(results.manifest.started)
-    return f"{started} ({len(results.done)} of {results.manifest.planned_runs} runs)"
+    return f"{started} ({len(results.done)} of {counted(results.manifest.planned_runs, 'run')})"
 
 
 def document(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from interop.model.results import RunResult
+from interop.model.text import counted
 from interop.model.units import byte_size, percent, seconds
 from interop.traces.series import UNKNOWN, Packets, Series, StreamData
 
@@ -77,7 +78,7 @@ def _last(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryEv
     if not len(packets):
         return
     row = int(np.nanargmax(packets.sent))
-    text = f"The {side} sends its last of {len(packets)} packets{_named(packets, row)}."
+    text = f"The {side} sends its last of {counted(len(packets), 'packet')}{_named(packets, row)}."
     yield StoryEvent(float(packets.sent[row]), text, int(packets.number[row]), from_server)
 
 
@@ -91,7 +92,10 @@ def _losses(packets: Packets, side: str, *, from_server: bool) -> Iterator[Story
     if not len(lost):
         return
     row = int(lost[packets.sent[lost].argmin()])
-    count = f"{len(lost)} of {len(packets)} are lost ({percent(len(lost) / len(packets), 1)})"
+    count = (
+        f"{len(lost)} of {len(packets)} {'is' if len(lost) == 1 else 'are'} lost "
+        f"({percent(len(lost) / len(packets), 1)})"
+    )
     text = f"A packet of the {side} is lost for the first time{_named(packets, row)}; in all, {count}."
     yield StoryEvent(float(packets.sent[row]), text, int(packets.number[row]), from_server)
 

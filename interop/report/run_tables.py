@@ -14,7 +14,7 @@ from interop.model.outcomes import Outcome
 from interop.model.real_link import Baseline, RealLink
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
-from interop.model.text import printable
+from interop.model.text import counted, printable
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.report.table import Column, Table, Unit, Value
@@ -376,7 +376,7 @@ def groups_of_pairs(results: ResultSet, x: str, y: str) -> tuple[Table, Table]:
         Column("group"), Column("server"), Column("client"), Column(f"efficiency in {x}", Unit.SHARE, 1),
         Column(f"efficiency in {y}", Unit.SHARE, 1), Column("server's congestion control"),
     )  # fmt: skip
-    notes = (_clear(found, f"{len(points)} pairs with a successful repetition in both test cases"),)
+    notes = (_clear(found, f"{counted(len(points), 'pair')} with a successful repetition in both test cases"),)
     return (
         Table("groups", title, columns, tuple(rows), notes),
         Table("members", f"Members of the groups in {x} and {y}", member_columns, tuple(members)),
@@ -408,7 +408,7 @@ def groups_of_runs(results: ResultSet, case: TestCase) -> tuple[Table, Table]:
     )  # fmt: skip
     return (
         Table("groups", f"Groups of runs in {case.abbreviation}", columns, tuple(rows),
-              (_clear(found, f"{len(mine)} successful runs for which all of these values are known"),)),
+              (_clear(found, f"{counted(len(mine), 'successful run')} for which all of these values are known"),)),
         Table("members", f"Members of the groups in {case.abbreviation}", member_columns, tuple(members)),
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
 from interop.model.test_case import TestCase, constant_rate, files_in_words
-from interop.model.text import printable
+from interop.model.text import counted, printable, ranges
 from interop.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
 from interop.model.workload import WorkloadFiles
 from interop.results.summary import Cell, figures, summarise
@@ -189,7 +189,8 @@ def _goodput(cell: Cell) -> str:
 def _marked(text: str, cell: Cell) -> str:
     """``12.1 ± 0.3  60 %  h3 (4 attempts)``: protocol if it is not hq, attempts if they are more than repetitions."""
     protocol = "" if cell.protocol is Protocol.HQ else f"  {cell.protocol}"
-    return f"{text}{protocol}{f'  ({cell.attempts} attempts)' if cell.repeated else ''}"
+    attempts = f"  ({counted(cell.attempts, 'attempt')})" if cell.repeated else ""
+    return f"{text}{protocol}{attempts}"
 
 
 def _mean(cells: Sequence[Cell | None]) -> Text:
@@ -213,7 +214,7 @@ def _legend(
     if case.workload is not None and case.workload.duration is None:
         numbers = f"{METRIC_WORDS[case.workload.main_metric]} in seconds"
     text = (
-        f"n = {n} repetition{'s' if n > 1 else ''} per pair. "
+        f"n = {counted(n, 'repetition')} per pair. "
         f"Mean ± standard deviation of the {numbers}, of the repetitions that succeeded.\n"
         "T timeout, × failed, – unsupported, ! harness error, » skipped, · not run. "
         "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
@@ -248,29 +249,19 @@ def failures(result_set: ResultSet, *, colour: bool = False, width: int | None =
             reason = verdict.reason or result.evidence.fault
             key = (result.server, result.client, result.test_case, verdict.outcome, verdict.code, reason)
             groups.setdefault(key, []).append(result.repetition)
-    note = f"Of {unknown} runs an endpoint does not know the test." if unknown else ""
+    note = f"Of {counted(unknown, 'run')} an endpoint does not know the test." if unknown else ""
     if not groups and not unknown:
-        return f"All {len(result_set.results)} runs succeeded." if result_set.results else "No run has a result yet."
+        count = len(result_set.results)
+        return {0: "No run has a result yet.", 1: "The only run succeeded."}.get(count, f"All {count} runs succeeded.")
     if not groups:
         return f"{note} All others succeeded."
     header = ["server", "client", "test case", "repetition", "outcome", "code", "reason"]
-    rows = [[*key[:3], _ranges(repetitions), *key[3:]] for key, repetitions in groups.items()]
+    rows = [[*key[:3], ranges(repetitions), *key[3:]] for key, repetitions in groups.items()]
     used = sum(max(len(printable(row[number])) for row in [header, *rows]) + 3 for number in range(6)) + 4
     wrapped = {"reason": max(20, width - used)} if width else None
     coloured: list[Row] = [[Text(row[0], "cyan"), Text(row[1], "cyan"), *row[2:]] for row in rows]
     table = draw(header, coloured, colour=colour, markdown=markdown, wrapped=wrapped)
     return f"{table}\n\n{note}" if note else table
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """``[1, 2, 3, 5]`` -> ``1-3, 5``."""
-    spans: list[list[int]] = []
-    for number in sorted(numbers):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def overhead(result_set: ResultSet, *, markdown: bool = False) -> str:
@@ -314,7 +305,7 @@ def plan(runs: Sequence[Run], *, markdown: bool = False) -> str:
     header = ["#", "server", "client", "test case", "repetition", "timeout", *(["protocol"] if several else [])]
     longest = seconds(sum(run.test_case.timeout for run in runs))
     table = draw(header, rows, right=("#", "repetition", "timeout"), markdown=markdown)
-    whole = f"{len(rows)} runs; their transfers take" if len(rows) != 1 else "1 run; its transfers take"
+    whole = counted(len(rows), "run; its transfer takes", "runs; their transfers take")
     lines = [table, *_families(runs), f"{whole} {longest} at most."]
     return "\n".join(lines)
 
@@ -329,10 +320,7 @@ def _families(runs: Sequence[Run]) -> list[str]:
     for name, mine in groups.items():
         members = len({run.test_case.name for run in mine})
         pairs = len({(run.server.name, run.client.name) for run in mine})
-        lines.append(
-            f"{name}: {members} {'member' if members == 1 else 'members'} × "
-            f"{pairs} {'pair' if pairs == 1 else 'pairs'}, {len(mine)} {'run' if len(mine) == 1 else 'runs'}."
-        )
+        lines.append(f"{name}: {counted(members, 'member')} × {counted(pairs, 'pair')}, {counted(len(mine), 'run')}.")
     return lines
 
 
@@ -381,7 +369,7 @@ def _members(group: Sequence[TestCase]) -> str:
         for value in case.family.values if case.family else ():
             values.setdefault(value.key, {})[value.text] = None
     listed = "; ".join(f"{key} {', '.join(texts)}" for key, texts in values.items())
-    return f"; {len(group)} members: {listed}" if listed else ""
+    return f"; {counted(len(group), 'member')}: {listed}" if listed else ""
 
 
 def implementations(known: Iterable[Implementation]) -> str:

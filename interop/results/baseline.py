@@ -12,7 +12,7 @@ from interop.model.errors import InputError
 from interop.model.evidence import Evidence
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
-from interop.model.text import command_line
+from interop.model.text import command_line, counted
 from interop.model.whole_file import write_atomically
 from interop.results.document import document
 from interop.results.store import load
@@ -50,7 +50,8 @@ def save(results: ResultSet, directory: Path, file: Path) -> None:
     if errors or len(results.results) < results.manifest.planned_runs:
         done = len(results.results) - errors
         raise InputError(
-            f"{done} of {results.manifest.planned_runs} runs have a valid result, so the campaign cannot be a "
+            f"{done} of {counted(results.manifest.planned_runs, 'run has', 'runs have')} a valid result, "
+            "so the campaign cannot be a "
             f"baseline. To continue it: {command_line('resume', directory)}"
         )
     write_atomically(file, document(reduced(results)))

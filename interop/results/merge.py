@@ -11,6 +11,7 @@ from pathlib import Path
 from interop.model.errors import InputError, MachineError
 from interop.model.results import Manifest, ResultSet
 from interop.model.stored_files import entries, resolved
+from interop.model.text import counted
 from interop.model.whole_file import draft_directory, sync_directory, take_files
 from interop.plan.order import shard
 from interop.plan.stored_plan import plan_of
@@ -50,7 +51,8 @@ def merge(places: Sequence[Path], target: Path) -> str:
         results = _write(parts, resolved(target))
     except OSError as error:
         raise MachineError(f"{target}: cannot be written: {error.strerror}. Make room, and try again.") from error
-    return f"{target}: {len(results.results)} of {results.manifest.planned_runs} runs of {len(parts)} parts"
+    runs = counted(results.manifest.planned_runs, "run")
+    return f"{target}: {len(results.results)} of {runs} of {counted(len(parts), 'part')}"
 
 
 def _write(parts: Sequence[Part], place: Path) -> ResultSet:

@@ -43,7 +43,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from interop.model.stored_files import is_file, open_file, resolved
 from interop.model.test_case import TestCase
-from interop.model.text import quoted
+from interop.model.text import counted, quoted
 from interop.results.document import StoredResults
 from interop.results.qir_names import with_signs
 from interop.results.store import DOCUMENT, JOURNAL, has, load
@@ -265,7 +265,7 @@ def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementat
     )
     finished = _moment(file.end_time) if file.end_time else None
     more = len(warnings) - MOST_WARNINGS
-    shown = [*warnings[:MOST_WARNINGS], *([f"{more} more warnings."] if more > 0 else [])]
+    shown = [*warnings[:MOST_WARNINGS], *([f"{counted(more, 'more warning')}."] if more > 0 else [])]
     return StoredResults(
         ResultSet(manifest, (), results, finished), results, tuple(f"{path}: {warning}" for warning in shown)
     )
@@ -279,7 +279,8 @@ def _usable(path: Path, file: _File, warnings: list[str]) -> _Usable:
     for measured, key, matrix in ((False, "results", file.results), (True, "measurements", file.measurements)):
         if matrix and len(matrix) != len(servers) * len(clients):
             warnings.append(
-                f'"{key}" has {len(matrix)} cells, but there are {len(servers) * len(clients)} pairs; it is left out.'
+                f'"{key}" has {counted(len(matrix), "cell")}, but there are {len(servers) * len(clients)} pairs; '
+                "it is left out."
             )
         elif matrix is not None:
             read_any = True
@@ -317,7 +318,8 @@ def _not_understood(places: Sequence[_Place]) -> Iterator[str]:
         place.measured and place.cell.result == "succeeded" and not _repetitions(place.cell)[0][1] for place in places
     )
     if count:
-        yield f"{count} measurements succeeded, but their values cannot be read."
+        succeeded = counted(count, "measurement succeeded, but its value", "measurements succeeded, but their values")
+        yield f"{succeeded} cannot be read."
 
 
 def shown_name(name: str) -> str | None:

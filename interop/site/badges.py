@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from interop.model.outcomes import Outcome
+from interop.model.text import counted
 from interop.model.units import percent
 from interop.results.summary import figures
 from interop.site.campaigns import SiteCampaign
@@ -26,7 +27,7 @@ def badge(campaign: SiteCampaign, name: str) -> dict[str, str | int]:
     good = sum(each.verdict.outcome is Outcome.SUCCEEDED for each in results)
     shares = [cell.efficiency.mean for key, cell in campaign.cells.items() if key[0] == name and cell.efficiency]
     spread = figures(shares)
-    message = f"{good} of {len(results)} runs" + (f", {percent(spread.mean)} of the link" if spread else "")
+    message = f"{good} of {counted(len(results), 'run')}" + (f", {percent(spread.mean)} of the link" if spread else "")
     colour = next(each for least, each in _COLOURS if not results or good / len(results) >= least)
     return {
         "schemaVersion": 1,

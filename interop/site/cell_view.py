@@ -13,6 +13,7 @@ from interop.model.negotiated import FACTS, fact_in_words
 from interop.model.outcomes import Outcome
 from interop.model.results import ImageFacts, Manifest, RunResult
 from interop.model.test_case import TestCase
+from interop.model.text import numbered
 from interop.report.negotiated_tables import values_of
 from interop.report.object_tables import table_of_objects, with_objects
 from interop.report.table import Table, csv_text
@@ -248,7 +249,7 @@ def _reasons(repetitions: Sequence[Repetition]) -> tuple[Reason, ...]:
         if verdict.outcome is not Outcome.SUCCEEDED:
             key = (verdict.outcome, verdict.code.value, verdict.cause.value, run.reason)
             groups.setdefault(key, []).append(run.number)
-    return tuple(Reason(*key, ", ".join(map(str, numbers))) for key, numbers in groups.items())
+    return tuple(Reason(*key, numbered("Repetition", numbers)) for key, numbers in groups.items())
 
 
 def _notes(repetitions: Sequence[Repetition]) -> tuple[Note, ...]:
@@ -256,7 +257,7 @@ def _notes(repetitions: Sequence[Repetition]) -> tuple[Note, ...]:
     for run in repetitions:
         for text in run.notes:
             groups.setdefault(text, []).append(run.number)
-    return tuple(Note(text, ", ".join(map(str, numbers))) for text, numbers in groups.items())
+    return tuple(Note(text, numbered("Repetition", numbers)) for text, numbers in groups.items())
 
 
 def _spread(metric: Metric, repetitions: Sequence[Repetition]) -> MetricSummary | None:

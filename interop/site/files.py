@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from interop.model.errors import HarnessFault
 from interop.model.run import OUTPUT
-from interop.model.stored_files import entries, files_below, read_file
+from interop.model.stored_files import entries, files_below, has_content, read_file
 from interop.results.compression import LARGEST, content, plain_name, stored
 from interop.traces.records import DamagedTraceError, PacketRecord, records
 

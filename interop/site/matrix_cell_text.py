@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from interop.model.implementation import Protocol
 from interop.model.outcomes import Outcome
+from interop.model.text import counted
 from interop.model.units import MBPS, percent
 from interop.results.summary import Cell
 
@@ -82,7 +83,7 @@ def attempts(cell: Cell) -> str:
     """``4 attempts, 2 excluded``; empty if there was one per repetition, and all of them count."""
     if not (cell.repeated or cell.excluded):
         return ""
-    return f"{cell.attempts} attempt{'s' if cell.attempts > 1 else ''}, {cell.excluded} excluded"
+    return f"{counted(cell.attempts, 'attempt')}, {cell.excluded} excluded"
 
 
 def state(cell: Cell) -> CellState:

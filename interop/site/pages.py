@@ -16,7 +16,7 @@ from interop import __version__
 from interop.analysis.metrics import METRICS, Metric
 from interop.model.link_format import format_link
 from interop.model.outcomes import Outcome
-from interop.model.text import printable
+from interop.model.text import counted, printable
 from interop.model.units import byte_size, percent, seconds
 from interop.report.table import Column, Value
 from interop.report.table import shown as in_words
@@ -66,6 +66,7 @@ class Renderer:
         )
         self._environment.filters.update(
             clean=printable,
+            counted=counted,
             bytes=byte_size,
             mbit=goodput,
             percent=percent,

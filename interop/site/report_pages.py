@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from interop.model.test_case import TestCase
-from interop.model.text import printable
+from interop.model.text import counted, printable
 from interop.model.units import mbit_per_s
 from interop.report import attempt_tables, campaign_tables
 from interop.report.comparison_lines import line
@@ -232,7 +232,7 @@ def _incomplete(campaigns: Sequence[SiteCampaign], two: Compared) -> Iterator[st
     """A sentence for each campaign between two of one clock that did not end."""
     for each in campaigns[campaigns.index(two.after) + 1 : campaigns.index(two.before)]:
         if each.time == two.after.time and each.finished is None:
-            runs = f"{each.brief.runs} of {each.manifest.planned_runs} runs"
+            runs = f"{each.brief.runs} of {counted(each.manifest.planned_runs, 'run')}"
             yield f"The campaign of {day(each.started)} is incomplete ({runs}) and was left out."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from interop.model.test_case import files_in_words
-from interop.model.text import printable
+from interop.model.text import counted, printable
 from interop.model.units import seconds
 from interop.site.campaigns import SiteCampaign
 from interop.site.cell_view import CellView
@@ -20,7 +20,7 @@ def beside(campaign: SiteCampaign, shown: CellView) -> dict[str, Any]:
     main = {metric.name for metric, _ in shown.main}
     images = {f"{role}'s image": f"{facts.version} {facts.id[:19]}".strip() for role, facts in shown.images.items()}
     facts = {
-        "outcome": f"{shown.cell.succeeded} of {shown.cell.planned} repetitions succeeded",
+        "outcome": f"{shown.cell.succeeded} of {counted(shown.cell.planned, 'repetition')} succeeded",
         "server": shown.server,
         "client": shown.client,
         "test case": shown.case.name,

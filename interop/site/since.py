@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from interop.model.text import counted
 from interop.report.comparison_lines import line
 from interop.site.matrix_cell_text import goodput
 from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange
@@ -28,7 +29,7 @@ def _of_pairs(found: Comparison, before: str) -> str:
 
 
 def _pairs(count: int) -> str:
-    return "No pair" if not count else f"{count} pair{'s' if count > 1 else ''}"
+    return "No pair" if not count else counted(count, "pair")
 
 
 def _largest(worse: Sequence[PairChange]) -> PairChange:

@@ -11,7 +11,7 @@ from interop.model.expectations import CellPattern, Expectations, GoodputFloor, 
 from interop.model.outcomes import Outcome
 from interop.model.results import ImageFacts, Manifest, ResultSet, RunResult
 from interop.model.test_case import TestCase
-from interop.model.text import printable
+from interop.model.text import counted, printable
 from interop.model.units import mbit_per_s, percent
 from interop.plan.order import is_named
 from interop.plan.stored_plan import plan_of
@@ -188,7 +188,9 @@ def judge(
         for sample, case in planned
     ]
     cells.sort(key=lambda cell: list(Finding).index(cell.finding))
-    progress = f"{len(results.done)} of {results.manifest.planned_runs} runs measured; unfinished." if left else ""
+    progress = (
+        f"{len(results.done)} of {counted(results.manifest.planned_runs, 'run')} measured; unfinished." if left else ""
+    )
     return Judgement(
         tuple(cells),
         (*notes, *_unused("known failure", expected.known_failures, planned)),
@@ -258,7 +260,7 @@ def _key(result: RunResult) -> Cell:
 
 
 def _cells(count: int) -> str:
-    return "There is 1 cell" if count == 1 else f"There are {count} cells"
+    return f"There {'is' if count == 1 else 'are'} {counted(count, 'cell')}"
 
 
 def _left(results: ResultSet) -> Counter[Cell]:
@@ -348,12 +350,15 @@ def _undecided(
     """What the results of a cell that succeeded in part cannot show."""
     unknown = 0 if case.functional else sample.succeeded - len(sample.values)
     if unknown:
-        yield Finding.UNDECIDED, f"The goodput of {unknown} of {sample.succeeded} successes is unknown."
+        yield (
+            Finding.UNDECIDED,
+            f"The goodput of {unknown} of {counted(sample.succeeded, 'success', 'successes')} is unknown.",
+        )
     elif not case.functional and change is not None and change.seeds is not None and change.seeds.without_number:
         yield Finding.UNDECIDED, "With no seed is the goodput known in the baseline, too."
     elif change is not None and change.blind:
         loss = f"a loss of {percent(expected.regression, 1)}" if expected.regression else "even a large loss"
-        few = f"{len(change.first.values)} repetitions in the baseline and {len(change.second.values)} now"
+        few = f"{counted(len(change.first.values), 'repetition')} in the baseline and {len(change.second.values)} now"
         changed = f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}. " if change.ratio else ""
         yield Finding.UNDECIDED, f"{changed}With {few}, {loss} could be due to chance."
 
@@ -416,7 +421,7 @@ def _entries(cells: Iterable[Cell]) -> str:
 
 def _outcome(sample: Sample, change: PairChange | None) -> Iterator[tuple[Finding, str]]:
     """Failures, and their change from the baseline."""
-    shown = f"{sample.succeeded} of {sample.conclusive} repetitions succeeded"
+    shown = f"{sample.succeeded} of {counted(sample.conclusive, 'repetition')} succeeded"
     kind = _CHANGES.get(change.change) if change is not None else None
     if change is not None and kind in (Finding.BROKEN, Finding.FIXED):
         yield kind, f"{shown}; in the baseline, {change.first.succeeded} of {change.first.conclusive}."
@@ -438,7 +443,11 @@ def _speed(change: PairChange | None, expected: Expectations) -> Iterator[tuple[
         return
     seeds = change.seeds
     unanimous = seeds is None or not seeds.direction or seeds.agreeing == seeds.numbers
-    direction = f" {seeds.agreeing} of {seeds.numbers} seeds agree." if seeds is not None and seeds.direction else ""
+    direction = (
+        f" {seeds.agreeing} of {counted(seeds.numbers, 'seed')} {'agrees' if seeds.numbers == 1 else 'agree'}."
+        if seeds is not None and seeds.direction
+        else ""
+    )
     text = f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}.{direction}"
     if change.speed in BETTER:
         yield Finding.FASTER if unanimous else Finding.PARTLY_FASTER, text
@@ -483,6 +492,9 @@ def _not_measured(results: ResultSet, planned: Sequence[tuple[Sample, TestCase]]
         if not required or is_named(each.server, required) or is_named(each.client, required)
     }
     if lost := len(theirs - mine):
-        yield f"{lost} of the {len(theirs)} cells of the baseline are not part of this campaign."
+        are = "is" if lost == 1 else "are"
+        yield f"{lost} of {counted(len(theirs), 'cell')} of the baseline {are} not part of this campaign."
     if fresh := len(mine - theirs):
-        yield f"{fresh} of the {len(mine)} cells of this campaign are not in the baseline. Save a new baseline."
+        are = "is" if fresh == 1 else "are"
+        cells = f"{fresh} of {counted(len(mine), 'cell')} of this campaign"
+        yield f"{cells} {are} not in the baseline. Save a new baseline."

@@ -12,6 +12,7 @@ from functools import cached_property
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 
 EFFICIENCY, GOODPUT, STREAM_GOODPUT = "efficiency", "goodput", "stream_goodput"
 
@@ -217,7 +218,7 @@ def without_number(many: Iterable[Sample]) -> str:
     """Pairs that a figure of means leaves out: as ``left_out``, and pairs without a successful repetition."""
     known = tuple(many)
     failed = sum(sample.mean is None and sample.pair_outcome in CONCLUSIVE for sample in known)
-    without = f"{failed} {'pair' if failed == 1 else 'pairs'} without a successful repetition" if failed else ""
+    without = f"{counted(failed, 'pair')} without a successful repetition" if failed else ""
     return ", ".join(part for part in (without, left_out(known)) if part)
 
 
@@ -229,7 +230,5 @@ def inconclusive(counts: Mapping[PairOutcome, int]) -> str:
         PairOutcome.NOT_RUN: ("pair that was not run", "pairs that were not run"),
     }
     return ", ".join(
-        f"{count} {one if count == 1 else several}"
-        for outcome, (one, several) in words.items()
-        if (count := counts.get(outcome))
+        counted(count, one, several) for outcome, (one, several) in words.items() if (count := counts.get(outcome))
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from interop.model.arrays import Floats
 from interop.model.stored_files import files
-from interop.model.text import printable
+from interop.model.text import counted, printable
 from interop.traces import qlog
 from interop.traces.series import Samples
 
@@ -88,7 +88,7 @@ def recovery(folder: Path, start: float) -> Recovery:
             listed = ", ".join(f"{reason} ({count})" for reason, count in faults.items())
             notes.append(f"{qlog.shown_name(path)}: passed over: {listed}.")
     if len(notes) > MOST_NOTES:
-        notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more qlogs could not be read as a whole."]
+        notes[MOST_NOTES:] = [f"{counted(len(notes) - MOST_NOTES, 'more qlog')} could not be read as a whole."]
     states.sort(key=lambda each: each[0])
     return Recovery(
         _samples(windows), _samples(thresholds), np.sort(np.array(given_up)), tuple(states[:MOST_STATES]), tuple(notes)

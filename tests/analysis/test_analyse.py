@@ -474,7 +474,7 @@ def test_a_changed_payload_is_noticed_without_keys(directory: Path) -> None:
         (directory / trace).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
         verdict, _ = judged(directory)
         assert (verdict.outcome, verdict.code) == (Outcome.ERROR, ErrorCode.TRACE_MISMATCH)
-        assert "1 packets arrived at the client" in verdict.reason
+        assert "1 packet arrived at the client" in verdict.reason
         back = replace(REPORT, back=replace(REPORT.back, corrupted=1))
         assert code(directory, simulator=back) is ErrorCode.TRACE_MISMATCH
         by_the_link = replace(REPORT, forward=replace(REPORT.forward, corrupted=1))

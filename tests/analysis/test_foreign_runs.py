@@ -128,7 +128,7 @@ def test_what_never_began_has_a_cause_without_a_size(tmp_path: Path) -> None:
     for trace in (LEFT, RIGHT):
         whole = (place / trace).read_bytes()
         (place / trace).write_bytes(whole[: 24 + 16 + len(pieces(whole)[0][2])])
-    assert findings(place).notes[-1].startswith("The client sent 1 packets, 1 reached the server")
+    assert findings(place).notes[-1].startswith("The client sent 1 packet, 1 reached the server")
 
 
 def test_traces_of_ns3_itself_do_not_tell_the_loss_of_the_queue(tmp_path: Path) -> None:

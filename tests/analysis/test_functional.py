@@ -64,7 +64,7 @@ def test_handshakes_are_counted_by_connection_or_as_upstream_does(check: Check) 
 @pytest.mark.parametrize("check", [Check.RESUMPTION, Check.ZERO_RTT])
 def test_a_session_takes_two_handshakes(check: Check) -> None:
     one = judged(check, GOOD)
-    assert is_fault(one, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "shows 1 handshakes instead of 2")
+    assert is_fault(one, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "shows 1 handshake instead of 2")
     ids = judged(check, GOOD, upstream=True)
     assert is_fault(ids, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "have 1 source connection ids instead of 2")
 

@@ -142,7 +142,7 @@ def test_multiconnect() -> None:
     unread = Row(0, True, connection=2, decrypted=False)  # a key log of the first connection alone
     assert checks.multiconnect(columns(*file_over(1), *connection(2), unread), 2) is None
     one = checks.multiconnect(columns(*file_over(1), *connection(2)), 2)
-    assert fails(one, ErrorCode.HANDSHAKE_COUNT, "2 files came over 1 connections, not over one each (2 were answered)")
+    assert fails(one, ErrorCode.HANDSHAKE_COUNT, "2 files came over 1 connection, not over one each (answered: 2)")
     requests = columns(*file_over(1), *connection(2), Row(0, False, connection=2, frames=[(0, 0, 10)]))
     assert checks.multiconnect(requests, 2) is not None  # asked for and not answered
 

@@ -28,9 +28,9 @@ def test_ipv6() -> None:
     answered = columns(Row(0, True, path=IPV6), Row(0, True, path=IPV4))
     assert checks.ipv6(good, good) is None
     assert checks.ipv6(columns(), columns()) is None
-    assert fails(checks.ipv6(tried, good), ErrorCode.IPV4_USED, "client's trace shows 1 packets of IPv4")
+    assert fails(checks.ipv6(tried, good), ErrorCode.IPV4_USED, "client's trace shows 1 packet of IPv4")
     assert fails(
-        checks.ipv6(good, answered), ErrorCode.IPV4_USED, "server's trace shows 1 packets of IPv4, the first in frame 2"
+        checks.ipv6(good, answered), ErrorCode.IPV4_USED, "server's trace shows 1 packet of IPv4, the first in frame 2"
     )
 
 

@@ -247,7 +247,7 @@ def test_coverage() -> None:
     assert run_outcome.coverage(answers((0, 0, 100), (4, 0, 100)), [100]) is None  # asked for twice
     hole = run_outcome.coverage(answers((0, 0, 50), (0, 60, 40)), [100])
     assert is_fault(hole, Outcome.ERROR, ErrorCode.TRACE_MISMATCH, "with 10 bytes missing in between")
-    assert is_fault(hole, Outcome.ERROR, ErrorCode.TRACE_MISMATCH, "1 packets stayed encrypted")
+    assert is_fault(hole, Outcome.ERROR, ErrorCode.TRACE_MISMATCH, "1 packet stayed encrypted")
     assert run_outcome.coverage(answers((0, 0, 50), (0, 60, 50)), [100]) is not None
     assert run_outcome.coverage(answers((0, 0, 99)), [100]) is not None
     assert run_outcome.coverage(answers((0, 0, 101)), [100]) is not None

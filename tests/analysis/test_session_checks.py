@@ -111,7 +111,7 @@ def test_resumption() -> None:
     never = checks.resumption(columns(flight(0), SHORT, connections=RESUMED))
     assert fails(never, ErrorCode.CERTIFICATE_MISSING, "no certificate in the first handshake")
     once = checks.resumption(columns(FULL, connections=RESUMED))
-    assert fails(once, ErrorCode.HANDSHAKE_COUNT, "of 1 connections instead of 2")
+    assert fails(once, ErrorCode.HANDSHAKE_COUNT, "of 1 connection instead of 2")
     closed = [flight(number, decrypted=False) for number in (0, 1)]
     assert unsupported(checks.resumption(columns(*closed, connections=RESUMED)), "Handshake packets")
 

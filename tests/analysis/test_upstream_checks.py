@@ -45,9 +45,7 @@ def test_version_negotiation_is_known_by_its_source_id() -> None:
 def test_a_ping_is_no_second_client_hello() -> None:
     probed = columns(hello(0), Row(1.0, False, Form.INITIAL, eliciting=True), sessions.ANSWER)
     assert sessions.long_rtt(probed) is None
-    assert fails(
-        upstream.long_rtt(probed), ErrorCode.HELLO_NOT_REPEATED, "its ClientHello 1 times, not twice (frame 1)"
-    )
+    assert fails(upstream.long_rtt(probed), ErrorCode.HELLO_NOT_REPEATED, "its ClientHello 1 time, not twice (frame 1)")
     assert upstream.long_rtt(columns(hello(0), hello(1.0))) is None
 
 
@@ -189,5 +187,5 @@ def test_ipv6_is_looked_for_where_the_server_sends() -> None:
     assert path_checks.ipv6(tried, tried) is not None
     answered = columns(Row(0, True, path=paths.IPV4))
     assert fails(
-        upstream.ipv6(answered), ErrorCode.IPV4_USED, "server's trace shows 1 packets of IPv4, the first in frame 1"
+        upstream.ipv6(answered), ErrorCode.IPV4_USED, "server's trace shows 1 packet of IPv4, the first in frame 1"
     )

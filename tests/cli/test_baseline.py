@@ -103,7 +103,7 @@ def test_save_replaces_nothing_else(
     ("results", "words"),
     [
         (result_set(runs(8e6), repetitions=2), "1 of 2 runs have a valid result"),
-        (result_set([run_result(None, outcome=Outcome.ERROR)], repetitions=1), "0 of 1 runs have a valid result"),
+        (result_set([run_result(None, outcome=Outcome.ERROR)], repetitions=1), "0 of 1 run has a valid result"),
     ],
 )
 def test_a_campaign_that_is_not_whole_is_no_baseline(

@@ -106,7 +106,7 @@ def test_another_runner_has_the_contracts_addresses(
 
 def test_leftovers(engine: FakeEngine) -> None:
     with create_container(connect(engine, "dead"), ContainerSpec("a", "good")):
-        assert "1 containers" in examine()["leftovers"].text
+        assert "1 container" in examine()["leftovers"].text
 
 
 def test_a_busy_machine(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def test_it_is_exported(old: Path, tmp_path: Path, form: str) -> None:
 
 def test_it_is_compared(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(ROOT, ("compare", str(old), str(STORED))) == 0
-    assert "Of 1 pairs" in capsys.readouterr().out
+    assert "Of 1 pair:" in capsys.readouterr().out
 
 
 def test_what_is_left_is_planned_with_the_same_images(

@@ -383,7 +383,7 @@ def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
 def test_a_run_that_neighbours_disturbed_before_an_interruption_is_made_alone(heard: Heard) -> None:
     run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, testbeds=2, alone={FIRST})
     assert [result.repetition for result in heard.done] == [SECOND.repetition, FIRST.repetition]
-    assert heard.said == ["1 runs that parallel runs may have disturbed are repeated, one at a time"]
+    assert heard.said == ["repeating 1 run that parallel runs may have disturbed, one at a time"]
 
 
 def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None:

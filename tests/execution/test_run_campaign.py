@@ -118,7 +118,7 @@ def test_what_an_earlier_campaign_left_is_removed_first(engine: FakeEngine, tmp_
     said: list[str] = []
     with create_container(connect(engine, "dead"), ContainerSpec("old", "good")):
         carry_out(tmp_path, "good", said=said)
-    assert any("removed 1 containers" in line for line in said)
+    assert any("removed 1 container" in line for line in said)
 
 
 def test_an_image_that_cannot_be_got_ends_it_before_anything_is_made(engine: FakeEngine, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interop.model.text import LONGEST, command_line, escaped, printable, printable_lines, quoted
+from interop.model.text import LONGEST, command_line, counted, escaped, numbered, printable, printable_lines, quoted
 
 ANY = st.text(st.characters() | st.sampled_from("\x1b\x9b\x9d\x90\x07[]mP\\\r\n\t\x00\u202e\u2066\ud800\udfff"))
 """Any text, lone surrogates too, with many parts of escape sequences."""
@@ -111,3 +111,14 @@ def test_no_other_module_puts_words_into_a_command() -> None:
     root = Path(__file__).parents[2]
     files = [path for path in (root / "interop").rglob("*.py") if path.name not in ("text.py", "help.py")]
     assert [path.name for path in files if re.search(r"\./run\.py [^`\"\n]*\{", path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize(("count", "expected"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])
+def test_a_count_agrees_with_its_noun(count: int, expected: str) -> None:
+    assert counted(count, "run") == expected
+    assert counted(count, "success", "successes").endswith("success" if count == 1 else "successes")
+
+
+def test_numbered_things() -> None:
+    assert numbered("Repetition", [7]) == "Repetition 7"
+    assert numbered("Repetition", [5, 1, 2, 3]) == "Repetitions 1-3, 5"

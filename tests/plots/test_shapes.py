@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 from interop.model.emulated_link import ClientSide, UniformLoss
 from interop.model.implementation import Role
 from interop.model.objective import MB, Objective
-from interop.model.results import RunResult
+from interop.model.results import ResultSet, RunResult
 from interop.report.plot_request import PlotRequest
 from plots import (
     comparison,
@@ -181,6 +182,12 @@ def test_the_testbed_is_that_of_the_plan() -> None:
     beside = replace(SATLOSS, link=replace(SATLOSS.emulated, client_side=ClientSide(0.001, 0.001, UniformLoss(0.01))))
     [drawing] = topology.PLOT.table(plot_request(result_set(test_cases=(beside,))))
     assert drawing.caption.endswith("Packets also pass another link: 1.0 ms and loss 1 % / none at the client's side.")
+
+
+@pytest.mark.parametrize(("change", "clock"), [(lambda results: results, "real"), (virtual, "virtual")])
+def test_the_testbed_names_the_clock(change: Callable[[ResultSet], ResultSet], clock: str) -> None:
+    shown = panel(topology.PLOT, plot_request(change(result_set())))
+    assert f"ns-3 in {clock} time, scenario asymmetric-p2p" in texts(axes(topology.PLOT, shown))
 
 
 # ---- over runs ------------------------------------------------------------------------------

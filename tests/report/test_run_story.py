@@ -27,7 +27,7 @@ def test_a_transfer_with_a_loss() -> None:
         "0.000 The client sends its first packet; it arrives after 300.0 ms.",
         "0.600 The client sends its request; it arrives after 300.0 ms.",
         "0.900 The server sends its first packet; it arrives after 300.0 ms.",
-        "0.956 A packet of the server is lost for the first time, packet number 7; in all, 1 of 101 are lost (1.0 %).",
+        "0.956 A packet of the server is lost for the first time, packet number 7; in all, 1 of 101 is lost (1.0 %).",
         "1.200 The first byte of a response arrives at the client, in packet number 0.",
         "2.292 The server sends its last of 101 packets, packet number 100.",
         "2.592 The last new byte arrives at the client, in packet number 100: 97.66 KiB.",
@@ -59,7 +59,7 @@ def test_a_client_that_nobody_answers() -> None:
     alone = Packets(*(np.array([value]) for value in (0.0, np.nan, True, -1, 1200, 0)))
     events = story(100_000, replace(made, **nothing, back=alone))
     assert told(events)[0] == "0.000 The client sends its first packet; it is lost."
-    assert told(events)[-1] == "0.000 The client sends its last of 1 packets."
+    assert told(events)[-1] == "0.000 The client sends its last of 1 packet."
 
 
 def test_the_end_of_a_run() -> None:

@@ -65,4 +65,4 @@ def test_on_the_website(tmp_path: Path) -> None:
     campaign = SiteCampaign(tmp_path, "one", results)
     assert failures.causes(campaign).rows == ()
     assert failures.cells(campaign) == []
-    assert badge(campaign, results.results[0].server)["message"] == "1 of 1 runs, 40 % of the link"
+    assert badge(campaign, results.results[0].server)["message"] == "1 of 1 run, 40 % of the link"

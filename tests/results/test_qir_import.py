@@ -156,7 +156,7 @@ def test_our_own_directory_and_document_are_opened(tmp_path: Path) -> None:
     [
         ({"servers": 5}, "servers"),
         ({"clients": None}, "clients"),
-        ({"measurements": [[]], "results": 5}, "1 cells, but there are 2 pairs"),
+        ({"measurements": [[]], "results": 5}, "1 cell, but there are 2 pairs"),
         ({"measurements": None, "results": None}, "no results"),
         ({"servers": ["\x1b[31m", "/"]}, "no results"),
     ],

@@ -23,7 +23,7 @@ def test_over_a_real_link_it_shows_what_the_bare_link_did() -> None:
     results = result_set(found, test_cases=(replace(SAT, link=link),))
     [note] = detail(SiteCampaign(Path(), "one", results), KEY, {}).notes
     assert note.text.startswith("The bare link at 2026-11-21T06:00:00Z: RTT 600.0 ms")
-    assert note.repetitions == "1, 2"
+    assert note.repetitions == "Repetitions 1-2"
 
 
 def test_the_representative_is_the_lower_median_of_those_that_succeeded() -> None:
@@ -38,7 +38,7 @@ def test_notes_stand_once_with_their_repetitions() -> None:
         for each in results
     ]
     found = detail(SiteCampaign(Path(), "one", result_set(noted, repetitions=3)), KEY, {})
-    assert [(note.text, note.repetitions) for note in found.notes] == [("A log was cut.", "1, 3")]
+    assert [(note.text, note.repetitions) for note in found.notes] == [("A log was cut.", "Repetitions 1, 3")]
 
 
 def test_a_valid_attempt_that_was_repeated_is_told() -> None:

@@ -249,7 +249,7 @@ def test_entries_for_no_cell_and_cells_of_one_side_are_told() -> None:
     )
     assert judge(campaign(8e6), expected, before).open == (
         "The goodput floor for client x is for no cell of this campaign.",
-        "1 of the 2 cells of the baseline are not part of this campaign.",
+        "1 of 2 cells of the baseline is not part of this campaign.",
     )
 
 

@@ -130,7 +130,7 @@
       const wanted = field.value.toLowerCase().split(/\s+/).filter(Boolean);
       let left = 0;
       for (const row of rows) { row.hidden = !wanted.every((word) => row.textContent.toLowerCase().includes(word)); left += !row.hidden; }
-      count.textContent = wanted.length ? `${left} of ${rows.length} rows` : "";
+      count.textContent = wanted.length ? `${left} of ${rows.length} ${rows.length === 1 ? "row" : "rows"}` : "";
     };
     field.addEventListener("input", () => {
       filter();
