@@ -249,10 +249,8 @@ def _undecrypted(client: Trace, found: TraceStates) -> str:
         names = ", ".join(f"0x{version:08x}" for version in sorted(versions))
         return f"The packets have QUIC version {names}, which is not decrypted."
     if found.client.cut:
-        return (
-            f"Of the client's trace, the capture cut {counted(found.client.cut, 'record')} (snap "
-            "length), so it cannot be decrypted."
-        )
+        records = counted(found.client.cut, "record of the client's trace is", "records of the client's trace are")
+        return f"{records} cut (snap length), so the rest cannot be decrypted."
     return "No response could be decrypted: key logs are missing or do not fit, or nothing was answered."
 
 

@@ -166,7 +166,9 @@ def _json(path: Path, file: Path) -> tuple[Any, tuple[str, ...]]:
     encoding = json.detect_encoding(content)
     text = content.decode(encoding, "replace")
     wrong = text.count(REPLACEMENT) - content.count(REPLACEMENT.encode())
-    warnings = [f"{path}: {wrong} bytes are no text in {encoding.upper()}; {REPLACEMENT} stands for them."]
+    warnings = [
+        f"{path}: {counted(wrong, 'byte is', 'bytes are')} no text in {encoding.upper()}; written as {REPLACEMENT}."
+    ]
     try:
         try:
             value = json.loads(text, parse_int=_integer)

@@ -20,6 +20,7 @@ import numpy as np
 from interop.model.errors import HarnessFault, MachineError
 from interop.model.implementation import Role
 from interop.model.stored_files import has_content, is_file
+from interop.model.text import counted
 from interop.traces.columns import QUIC_PORT, Form, Trace, direction
 from interop.traces.key_log import secrets
 from interop.traces.network import LINK_TYPES, TCP, UDP, IpPacket, Segment, digest, ip_packet
@@ -342,7 +343,7 @@ class Capture:
         if self.records and not self.flows:
             kinds = self._beside()
             named = ", ".join(f"{count} of {kind}" for kind, count in kinds.most_common(MOST_KINDS))
-            content = f"It holds {self.records} records: {named}."
+            content = f"It holds {counted(self.records, 'record')}: {named}."
             notes.append(f"{whose} has no packet from or to port {QUIC_PORT}. {content}")
         if self.flows and self.timeless:
             notes.append(f"{self.timeless}: its times cannot be used.")

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median_low
 
 from interop.model.implementation import Role
+from interop.model.text import counted
 from interop.model.whole_file import new_file
 from interop.traces.capture_contents import WRONG, Capture, Datagram, clock_of, datagram, usual
 from interop.traces.columns import QUIC_PORT
@@ -95,8 +96,8 @@ class Repair:
             )
         if self._single:
             notes.append(
-                f"{self._single} packets have fewer copies in {whose} than others, since they were lost between the "
-                "interfaces: the loss is not known."
+                f"{counted(self._single, 'packet has', 'packets have')} fewer copies in {whose} than others, due to "
+                "losses between the interfaces: the loss is not known."
             )
         servers = sorted({ends[0][1] if server else ends[1][1] for ends, server in capture.flows.items()} - {QUIC_PORT})
         if servers and self._moved:
@@ -205,7 +206,7 @@ class Repair:
 
 
 def _records(count: int, whose: str) -> str:
-    return f"{count} record{'s'[: count != 1]} of {whose}"
+    return f"{counted(count, 'record')} of {whose}"
 
 
 def _by_id(payload: bytes, size: int) -> list[bytes] | None:

@@ -269,6 +269,8 @@ def test_the_same_status_as_without(
         under = [done for done in found if done.condition == condition]
         assert not faults(under, told=condition not in UNREADABLE), condition
         assert [done.command for done in under if done.status] == ["packets"], condition  # its traces are not stored
+        [explained] = [done for done in under if done.command == "explain"]
+        assert explained.out.count(" s  ") > 5 or condition == "broken output", condition
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")

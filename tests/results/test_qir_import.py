@@ -277,7 +277,7 @@ DEEP = "[" * 50_000 + "]" * 50_000
         ('"repetitions": 3', f'"repetitions": {DEEP}'.encode(), '"repetitions" has a value of another kind'),
         ('"quic_draft": 34', f'"quic_draft": {DEEP}'.encode(), None),
         ('"quic_draft": 34', b'"quic_draft": ' + b"9" * 6000, None),
-        ('"https://k"', b'"https://k\xe9"', "1 bytes are no text in UTF-8"),
+        ('"https://k"', b'"https://k\xe9"', "1 byte is no text in UTF-8"),
         ('"Handshake."', b'"\xe9\xe8"', "2 bytes are no text in UTF-8"),
         ('{"id"', b'\xef\xbb\xbf{"id"', None),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -46,6 +47,15 @@ def test_what_is_saved_is_loaded(tmp_path: Path, transfer: Transfer) -> None:
     assert loaded is not None
     same(made, loaded)
     assert [path.name for path in tmp_path.iterdir()] == ["series.parquet"]
+
+
+def test_a_directory_whose_name_is_not_utf_8(tmp_path: Path) -> None:
+    made, directory = series(Transfer()), tmp_path / os.fsdecode(b"run\xe9")
+    directory.mkdir()
+    save(made, directory)
+    loaded = load(directory)
+    assert loaded is not None
+    same(made, loaded)
 
 
 def test_series_without_events(tmp_path: Path) -> None:
