@@ -305,7 +305,7 @@ def plan(runs: Sequence[Run], *, markdown: bool = False) -> str:
     header = ["#", "server", "client", "test case", "repetition", "timeout", *(["protocol"] if several else [])]
     longest = seconds(sum(run.test_case.timeout for run in runs))
     table = draw(header, rows, right=("#", "repetition", "timeout"), markdown=markdown)
-    whole = counted(len(rows), "run; its transfer takes", "runs; their transfers take")
+    whole = counted(len(rows), "run; its transfers take", "runs; their transfers take")
     lines = [table, *_families(runs), f"{whole} {longest} at most."]
     return "\n".join(lines)
 

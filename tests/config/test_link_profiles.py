@@ -92,7 +92,7 @@ def test_a_link_needs_no_rate_and_delay_beside_a_profile() -> None:
         ("time (s), speed (Mbit/s)\n0,1\n", 'column "speed (Mbit/s)" is none of'),
         ("time (s), rate (Mbps)\n0,1\n", 'column "rate" has the unit "Mbps"; allowed: bit/s, kbit/s, Mbit/s, Gbit/s.'),
         ("time (s), rate (bit/s), rate (bit/s)\n0,1,1\n", 'has two columns "rate".'),
-        ("time (s), rate (bit/s)\n0\n", "leo.csv:2: has 1 values; the header has 2 columns."),
+        ("time (s), rate (bit/s)\n0\n", "leo.csv:2: has 1 value; the header has 2 columns."),
         ("time (s), rate (bit/s)\n1,5\n", "leo.csv:2: the first time must be 0."),
         ("time (s), rate (bit/s)\n0,5\n2,5\n2,6\n", "leo.csv:4: time 2 s does not come after 2 s."),
         ("time (s), rate (bit/s)\n0,5\n-1,5\n", 'leo.csv:3: time "-1" is out of range: 0 s to 1 h.'),

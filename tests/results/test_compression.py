@@ -129,7 +129,7 @@ def test_large_logs_of_endpoints_are_compressed(loud: Path) -> None:
 def read_by_all(run: Path) -> list[object]:
     """What each reader of logs finds."""
     quoted = quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), replace(DONE, client=Exit(1)), run)
-    stages = {plain_name(path).name: stage for path, stage in _files(run.parents[2])}
+    stages = {plain_name(path).name: stage for path, _, stage in _files(run.parents[2])}
     [foreign] = find_runs(run).runs
     return [quoted, logs(run, 1000), dict(downloads(run)), stages, foreign.missing, upstream_output(run)]
 
