@@ -21,7 +21,8 @@ from interop.traces.foreign_captures import plain_captures
 from interop.traces.run_traces import CLIENT_TRACE
 from interop.traces.trace import read
 from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
-from tests.quic_builder import PING, Connection, block
+from tests.quic_builder import ACK, CLIENT, PING, Connection, Packet, block, stream_frame
+from tests.quic_builder import pcap as pcap_of
 
 SIZE = 30_000
 HANDSHAKE, GOODPUT, LOSS = 0.01182, 15_409_310, 1 / 29
@@ -755,3 +756,72 @@ def test_a_capture_of_one_direction_is_named(run: Path, server: bool, words: str
     assert any(words in each for each in found.notes)
     assert not any(word in each for each in found.notes for word in ("do not fit", "no connection", "0 handshakes"))
     assert (found.loss_forward if server else found.loss_return) == pytest.approx(LOSS if server else 0)
+
+
+# ---- courses of connections -----------------------------------------------------------------
+
+OWN = Connection()
+VERSIONS = bytes([0x80]) + bytes(4) + b"\x08client-1\x08firsttry" + struct.pack(">I", 1)
+"""Version Negotiation of the server."""
+
+
+def course(connection: Connection = OWN, start: float = 1.0, port: int = 40_000) -> list[Packet]:
+    """A handshake of 100 ms, and 9000 bytes in 10 packets that take 9 ms; at the client."""
+    request = stream_frame(0, b"GET /x\r\n", fin=True)
+    sent: list[tuple[float, bool, bytes]] = [
+        (0.0, False, connection.client_hello()),
+        (0.051, True, connection.server_hello()),
+        (0.0512, True, connection.handshake(0, PING, from_server=True)),
+        (0.1, False, connection.handshake(0, ACK, from_server=False)),
+        (0.1, False, connection.one_rtt(0, request, from_server=False)),
+    ]
+    for number in range(10):
+        data = stream_frame(0, bytes(900), 900 * number, fin=number == 9)
+        sent.append((0.15 + number / 1000, True, connection.one_rtt(1 + number, data, from_server=True)))
+    return [Packet(start + time, server, payload, (CLIENT[0], port)) for time, server, payload in sent]
+
+
+ANOTHER = Connection(original=b"another!", client_id=b"client-2", server_id=b"server-2", random=b"q" * 32)
+COURSES: dict[str, tuple[list[Packet], str, float, bool]] = {
+    "one connection": (course(), OWN.key_log, 0.1, True),
+    "Version Negotiation": (
+        [
+            Packet(0.9, False, Connection(original=b"firsttry", version=0x1A2A3A4A).client_hello()),
+            Packet(0.95, True, VERSIONS),
+            *course(),
+        ],
+        OWN.key_log, 0.2, True,
+    ),
+    "another ClientHello after Version Negotiation": (
+        [
+            Packet(0.9, False, Connection(original=b"firsttry", random=b"z" * 32).client_hello()),
+            Packet(0.95, True, VERSIONS),
+            *course(),
+        ],
+        OWN.key_log, 0.2, True,
+    ),
+    "two connections": ([*course(), *course(ANOTHER, 2.0, 40_001)], OWN.key_log + ANOTHER.key_log, 0.1, False),
+    "two of which one is logged": ([*course(), *course(ANOTHER, 2.0, 40_001)], OWN.key_log, 0.1, True),
+    "the earlier one is not logged": ([*course(ANOTHER, 0.5, 40_001), *course()], OWN.key_log, 0.1, True),
+    "another address in the transfer": (
+        [*course()[:9], *(replace(each, client=("10.9.9.9", 777)) for each in course()[9:])], OWN.key_log, 0.1, True,
+    ),
+    "no id of the client": (course(Connection(client_id=b"")), OWN.key_log, 0.1, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", COURSES)
+def test_courses_of_connections(tmp_path: Path, kind: str) -> None:
+    packets, keys, handshake, single = COURSES[kind]
+    run = tmp_path / "a_b/transfer"
+    (run / "client").mkdir(parents=True)
+    (run / "sim").mkdir()
+    (run / "client/keys.log").write_text(keys)
+    (run / LEFT).write_bytes(pcap_of(packets))
+    delayed = [replace(each, time=each.time + (-0.005 if each.from_server else 0.005)) for each in packets]
+    (run / RIGHT).write_bytes(pcap_of(delayed))
+    found = findings(run)
+    assert found.handshake == pytest.approx(handshake)
+    assert (found.loss_forward, found.loss_return) == (0, 0)
+    assert found.goodput == (pytest.approx(8 * 9000 / 0.009) if single else None)
+    assert any("2 handshakes" in each for each in found.notes) is not single
