@@ -46,15 +46,23 @@ BEHIND = """\
 name: behind
 abbreviation: BE
 description: 300 kB over a long link with loss behind the second proxy
-link: {scenario: simple-p2p, delay: 200 ms, rate: 20 Mbit/s, queue: 1000, client side: {delay: 1 ms, loss: 5 %}}
+link:
+  scenario: simple-p2p
+  delay: 200 ms
+  rate: 20 Mbit/s
+  queue: 1000
+  client side: {delay: 1 ms, loss: 5 %}
+  pep: D
 file size: 300 kB
 repetitions: 1
 timeout: 60 s
+"""
+WITHOUT_PROXY = """\
 ---
-name: behind-split
-abbreviation: BES
+name: without
+abbreviation: WI
 extends: behind
-link: {pep: D}
+link: {pep: none}
 random numbers: inherited
 """
 OWN = {Clock.REAL: ("link-gateways",), Clock.VIRTUAL: ("link-gateways", "virtual-time")}
@@ -105,7 +113,7 @@ def test_packets_are_lost_behind_the_second_proxy(clock: Clock, daemon: Daemon, 
     """A proxy repeats them at once; without one, and over QUIC, the server has to, after a long round trip."""
     need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
     path = tmp_path / "behind.yaml"
-    path.write_text(BEHIND)
+    path.write_text(BEHIND if clock is Clock.REAL else BEHIND + WITHOUT_PROXY)  # in real time, runs take longer
     words = ("-t", path, "--skip-compliance-check", "--seed", "7", "--clock", clock, "--parallel", "2")
     pairs = [("nginx-tcp", "curl")]
     if clock is Clock.VIRTUAL:
@@ -114,9 +122,10 @@ def test_packets_are_lost_behind_the_second_proxy(clock: Clock, daemon: Daemon, 
         result for server, client in pairs for result in measure(tmp_path / server, "-s", server, "-c", client, *words)
     ]
     times = {(each.protocol, each.test_case): value(each, "completion_time") for each in results}
-    assert times[Protocol.TCP, "behind"] - times[Protocol.TCP, "behind-split"] > 1
+    if clock is Clock.VIRTUAL:
+        assert times[Protocol.TCP, "without"] - times[Protocol.TCP, "behind"] > 1
     for each in results:
-        split = (each.protocol, each.test_case) == (Protocol.TCP, "behind-split")
+        split = (each.protocol, each.test_case) == (Protocol.TCP, "behind")
         report = each.evidence.simulator
         assert report is not None
         assert report.client_side_forward is not None
