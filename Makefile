@@ -200,6 +200,9 @@ bench-trace-fuzz: setup-dev  ## analyse 1,000 damaged traces: no exception, no h
 bench-hostile: setup-dev  ## commands on 2,700 hostile results and 200 archives: nothing outside touched, no traceback (an hour)
 	$(PYTHON) bench/hostile.py
 
+bench-kills: setup-dev  ## 30 kills of each command that writes: nothing half-written stays (half an hour)
+	$(PYTHON) bench/kills.py
+
 bench-crashes: images  ## crashes of endpoints and faults of the machine, and whom the verdicts blame (an hour)
 	@$(PYTHON) run.py images build virtual-time
 	$(PYTHON) bench/crashes.py

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ from interop.docker.client import Daemon
 from interop.model.errors import MachineError
 from interop.model.real_link import Host, Tls
 from interop.model.text import printable
+from interop.model.whole_file import scratch_directory
 
 REMOTE_SOCKET = "/var/run/docker.sock"
 KEEPALIVE = 5
@@ -55,8 +55,8 @@ def connected(host: Host, campaign: str) -> Iterator[Daemon]:
 @contextmanager
 def _tunnel(host: Host) -> Iterator[_Tunnel]:
     """A local socket that ssh forwards to the host's daemon."""
-    with tempfile.TemporaryDirectory(prefix="quicsat-ssh-") as folder:
-        tunnel = _Tunnel(host, Path(folder, "docker.sock"), Path(folder, "stderr"))
+    with scratch_directory() as folder:
+        tunnel = _Tunnel(host, folder / "docker.sock", folder / "stderr")
         try:
             tunnel.open()
             yield tunnel

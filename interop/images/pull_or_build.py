@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +29,7 @@ from interop.model.errors import HarnessFault, MachineError
 from interop.model.implementation import Implementation
 from interop.model.results import ImageFacts
 from interop.model.units import byte_size, seconds
+from interop.model.whole_file import scratch_directory
 
 PUBLIC_BASE = "debian:trixie-slim"
 """Debian 13 from an image registry."""
@@ -248,8 +248,8 @@ class Images:
         log = self._log("base")
         self._say(f"base: making {BASE} from Debian's packages; log in {self._relative(log)}")
         begin = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="quicsat-base-") as directory:
-            archive = Path(directory, "base.tar")
+        with scratch_directory() as directory:
+            archive = directory / "base.tar"
             failure = _run_bootstrap(archive, log)
             if failure:
                 raise MachineError(

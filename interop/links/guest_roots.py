@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 import threading
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from interop.docker.containers import Container, ContainerSpec, create_container
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
 from interop.model.units import MIB
+from interop.model.whole_file import scratch_directory
 
 VOLUME = "quicsat-roots-2"
 """One at each daemon, for all campaigns. Its number rises when the virtual machine packs files in another way."""
@@ -49,13 +49,17 @@ class GuestRoots:
         return f"{MOUNT}/{name}.erofs"
 
     def _pack(self, image: str, name: str) -> None:
-        with tempfile.NamedTemporaryFile() as copy:
+        with scratch_directory() as folder:
+            archive = folder / "root.tar"
             spec = ContainerSpec(self._name("export"), image)
-            with create_container(self._daemon, spec) as container, container.export() as chunks:
+            with (
+                create_container(self._daemon, spec) as container,
+                container.export() as chunks,
+                archive.open("wb") as copy,
+            ):
                 for chunk in chunks:
                     copy.write(chunk)
-            copy.flush()
-            self._command("root", name, f"/{ARCHIVE}", archive=Path(copy.name))
+            self._command("root", name, f"/{ARCHIVE}", archive=archive)
 
     def _command(self, *words: str, archive: Path | None = None) -> str:
         """Standard output of a command of the virtual machine's image."""

@@ -331,6 +331,19 @@ def test_a_daemon_that_stays_away_ends_the_campaign(heard: Heard, monkeypatch: p
     assert [result.verdict.code.value for result in heard.journalled] == ["", "daemon-fault"]
 
 
+@pytest.mark.parametrize("linked", [GOOD.path, GOOD.path.parents[1]], ids=str)
+def test_a_link_in_a_campaign_leads_no_run_elsewhere(heard: Heard, tmp_path: Path, linked: Path) -> None:
+    heard.directory = tmp_path / "campaign"
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / GOOD.path.relative_to(linked)).mkdir(parents=True)
+    (heard.directory / linked).parent.mkdir(parents=True)
+    (heard.directory / linked).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    with pytest.raises(MachineError, match="symbolic link"):
+        run_all(FakeEngine(good=endpoint), heard, GOOD)
+    assert sorted(elsewhere.rglob("*")) == before
+
+
 def test_a_testbed_that_cannot_be_made_is_our_fault(heard: Heard) -> None:
     def broken(life: Life) -> int:
         return 1 if life.command[:1] == ("plumb",) else simulate(life)
