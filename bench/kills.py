@@ -93,6 +93,7 @@ WRITERS = {
         run("merge", "results/hostile", "-o", str(WHOLE)),
         lambda: not WHOLE.exists() or load(WHOLE).result_set.finished is not None,
     ),
+    "analyse": Writer(run("analyse", "results/hostile"), lambda: _loads(Path("results/hostile"), load)),
     "prune": Writer(
         run("prune", "results", "--keep", "1", "--traces", "0", "--yes"),
         lambda: all(_loads(place, load) for place in Path("results").iterdir() if not is_draft(place.name)),
@@ -227,7 +228,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=WRITERS)
     options = parser.parse_args()
-    for name in ("site", "merge", "prune", "baseline", "export"):
+    for name in ("site", "merge", "analyse", "prune", "baseline", "export"):
         commands.load(name)
     dice = random.Random(options.seed)
     table = PrettyTable(["", *(chosen := [options.only] if options.only else list(WRITERS))], align="r")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
 from interop.model.names import is_test_case
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.processes import process_pool
 from interop.model.results import Manifest, Measurement, ResultSet, RunResult
 from interop.model.run import RunKey
 from interop.model.test_case import TestCase
@@ -53,7 +53,7 @@ def read_campaign(
     chosen = {key: run for key, run in keys.items() if wanted(key)}
     left_out = len(runs) - len(keys)
     warnings = [f"{name}: runs that are left out because their names cannot be shown: {left_out}."] if left_out else []
-    with ProcessPoolExecutor(min(len(chosen) or 1, os.cpu_count() or 1)) as pool:
+    with process_pool(min(len(chosen) or 1, os.cpu_count() or 1)) as pool:
         sizes, places = [given.size] * len(chosen), [place / key.path for key in chosen]
         found = dict(zip(chosen, pool.map(examine, chosen.values(), sizes, places), strict=True))
     cases = {case.name: case for case in _cases(keys, found, given, {case.name: case for case in listed})}

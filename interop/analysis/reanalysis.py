@@ -10,6 +10,7 @@ from pathlib import Path
 
 from interop.analysis.analyse import analyse
 from interop.model.outcomes import Verdict
+from interop.model.processes import process_pool
 from interop.model.results import Manifest, Measurement, RunResult
 from interop.model.run import Run
 from interop.model.stored_files import status
@@ -66,7 +67,7 @@ def analyse_again(directory: Path) -> Again:
     """
     changed: list[str] = []
     spoiled = False
-    with Journal.open(directory) as journal, ProcessPoolExecutor(os.cpu_count()) as pool:
+    with Journal.open(directory) as journal, process_pool(os.cpu_count() or 1) as pool:
         record = journal.record().result_set
         jobs = list(_submitted(pool, record.manifest, record.results, journal.place))
         others = list(_submitted(pool, record.manifest, record.earlier, journal.place, earlier=True))

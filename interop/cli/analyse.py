@@ -6,7 +6,6 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Collection, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from interop.cli import options as shared
 from interop.cli.exit_status import ExitStatus
 from interop.config import loader
 from interop.model.errors import InputError
+from interop.model.processes import process_pool
 from interop.model.text import counted
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _foreign(place: Path, name: str, known: Collection[str], size: int | None, f
             "client or server). Pass the directory of a campaign, or of their logs.",
             *_some(tree.ignored),
         )
-    with ProcessPoolExecutor(min(len(tree.runs), os.cpu_count() or 1)) as pool:
+    with process_pool(min(len(tree.runs), os.cpu_count() or 1)) as pool:
         found = list(pool.map(partial(examine, size=size), tree.runs))
     table = render(_sheet(place, tree, found), form)
     return table if form == "csv" else f"{_summary(name, tree)}\n\n{table}"

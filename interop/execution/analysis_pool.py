@@ -22,6 +22,7 @@ from typing import Any
 from interop.execution.host_facts import LOWEST
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
+from interop.model.processes import end_with_caller
 
 AUTOGROUP = Path("/proc/self/autogroup")
 ASIDE = 4
@@ -120,7 +121,7 @@ def _serve(connection: Connection, low_priority: bool) -> None:
     _limit_memory()
     if low_priority:
         _lower_priority()
-    threading.Thread(target=_end_with_caller, daemon=True).start()
+    end_with_caller()
     with suppress(EOFError, OSError):
         act = connection.recv()  # this imports its modules, after the priority has been lowered
         while True:
@@ -168,11 +169,3 @@ def _lower_priority() -> None:
         os.sched_setaffinity(0, analysis_cpus(os.sched_getaffinity(0)))
     with suppress(OSError):
         AUTOGROUP.write_text(str(LOWEST), encoding="ascii")
-
-
-def _end_with_caller() -> None:
-    """End with the calling process, also if that was killed."""
-    caller = multiprocessing.parent_process()
-    assert caller is not None
-    caller.join()
-    os._exit(1)
