@@ -12,7 +12,7 @@ from interop.cli.exit_status import ExitStatus
 from interop.model.errors import HarnessFault, InputError
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import Outcome
-from interop.model.stored_files import is_file, resolved
+from interop.model.stored_files import is_file
 from interop.model.text import command_line, printable
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def run(options: argparse.Namespace) -> int:
 
     if (foreign := foreign_inputs.one_run(options, options.run)) is not None:
         return _explain_foreign(options, foreign)
-    results, result, directory = _found(options.run)
-    place, verdict = resolved(directory), result.verdict
+    results, result, place, directory = _found(options.run)
+    verdict = result.verdict
     case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
     number = f", attempt {result.attempt}" if result in results.earlier else ""
     console.show(f"{result.key}{number}: {verdict.summary}")
@@ -124,14 +124,15 @@ def _show_command(run: Path, trace: Trace | None, frames: set[int]) -> None:
         console.show(f"To see these frames of the client's trace: {command_line('packets', run, *known)}")
 
 
-def _found(given: Path) -> tuple[ResultSet, RunResult, Path]:
+def _found(given: Path) -> tuple[ResultSet, RunResult, Path, Path]:
     """The campaign with ``given``, the result of the run that it is or belongs to, and the directory of this run.
 
-    An attempt that was repeated has a directory of its own. Raises InputError if ``given`` is in no run.
+    The last one twice: without links, and as the user may name it. An attempt that was repeated has a directory of its
+    own. Raises InputError if ``given`` is in no run.
     """
     from interop.results import store
 
-    place, campaign = resolved(given), store.campaign_above(given)
+    campaign, place = store.find_campaign(given)
     if campaign is None and not given.exists():
         raise InputError(f"{given}: does not exist. Pass a directory like {EXAMPLES[0].split()[1]}")
     if campaign is None:
@@ -145,7 +146,7 @@ def _found(given: Path) -> tuple[ResultSet, RunResult, Path]:
     runs = {campaign / each.key.path: each for each in results.results}
     runs |= {store.attempt_directory(campaign / each.key.path, each.attempt): each for each in results.earlier}
     for run in filter(runs.__contains__, _upwards(place)):
-        return results, runs[run], given if run == place else run
+        return results, runs[run], run, given if run == place else run
     if below := [given / run.relative_to(place) for run in runs if run.is_relative_to(place)]:
         raise InputError(f"{given}: is no run. Name one of its runs: {_listed(below)}")
     raise InputError(f"{given}: no such run. Pass a directory like {EXAMPLES[0].split()[1]}")

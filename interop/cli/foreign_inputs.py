@@ -90,9 +90,9 @@ def scratch(options: argparse.Namespace) -> Path:
 def runs_below(options: argparse.Namespace, place: Path) -> Tree | None:
     """The runs of another runner in a directory; None if it is none, or is or lies in a campaign of quicsat."""
     from interop.results.qir_logs import find_runs
-    from interop.results.store import campaign_above
+    from interop.results.store import find_campaign
 
-    if not place.is_dir() or campaign_above(place) is not None:
+    if not place.is_dir() or find_campaign(place)[0] is not None:
         return None
     tree = find_runs(place, loader.load_implementations(options.root / "implementations.json"))
     return tree if tree.runs else None
@@ -115,11 +115,12 @@ def one_run(options: argparse.Namespace, given: Path) -> ForeignRun | None:
 @contextmanager
 def readable_captures(options: argparse.Namespace, given: Path) -> Iterator[Path]:
     """A directory with captures of the run ``given`` that tshark and quicsat can read alike."""
+    from interop.results.store import find_campaign
     from interop.traces.foreign_captures import plain_captures
 
     run = one_run(options, given)
     if run is None:
-        yield resolved(given)
+        yield find_campaign(given)[1]
         return
     with plain_captures(run.directory) as captures:
         for note in captures.notes:

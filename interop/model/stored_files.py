@@ -100,14 +100,16 @@ def files_below(directory: Path) -> list[Path]:
 
 def walk(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """All entries below a directory but directories, with their status; what cannot be read is left out."""
-    with suppress(OSError), open_directory(directory) as above:
-        for folder, folders, names, descriptor in os.fwalk(".", dir_fd=above):
-            place = Path(folder)
-            if len(place.parts) >= DEEPEST:
-                folders.clear()
-            for name in names:
-                with suppress(OSError):
-                    yield directory / place / name, os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+    waiting = [(directory, 1)]
+    while waiting:
+        folder, depth = waiting.pop()
+        with suppress(OSError), open_directory(folder) as descriptor:
+            for name in names(descriptor):
+                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if not stat.S_ISDIR(found.st_mode):
+                    yield folder / name, found
+                elif depth < DEEPEST:
+                    waiting.append((folder / name, depth + 1))
 
 
 @contextmanager

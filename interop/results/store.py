@@ -321,10 +321,19 @@ def _relative(word: str) -> str:
 # ---- reading --------------------------------------------------------------------------------
 
 
-def campaign_above(place: Path) -> Path | None:
-    """The directory of the campaign of quicsat that ``place`` is or lies in; None if there is none."""
-    whole = resolved(place)
-    return next((each for each in (whole, *whole.parents) if is_campaign(each)), None)
+def find_campaign(given: Path) -> tuple[Path | None, Path]:
+    """The directory of the campaign of quicsat that a path which the user named is or leads into, and the whole path.
+
+    None if there is no campaign. Of links in the path, those below the campaign are not followed.
+    """
+    whole = given.absolute()
+    for each in (*reversed(whole.parents), whole):
+        top = resolved(each)
+        place = Path(os.path.normpath(top / whole.relative_to(each)))
+        if place.is_relative_to(top) and is_campaign(top):
+            return top, place
+    place = resolved(given)
+    return next(filter(is_campaign, place.parents), None), place
 
 
 def is_campaign(place: Path) -> bool:

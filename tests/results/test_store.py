@@ -36,6 +36,7 @@ from interop.results import document
 from interop.results.store import (
     Journal,
     check_campaign_directory,
+    find_campaign,
     load,
     make_campaign_directory,
     make_dated_directory,
@@ -823,3 +824,17 @@ def test_mutated_journals_raise_nothing_but_user_errors(tmp_path: Path) -> None:
         except UserError:
             told += 1
     assert told > 200
+
+
+def test_links_are_followed_above_a_campaign_and_not_below(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    for name in ("mine", "other"):
+        (root / name / "a_b").mkdir(parents=True)
+        write_result_json(root / name, result_set())
+    (root / "latest").symlink_to("mine")
+    (root / "mine/c_d").symlink_to(root / "other/a_b")
+    mine, place = find_campaign(root / "latest/c_d/sat/1")
+    assert (mine, place) == (root / "mine", root / "mine/c_d/sat/1")
+    assert find_campaign(root / "latest") == (root / "mine", root / "mine")
+    assert find_campaign(root / "latest/../other/a_b") == (root / "other", root / "other/a_b")
+    assert find_campaign(tmp_path / "nowhere") == (None, tmp_path / "nowhere")
