@@ -22,6 +22,7 @@ LOST, STATE = "packet_lost", "congestion_state_updated"
 WORDS = tuple(name.encode() for name in (*WINDOWS, *THRESHOLDS, LOST, STATE))
 MEMBERS = (*WINDOWS, *THRESHOLDS, "new")
 SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
+PACKED = (".zst", ".xz", ".bz2", ".lz4", ".br", ".zip")
 MOST_STATES = 500
 MOST_NOTES = 3
 """Qlogs of a run that notes name."""
@@ -69,6 +70,8 @@ def recovery(folder: Path, start: float) -> Recovery:
     given_up, notes = list[float](), list[str]()
     windows, thresholds, states = list[Change](), list[Change](), list[tuple[float, str]]()
     room = qlog.Room()
+    packed = [path for path in files(folder) if path.name.endswith(PACKED) and "qlog" in path.name]
+    notes += [f"{qlog.shown_name(path)} is not read: of compressed qlogs, only those of gzip are." for path in packed]
     for path in _qlogs(folder):
         try:
             found = qlog.read(path, *WORDS, members=MEMBERS, room=room)

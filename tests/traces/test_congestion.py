@@ -161,3 +161,11 @@ def test_several_traces_of_a_file_are_told_apart(tmp_path: Path, form: str, kind
     assert found.window.time.tolist() == pytest.approx(times)
     assert found.window.value.tolist() == windows
     assert list(found.notes) == notes
+
+
+def test_a_qlog_that_is_compressed_otherwise_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.qlog").write_text(json.dumps({"traces": [traced([12])]}))
+    (tmp_path / "b.sqlog.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    found = recovery(tmp_path, 0.0)
+    assert found.window.value.tolist() == [12]
+    assert found.notes == ("b.sqlog.zst is not read: of compressed qlogs, only those of gzip are.",)
