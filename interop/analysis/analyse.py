@@ -66,6 +66,7 @@ SPAN_MARGIN = 1.0
 
 NO_KEYS = "No key log: the numbers that need the streams are missing, and the streams were not checked."
 WRONG_KEYS = "The key log does not fit the trace: the streams were not checked, and their numbers are missing."
+SOME_KEYS = "The key log has the keys of some connections only: the others were not checked, and numbers lack them."
 TCP_STREAM = "TCP: the stream holds TLS records, which were not compared with the files."
 HTTP3 = "HTTP/3: the streams were not compared with the files."
 
@@ -122,19 +123,30 @@ def _place(error: Exception) -> str:
 
 def _outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
     """What endpoints, files and traces say of all flows; the first flow with a fault decides."""
+    if (number := run_outcome.first_flow_to_judge(evidence)) > 1:
+        return _further(run, evidence, directory, number)[0], None
     verdict, measurement, first = _flow(run, run_outcome.of_flow(evidence, 1), directory, 1)
     if not run.others or verdict.outcome is not Outcome.SUCCEEDED or measurement is None or first is None:
         return verdict, measurement
     flows = [first]
-    for number, other in enumerate(run.others, start=2):
-        verdict, _, found = _flow(other, run_outcome.of_flow(evidence, number), directory, number)
+    for number in range(2, 2 + len(run.others)):
+        verdict, found = _further(run, evidence, directory, number)
         if found is None:
-            named = f"Flow {number}, {other.server.name} with {other.client.name}: {verdict.reason}"
-            return replace(verdict, reason=named), None
+            return verdict, None
         flows.append(replace(found, start=found.start - first.start))
     flows[0] = replace(first, start=0.0)
     values = _known({**flow_metrics(flows, run.test_case.link.round_trip_delay)})
     return verdict, replace(measurement, values=measurement.values | values, flows=flow_results(flows))
+
+
+def _further(run: Run, evidence: Evidence, directory: Path, number: int) -> tuple[Verdict, FlowTransfer | None]:
+    """What is to be said of a further flow, counted from 1; if it did not succeed, the reason names it."""
+    other = run.others[number - 2]
+    verdict, _, found = _flow(other, run_outcome.of_flow(evidence, number), directory, number)
+    if found is None:
+        named = f"Flow {number}, {other.server.name} with {other.client.name}: {verdict.reason}"
+        verdict = replace(verdict, reason=named)
+    return verdict, found
 
 
 def _flow(
@@ -147,7 +159,7 @@ def _flow(
     own = flow_directory(directory, flow)
     verdict = _endpoints(evidence, run.test_case, directory)
     if verdict is not None:
-        verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, directory, flow))
+        verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, run.test_case, directory, flow))
         if verdict.excluded or not _began(evidence):
             return verdict, None, None
     try:
@@ -374,7 +386,9 @@ def _unsolicited(traces: RunTraces, evidence: Evidence) -> tuple[int, int]:
 def _useful_bytes(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
     """Check that the client's trace contains the files, as far as it is readable."""
     if isinstance(traces.trace_pair, QuicTracePair) and traces.readable and not _http3(test_case):
-        return run_outcome.coverage(traces.trace_pair.client, sizes)
+        verdict = run_outcome.coverage(traces.trace_pair.client, sizes)
+        if verdict is None or not run_outcome.unread_connections(traces.trace_pair.client):
+            return verdict
     if traces.payload >= sum(sizes):
         return None
     reason = (
@@ -489,6 +503,8 @@ def _notes(traces: RunTraces, test_case: TestCase, rate: float | None) -> Iterat
         yield NO_KEYS
     elif not traces.readable:
         yield WRONG_KEYS
+    elif run_outcome.unread_connections(traces.trace_pair.client):
+        yield SOME_KEYS
     elif _http3(test_case):
         yield HTTP3
     if traces.cut:

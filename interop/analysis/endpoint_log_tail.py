@@ -9,9 +9,11 @@ from pathlib import Path
 
 from interop.analysis.run_outcome import first_failure
 from interop.model.evidence import Evidence
+from interop.model.flow import part_name
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Verdict
 from interop.model.run import OUTPUT
+from interop.model.test_case import TestCase
 from interop.model.text import printable
 from interop.results.compression import tail
 
@@ -58,7 +60,7 @@ STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\S* ?")
 """Time at the beginning of each line."""
 
 
-def quote(verdict: Verdict, evidence: Evidence, directory: Path, flow: int = 1) -> str:
+def quote(verdict: Verdict, evidence: Evidence, test_case: TestCase, directory: Path, flow: int = 1) -> str:
     """What the endpoint that failed said about it: ``" The client's last line: …"``, or of a panic ``" The client says:
     …"``; empty if the failure is none of an endpoint's or it said nothing.
 
@@ -67,9 +69,9 @@ def quote(verdict: Verdict, evidence: Evidence, directory: Path, flow: int = 1) 
     """
     if verdict.code not in SPOKEN:
         return ""
-    failing = first_failure(evidence)
+    failing = first_failure(evidence, test_case)
     role = failing[0] if failing is not None else Role.SERVER
-    lines = _lines(directory / OUTPUT, str(role) if flow == 1 else f"{role}-{flow}")
+    lines = _lines(directory / OUTPUT, part_name(role, flow))
     if panic := _panic(lines):
         return f' The {role} says: "{printable(panic, LONGEST)}".'
     last = next((text for _, text in reversed(lines) if text), "")

@@ -15,10 +15,12 @@ from interop.model.arrays import Integers
 from interop.model.clock import Clock
 from interop.model.emulated_link import Lateness, SimulatorReport
 from interop.model.evidence import COMPUTED_STATUS, CROWDED, Deadline, Evidence, Exit, FlowEvidence
+from interop.model.flow import part_name
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import RealLinkReport
 from interop.model.run import File
+from interop.model.run_limits import MEMORY
 from interop.model.test_case import TestCase
 from interop.model.text import counted, escaped
 from interop.model.units import byte_size, percent, seconds
@@ -56,6 +58,18 @@ _FRAMES = re.compile(r"\bframes? (\d{1,9}(?:, \d{1,9})*)")
 CROWDED_LIMIT = 0.1
 """Share of a run beside others in which nearly all CPU time may be in use (``CROWDED``). A share, not a maximum, so
 that long runs are not excluded more often than short ones."""
+
+
+CRASHES = frozenset(
+    {
+        Signals.SIGABRT, Signals.SIGBUS, Signals.SIGFPE, Signals.SIGILL, Signals.SIGKILL, Signals.SIGQUIT,
+        Signals.SIGSEGV, Signals.SIGSYS, Signals.SIGTRAP, Signals.SIGXCPU, Signals.SIGXFSZ,
+    }
+)  # fmt: skip
+"""Signals that end a program by default, with a core dump or without its doing. Others ask it to end, and it may exit
+with such a status itself."""
+MOST_OF_MEMORY = 0.5
+"""Share of the memory that an endpoint may use below which it has not run out of it."""
 
 
 def failed(code: ErrorCode, reason: str) -> Verdict:
@@ -125,46 +139,76 @@ def of_flow(evidence: Evidence, flow: int) -> Evidence:
     own = FlowEvidence(evidence.client, evidence.server, evidence.downloaded) if flow == 1 else evidence.flows[flow - 2]
     finished = own.client is not None and own.client.status is not None and not own.client.killed
     late = None if finished and evidence.timed_out is Deadline.TRANSFER else evidence.timed_out
-    return replace(evidence, client=own.client, server=own.server, downloaded=own.downloaded, timed_out=late, flows=())
+    use = {str(role): evidence.use[part] for role in Role if (part := part_name(role, flow)) in evidence.use}
+    return replace(
+        evidence, client=own.client, server=own.server, downloaded=own.downloaded, timed_out=late, use=use, flows=()
+    )
+
+
+def first_flow_to_judge(evidence: Evidence) -> int:
+    """The flow, counted from 1, with whose fault a run begins: the first one; if no client was started, the one whose
+    server has ended by itself, since all wait for each server."""
+    flows = range(1, 2 + len(evidence.flows))
+    servers = {number: of_flow(evidence, number).server for number in flows}
+    ended = (number for number, end in servers.items() if end and end.status is not None and not end.killed)
+    return next(ended, 1) if evidence.timed_out is Deadline.READY else 1
 
 
 def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     """Whether an endpoint gave up by itself: test not supported, out of memory, signal, exit status, never ready."""
-    tests = {Role.CLIENT: test_case.client_test, Role.SERVER: test_case.server_test}
-    for role, end in _sides(evidence):
-        if end.status == UNSUPPORTED_STATUS and not end.killed:
-            reason = f'The {role} does not support the test "{tests[role]}": it ended with exit status 127.'
-            return Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED, reason)
-    failing = first_failure(evidence)
+    failing = first_failure(evidence, test_case)
     if failing is not None:
-        return _failure(*failing, evidence)
+        return _failure(*failing, evidence, test_case)
     return _readiness(evidence) if evidence.timed_out is Deadline.READY else None
 
 
-def first_failure(evidence: Evidence) -> tuple[Role, Exit] | None:
+def first_failure(evidence: Evidence, test_case: TestCase) -> tuple[Role, Exit] | None:
     """The endpoint that failed by itself, and its end; of two, the one that ended first, since the other one may have
     failed because of that. None if neither did.
 
-    Where the times are unknown, or those of two hosts, the server: a client fails if its server has gone, while a
-    server waits for other clients. What an endpoint does after the runner has stopped it is no failure.
+    A server that ends with success before its client has all files fails, too, if the client then gives up. Where the
+    times are unknown, or those of two hosts, an endpoint that does not know the test, else the server: a client fails
+    if its server has gone, while a server waits for other clients. What an endpoint does after the runner has stopped
+    it is no failure.
     """
     failed = [(role, end) for role, end in _sides(evidence) if end.out_of_memory or (end.status and not end.killed)]
-    lives = [end.life for _, end in failed if end.life is not None]
-    if len(lives) < len(failed) or evidence.real_link is not None:
-        return failed[-1] if failed else None
-    return min(failed, key=lambda each: each[1].life.end if each[1].life else 0.0, default=None)
+    lives = {role: end.life for role, end in _sides(evidence) if end.life is not None and evidence.real_link is None}
+    if any(role not in lives for role, _ in failed):
+        return next((each for each in failed if each[1].status == UNSUPPORTED_STATUS), failed[-1])
+    left = evidence.server if Role.SERVER in lives and _left_early(evidence, test_case) else None
+    if left is not None and [role for role, end in failed if not _crashed(end)] == [Role.CLIENT]:
+        failed.append((Role.SERVER, left))
+    return min(failed, key=lambda each: lives[each[0]].end, default=None)
 
 
-def _failure(role: Role, end: Exit, evidence: Evidence) -> Verdict:
+def _failure(role: Role, end: Exit, evidence: Evidence, test_case: TestCase) -> Verdict:
     if end.out_of_memory:
-        return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that it may use.")
-    when = _when(role, evidence)
-    if end.status is not None and 128 < end.status <= 128 + 64:
-        return failed(ErrorCode.CRASHED, f"The {role} was ended by signal {_signal(end.status - 128)}{when}.")
-    if role is Role.SERVER:
-        return failed(ErrorCode.SERVER_EXITED, f"The server ended with exit status {end.status}{when}.")
-    reason = f"The client ended with exit status {end.status} instead of 0.{_computed(evidence)}"
-    return failed(ErrorCode.CLIENT_FAILED, reason)
+        return _out_of_memory(role, evidence, test_case)
+    if end.status == UNSUPPORTED_STATUS:
+        test = test_case.client_test if role is Role.CLIENT else test_case.server_test
+        reason = f'The {role} does not support the test "{test}": it ended with exit status 127.'
+        return Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED, reason)
+    ended = f"The {role} ended with exit status {_status(end)}{_when(role, evidence)}"
+    if _crashed(end):
+        return failed(ErrorCode.CRASHED, f"{ended}.")
+    if role is Role.CLIENT:
+        return failed(ErrorCode.CLIENT_FAILED, f"{ended} instead of 0.{_computed(evidence)}")
+    client = evidence.client
+    gave_up = f", which then ended with exit status {_status(client)}" if client and not end.status else ""
+    return failed(ErrorCode.SERVER_EXITED, f"{ended}{gave_up}.")
+
+
+def _out_of_memory(role: Role, evidence: Evidence, test_case: TestCase) -> Verdict:
+    """An engine also reports that memory ran out if that was the machine's, which then ends any program."""
+    limit = (test_case.limits.memory if test_case.limits else None) or MEMORY
+    used = evidence.use[role].memory_peak if role in evidence.use else limit
+    if evidence.clock is Clock.REAL and used < MOST_OF_MEMORY * limit:
+        reason = (
+            f"The machine ran out of memory, and its kernel ended the {role}, which had used {byte_size(used)} of the "
+            f"{byte_size(limit)} that it may use."
+        )
+        return our_error(ErrorCode.HOST_STARVED, reason)
+    return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that it may use.")
 
 
 def _when(role: Role, evidence: Evidence) -> str:
@@ -182,7 +226,7 @@ def _readiness(evidence: Evidence) -> Verdict:
     """Of a run whose server was not ready, and has not failed."""
     server = evidence.server
     if server is not None and not server.killed and server.status is not None:
-        reason = f"The server ended with exit status {server.status} before it was ready."
+        reason = f"The server ended with exit status {_status(server)} before it was ready."
         return failed(ErrorCode.SERVER_EXITED, reason)
     spent = evidence.phases.get("start")
     after = f"after {seconds(spent)}" if spent is not None else "at the deadline"
@@ -253,9 +297,12 @@ def transfer(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     if client is None or (client.status is None and not client.killed):
         return our_error(ErrorCode.HARNESS_FAULT, "The client never ran, and nothing says why.")
     if client.killed and not _session_over(evidence, test_case):
-        status = server.status if server else None
+        if server is None or server.killed or server.status is None:
+            reason = "quicsat ended both endpoints before the deadline, and nothing says why."
+            return our_error(ErrorCode.HARNESS_FAULT, reason)
         return failed(
-            ErrorCode.SERVER_EXITED, f"The server ended with exit status {status} before the client had finished."
+            ErrorCode.SERVER_EXITED,
+            f"The server ended with exit status {_status(server)} before the client had finished.",
         )
     return None
 
@@ -286,16 +333,35 @@ def _session_over(evidence: Evidence, test_case: TestCase) -> bool:
     return test_case.webtransport is not None or complete
 
 
+def _left_early(evidence: Evidence, test_case: TestCase) -> bool:
+    """Whether the server ended with success, and the client does not have all files."""
+    server = evidence.server
+    left = server is not None and server.status == 0 and not server.killed
+    return left and bool(evidence.offered) and not _session_over(evidence, test_case)
+
+
+def _crashed(end: Exit) -> bool:
+    """Whether it did not end by its own decision."""
+    return end.out_of_memory or _signal(end) in CRASHES
+
+
 def _sides(evidence: Evidence) -> list[tuple[Role, Exit]]:
     sides = ((Role.CLIENT, evidence.client), (Role.SERVER, evidence.server))
     return [(role, end) for role, end in sides if end is not None]
 
 
-def _signal(number: int) -> str:
+def _status(end: Exit) -> str:
+    """``139 (as after SIGSEGV)``: engines do not tell a signal from the exit status by which shells report it."""
+    signal = _signal(end)
+    return f"{end.status} (as after {signal.name})" if signal else str(end.status)
+
+
+def _signal(end: Exit) -> Signals | None:
+    """The signal that may have ended a program."""
     try:
-        return f"{number} ({Signals(number).name})"
+        return Signals(end.status - 128) if end.status is not None else None
     except ValueError:
-        return str(number)
+        return None
 
 
 # ---- files ----------------------------------------------------------------------------------
@@ -342,6 +408,13 @@ def _names(names: Sequence[str]) -> str:
 
 
 # ---- traces ---------------------------------------------------------------------------------
+
+
+def unread_connections(client: Trace) -> int:
+    """Connections of which no packet of the response could be decrypted: endpoints may write only some of the keys."""
+    answers = client.from_server & (client.form == Form.ONE_RTT)
+    read = set(client.connection[answers & client.decrypted].tolist())
+    return len(set(client.connection[answers].tolist()) - read - {-1})
 
 
 def frames_of(trace: Trace, rows: Integers) -> str:

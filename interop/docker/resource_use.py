@@ -21,6 +21,9 @@ from interop.model.evidence import ResourceUse
 
 GROUPS = Path("/sys/fs/cgroup")
 PROCESSES = Path("/proc")
+KEPT = ("shmem", "kernel", "sock")
+"""Memory of a control group of version 2 that the kernel cannot drop, besides that of programs: files in memory, what
+the kernel itself has, and packets in sockets; older kernels do not report all of them."""
 PERIOD = 0.02
 """Seconds between two readings."""
 
@@ -39,13 +42,14 @@ class ControlGroup(NamedTuple):
     def read(self) -> ResourceUse:
         """What the group has used so far; raises OSError, LookupError or ValueError if it is gone or of another kind.
 
-        Memory is that of the moment, without the page cache.
+        Memory is that of the moment, without the page cache, as far as the kernel can drop that.
         """
+        memory = _table(self.memory / "memory.stat")
         if self.cpu == self.memory:
-            cpu, memory = _table(self.cpu / "cpu.stat"), _table(self.memory / "memory.stat")
-            return ResourceUse(cpu["user_usec"] / 1e6, cpu["system_usec"] / 1e6, memory["anon"])
+            cpu, used = _table(self.cpu / "cpu.stat"), memory["anon"] + sum(memory.get(kind, 0) for kind in KEPT)
+            return ResourceUse(cpu["user_usec"] / 1e6, cpu["system_usec"] / 1e6, used)
         user, system = (int((self.cpu / f"cpuacct.usage_{kind}").read_text()) for kind in ("user", "sys"))
-        return ResourceUse(user / 1e9, system / 1e9, _table(self.memory / "memory.stat")["total_rss"])
+        return ResourceUse(user / 1e9, system / 1e9, memory["total_rss"] + memory.get("total_shmem", 0))
 
 
 def control_group(pid: int, identity: str) -> ControlGroup | None:

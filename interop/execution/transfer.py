@@ -18,12 +18,12 @@ from interop.execution.run_config import RunConfig
 from interop.execution.run_inputs import Inputs, make_inputs, protocol_file
 from interop.links.artefact_limits import download_limits, log_limits
 from interop.links.backend import Testbed
-from interop.links.session import Endpoint, FurtherFlow, Session, SessionRecord, SessionRequest, part_name
+from interop.links.session import Endpoint, FurtherFlow, Session, SessionRecord, SessionRequest
 from interop.model.clock import Clock
 from interop.model.emulated_link import SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Evidence, FlowEvidence
-from interop.model.flow import flow_directory
+from interop.model.flow import flow_directory, part_name
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import RealLink, RealLinkReport

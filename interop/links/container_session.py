@@ -37,21 +37,20 @@ from interop.links.session import (
     Endpoint,
     SessionRecord,
     SessionRequest,
-    part_name,
 )
 from interop.model.emulated_link import Interval, SimulatorReport
 from interop.model.errors import HarnessFault, Interrupted
 from interop.model.evidence import Deadline, Exit
+from interop.model.flow import part_name
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import RealLinkReport
 from interop.model.run import Run
-from interop.model.run_limits import RunLimits
-from interop.model.units import MIB
+from interop.model.run_limits import MEMORY, RunLimits
 
 START_PATIENCE = 5.0
 """Seconds within which the daemon must start server and link, so that the server has its full time to be ready."""
-MEMORY, PROCESSES = 4096 * MIB, 1024
+PROCESSES = 1024
 """Of an endpoint, unless its test case has limits of its own."""
 HEARTBEAT = 2.0
 """Seconds between two checks of containers without events: events are lost if the daemon's connection breaks."""
@@ -252,7 +251,8 @@ class ContainerSession:
 
     def _start(self) -> bool:
         """Start servers and link, then the first client; False if the run is over before this has started."""
-        record, link, server = self._record, self._link, self._server
+        record, link = self._record, self._link
+        servers = [self._containers[flow, Role.SERVER] for flow in self._request.flows]
         with record.phase("start"):
             begin = time.monotonic()
             with ThreadPoolExecutor() as pool:
@@ -267,11 +267,11 @@ class ContainerSession:
                     break
                 if event is not None and link.ready(event):
                     return self._start_endpoint(1, Role.CLIENT)
-                alive = server.running() and link.running()
+                alive = all(each.running() for each in servers) and link.running()
             if (fault := link.outage()) is not None:
                 raise fault
-            if took > START_PATIENCE and server.running():
-                reason = f"the Docker daemon took {took:.1f} s to start two containers"
+            if took > START_PATIENCE and all(each.running() for each in servers):
+                reason = f"the Docker daemon took {took:.1f} s to start the servers and the link"
                 raise HarnessFault(ErrorCode.DAEMON_FAULT, reason)
             record.timed_out = Deadline.READY  # also if the server has ended, since it can never be ready
             return False

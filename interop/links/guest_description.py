@@ -12,10 +12,11 @@ from interop.links.addresses import ADDRESSES, CLIENT, GATEWAYS, hosts, interfac
 from interop.links.cross_traffic import ROUTE
 from interop.links.gateway_description import layout_of
 from interop.links.memlock import MEMLOCK
-from interop.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, SessionRequest, part_name
+from interop.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, SessionRequest
 from interop.links.simulator_arguments import CROSS_PORT, simulator_environment
 from interop.links.tcp_samples import COMMAND, LOGS, SAMPLER, sampled_part
 from interop.model.emulated_link import CrossTraffic
+from interop.model.flow import part_name
 from interop.model.implementation import Role
 from interop.model.units import MIB
 

@@ -38,13 +38,14 @@ from interop.links.container_session import ContainerSession, container_exits, c
 from interop.links.cross_traffic import CrossFlow, cross_flow, event_name
 from interop.links.gateway_description import Layout, layout_of
 from interop.links.memlock import REFUSED, memlock, works
-from interop.links.session import SessionRecord, SessionRequest, part_name
+from interop.links.session import SessionRecord, SessionRequest
 from interop.links.simulator_arguments import SERVER_SILENT, STOPPED, simulator_environment, simulator_files
 from interop.links.simulator_report import unpack_report
 from interop.links.tunnel_traces import keep_endpoint_traces
 from interop.model.emulated_link import CrossTraffic, Interval, SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Exit
+from interop.model.flow import part_name
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.run import Run

@@ -136,11 +136,6 @@ class SessionRecord:
         self.cpu_before = now, used
 
 
-def part_name(role: Role, flow: int) -> str:
-    """``client``, and ``client-2`` of the second flow."""
-    return str(role) if flow == 1 else f"{role}-{flow}"
-
-
 class Session(Protocol):
     """Endpoints and link of one run; its methods raise :class:`HarnessFault`."""
 

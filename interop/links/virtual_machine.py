@@ -35,7 +35,6 @@ from interop.links.session import (
     InputOrigin,
     SessionRecord,
     SessionRequest,
-    part_name,
 )
 from interop.links.simulator_arguments import SERVER_SILENT, simulator_files
 from interop.links.simulator_report import unpack_report
@@ -44,6 +43,7 @@ from interop.links.tunnel_traces import keep_endpoint_traces
 from interop.model.emulated_link import Interval, SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import COMPUTED_STATUS, Deadline, Exit
+from interop.model.flow import part_name
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.run import Run

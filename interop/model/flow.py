@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from interop.model.implementation import Role
 from interop.model.names import folder_name
 
 MOST_FLOWS = 6
@@ -39,3 +40,8 @@ class Flow:
 def flow_directory(directory: Path, flow: int) -> Path:
     """Where the files of a flow, counted from 1, are in the directory of its run; traces hold all flows."""
     return directory if flow == 1 else directory / f"flow-{flow}"
+
+
+def part_name(role: Role, flow: int) -> str:
+    """``client``, and ``client-2`` of the second flow."""
+    return str(role) if flow == 1 else f"{role}-{flow}"

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from interop.model.units import MIB
+
+MEMORY = 4096 * MIB
+"""Bytes of memory of each endpoint in real time, unless a test case sets another limit."""
+
 
 @dataclass(frozen=True)
 class RunLimits:

@@ -17,6 +17,8 @@ from interop.model.evidence import COMPUTED_STATUS, LINK_END, Deadline, Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import OUTPUT, File
+from interop.model.run_limits import RunLimits
+from interop.model.units import MIB
 from tests.analysis.test_analyse import EVIDENCE, RUN
 from tests.analysis.test_analyse import directory as directory
 from tests.analysis.test_run_outcome import CASE
@@ -122,8 +124,91 @@ def test_without_times_or_with_those_of_two_hosts_a_server_fails_first() -> None
     for ends in ((Exit(1), Exit(2)), (living(Exit(1), 3.0), living(Exit(2), 3.1))):
         evidence = of_both(Role.CLIENT, *ends)
         far = replace(evidence, real_link=object())  # type: ignore[arg-type]
-        assert run_outcome.first_failure(far) == (Role.SERVER, ends[1])
-    assert run_outcome.first_failure(evidence) == (Role.CLIENT, ends[0])
+        assert run_outcome.first_failure(far, CASE) == (Role.SERVER, ends[1])
+    assert run_outcome.first_failure(evidence, CASE) == (Role.CLIENT, ends[0])
+
+
+@pytest.mark.parametrize("clock", Clock)
+@pytest.mark.parametrize(
+    ("client", "server", "outcome", "role"),
+    [
+        ((127, 0.3), (139, 0.5), Outcome.UNSUPPORTED, Role.CLIENT),
+        ((127, 0.5), (139, 0.3), Outcome.FAILED, Role.SERVER),
+        ((139, 0.3), (127, 0.5), Outcome.FAILED, Role.CLIENT),
+        ((139, 0.5), (127, 0.3), Outcome.UNSUPPORTED, Role.SERVER),
+        ((127, 0.5), (0, 0.3), Outcome.FAILED, Role.SERVER),
+        ((1, 0.5), (0, 0.3), Outcome.FAILED, Role.SERVER),
+        ((139, 0.5), (0, 0.3), Outcome.FAILED, Role.CLIENT),
+        ((1, 0.3), (0, 0.5), Outcome.FAILED, Role.CLIENT),
+    ],
+)
+def test_what_happens_first_decides(
+    client: tuple[int, float], server: tuple[int, float], outcome: Outcome, role: Role, clock: Clock
+) -> None:
+    """A server that leaves with success while it is needed is to blame if its client gives up, not if it crashes."""
+    ends = [living(Exit(status), when) for status, when in (client, server)]
+    file = File("f", 10, "x")
+    evidence = replace(of_both(Role.CLIENT, *ends, clock=clock), offered=(file,))
+    verdict = verdict_of(evidence)
+    assert verdict is not None
+    assert verdict.outcome is outcome
+    assert verdict.reason.startswith(f"The {role} ")
+    if server[0] == 0:
+        complete = verdict_of(replace(evidence, downloaded=(file,)))
+        assert complete is not None
+        assert complete.reason.startswith("The client ")  # it had all that it wanted
+
+
+def test_without_times_an_unknown_test_outweighs_a_crash() -> None:
+    for ends in ((Exit(127), Exit(139)), (Exit(139), Exit(127))):
+        verdict = verdict_of(of_both(Role.CLIENT, *ends))
+        assert verdict is not None
+        assert verdict.outcome is Outcome.UNSUPPORTED
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize(("limit", "mebibytes", "outcome"), [
+    (None, 5, Outcome.ERROR), (None, 4000, Outcome.FAILED), (64, 60, Outcome.FAILED), (64, 5, Outcome.ERROR)
+])  # fmt: skip
+def test_who_has_used_little_memory_has_not_run_out_of_it(
+    role: Role, limit: int | None, mebibytes: int, outcome: Outcome
+) -> None:
+    """The machine has, whose kernel then ends any program, and the engine reports that memory ran out."""
+    case = replace(CASE, limits=RunLimits(memory=limit * MIB) if limit else None)
+    use = {str(role): ResourceUse(1.0, 1.0, mebibytes * MIB)}
+    killed = of_both(role, Exit(137, out_of_memory=True), Exit(0), use=use)
+    verdict = run_outcome.endpoint_ends(killed, case)
+    assert verdict is not None
+    code = ErrorCode.HOST_STARVED if outcome is Outcome.ERROR else ErrorCode.OUT_OF_MEMORY
+    assert (verdict.outcome, verdict.code) == (outcome, code)
+    in_virtual_time = run_outcome.endpoint_ends(replace(killed, clock=Clock.VIRTUAL), case)
+    assert in_virtual_time is not None
+    assert in_virtual_time.code is ErrorCode.OUT_OF_MEMORY
+
+
+# ---- several flows ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("status", "outcome"), [
+    (139, Outcome.FAILED), (126, Outcome.FAILED), (1, Outcome.FAILED), (0, Outcome.FAILED), (127, Outcome.UNSUPPORTED)
+])  # fmt: skip
+def test_the_server_of_another_flow_that_is_never_ready_is_named(tmp_path: Path, status: int, outcome: Outcome) -> None:
+    stopped = living(Exit(143, killed=True), 30.0)
+    run = replace(RUN, others=(replace(RUN, server=replace(RUN.server, name="second")),))
+    further = FlowEvidence(server=living(Exit(status), 0.5))
+    evidence = Evidence("", 1, server=stopped, timed_out=Deadline.READY, flows=(further,))
+    verdict, _ = analyse(run, evidence, tmp_path)
+    assert verdict.outcome is outcome
+    assert verdict.reason.startswith("Flow 2, second with ")
+    own = replace(evidence, server=living(Exit(status), 0.5), flows=(FlowEvidence(server=stopped),))
+    assert analyse(run, own, tmp_path)[0].reason.startswith("The server ")
+
+
+def test_each_flow_has_its_own_use_of_the_machine() -> None:
+    use = {"client": ResourceUse(1.0, 0.0, 1), "client-2": ResourceUse(2.0, 0.0, 2), "server-2": ResourceUse(3.0, 0, 3)}
+    evidence = Evidence("", 1, use=use, flows=(FlowEvidence(),))
+    assert run_outcome.of_flow(evidence, 1).use == {"client": use["client"]}
+    assert run_outcome.of_flow(evidence, 2).use == {"client": use["client-2"], "server": use["server-2"]}
 
 
 # ---- traces of crashed runs ------------------------------------------------------------------
@@ -214,4 +299,4 @@ def _quoted(directory: Path, log: str) -> str:
 
 def _said(directory: Path, flow: int) -> str:
     evidence = of_both(Role.SERVER, Exit(2), Exit(137, killed=True))
-    return quote(Verdict(Outcome.FAILED, ErrorCode.SERVER_EXITED), evidence, directory, flow)
+    return quote(Verdict(Outcome.FAILED, ErrorCode.SERVER_EXITED), evidence, CASE, directory, flow)

@@ -11,14 +11,14 @@ from interop.analysis.endpoint_log_tail import LONGEST, quote
 from interop.model.evidence import Exit
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import OUTPUT
-from tests.analysis.test_run_outcome import DONE
+from tests.analysis.test_run_outcome import CASE, DONE
 
 STAMP = "2026-11-21T17:13:32.056315986Z"
 
 
 def said(directory: Path, code: ErrorCode, *lines: str, **ends: Exit) -> str:
     (directory / OUTPUT).write_text("".join(f"{line}\n" for line in lines))
-    return quote(Verdict(Outcome.FAILED, code, ""), replace(DONE, **ends), directory)  # type: ignore[arg-type]
+    return quote(Verdict(Outcome.FAILED, code, ""), replace(DONE, **ends), CASE, directory)  # type: ignore[arg-type]
 
 
 LINES = (
@@ -48,7 +48,7 @@ def test_nothing_to_quote(tmp_path: Path) -> None:
     assert said(tmp_path, ErrorCode.FILE_SIZE, *LINES) == ""
     assert said(tmp_path, ErrorCode.CLIENT_FAILED, LINES[-1], client=Exit(1)) == ""
     (tmp_path / OUTPUT).unlink()
-    assert quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, ""), DONE, tmp_path) == ""
+    assert quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, ""), DONE, CASE, tmp_path) == ""
 
 
 def test_a_hostile_line_is_cut_and_cannot_steer_a_terminal(tmp_path: Path) -> None:

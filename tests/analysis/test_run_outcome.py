@@ -62,8 +62,11 @@ def test_our_own_faults() -> None:
         ({"client": KILLED, "server": Exit(127)}, "unsupported", "unsupported", 'server does not support the test "g'),
         ({"server": Exit(127), "timed_out": Deadline.READY}, "unsupported", "unsupported", "127"),
         ({"client": Exit(137, out_of_memory=True)}, "failed", "out-of-memory", "The client ran out of the memory"),
-        ({"client": Exit(1), "server": Exit(139)}, "failed", "crashed", "The server was ended by signal 11 (SIGSEGV)"),
-        ({"client": Exit(191)}, "failed", "crashed", "signal 63"),
+        ({"client": Exit(1), "server": Exit(139)}, "failed", "crashed", "status 139 (as after SIGSEGV)"),
+        ({"client": Exit(191)}, "failed", "client-failed", "exit status 191 instead of 0"),
+        ({"client": Exit(143)}, "failed", "client-failed", "exit status 143 (as after SIGTERM) instead of 0"),
+        ({"client": KILLED, "server": Exit(130)}, "failed", "server-exited", "130 (as after SIGINT) before the client"),
+        ({"client": Exit(137)}, "failed", "crashed", "client ended with exit status 137 (as after SIGKILL)"),
         ({"server": KILLED, "timed_out": Deadline.READY}, "failed", "server-not-ready", "not ready after 10.0 s"),
         ({"server": Exit(1), "timed_out": Deadline.READY}, "failed", "server-exited", "exit status 1 before it was"),
         ({"server": Exit(0), "timed_out": Deadline.READY}, "failed", "server-exited", "exit status 0 before it was"),
@@ -86,6 +89,8 @@ def test_what_we_killed_gave_not_up() -> None:
     [
         ({"client": KILLED, "timed_out": Deadline.TRANSFER}, "timeout", "timeout", "had not finished after 60 s"),
         ({"client": KILLED, "server": Exit(0)}, "failed", "server-exited", "exit status 0 before the client"),
+        ({"client": KILLED, "server": KILLED}, "error", "harness-fault", "quicsat ended both endpoints"),
+        ({"client": KILLED, "server": None}, "error", "harness-fault", "quicsat ended both endpoints"),
         ({"client": None}, "error", "harness-fault", "never ran"),
         ({"client": Exit(None)}, "error", "harness-fault", "never ran"),
     ],
@@ -252,6 +257,16 @@ def test_coverage() -> None:
     assert run_outcome.coverage(answers((0, 0, 99)), [100]) is not None
     assert run_outcome.coverage(answers((0, 0, 101)), [100]) is not None
     assert run_outcome.coverage(answers((0, 0, 100)), [100, 100]) is not None
+
+
+def test_connections_without_keys() -> None:
+    def response(connection: int, decrypted: bool) -> Row:
+        return Row(connection, True, connection=connection, decrypted=decrypted)
+
+    read, unread = response(0, decrypted=True), response(1, decrypted=False)
+    assert run_outcome.unread_connections(columns(read, response(0, decrypted=False))) == 0
+    assert run_outcome.unread_connections(columns(read, unread, response(2, decrypted=False))) == 2
+    assert run_outcome.unread_connections(columns(read, unread, response(1, decrypted=True))) == 0
 
 
 # ---- WebTransport ---------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from interop.traces.key_log import key_lines
 from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS
 from interop.traces.trace import read
 from tests.cli.conftest import ROOT
-from tests.results_builder import result_set, run_result
+from tests.results_builder import SAT, result_set, run_result
 
 REASON = "The client ended with exit status 1 instead of 0."
 DATA = ROOT / "tests" / "data"
@@ -60,7 +60,7 @@ def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(
     run = tmp_path / "picoquic_quiche/sat/1"
     run.mkdir(parents=True)
     (run / "output.txt").write_text(f"server | 2026-11-21T06:00:00Z {'x' * 400}\n")
-    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.SERVER_EXITED), run_result().evidence, run)
+    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.SERVER_EXITED), run_result().evidence, SAT, run)
     reason = f"{REASON}{quoted} {'The path lost packets. ' * 30}This is the cause."
     result = run_result(None, outcome=Outcome.FAILED, code=ErrorCode.CLIENT_FAILED, reason=reason)
     write_result_json(tmp_path, result_set([result]))
