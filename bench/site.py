@@ -325,7 +325,7 @@ def earlier_site(place: Path, earlier: Sequence[campaigns.SiteCampaign]) -> None
     folder, _ = publish.assets(ROOT, print)
     keys = {each.folder: reuse.key(each, ROOT, folder, (False,)) for each in earlier}
     compared = [
-        report_pages.Compared(before, after, 27_000, 3, 2, "3 pairs got worse.", ("a line",) * 3)
+        report_pages.Compared(before, after, 27_000, 3, 2, 0, "3 pairs got worse.", ("a line",) * 3)
         for before, after in report_pages.twos(earlier)
     ]
     histories = report_pages.histories(earlier, compared, report_pages.trends_by_clock(earlier))

@@ -12,8 +12,8 @@ from interop.model.text import counted
 from interop.model.units import PERCENT, percent
 from interop.report.plot_request import PlotRequest
 from interop.statistics import comparison
-from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange
-from interop.statistics.significance import SMALLEST_CHANGE
+from interop.statistics.comparison import BETTER, CHANGED, WITHOUT_RESULT, WORSE, Change, Comparison, PairChange
+from interop.statistics.significance import LEVEL, SMALLEST_CHANGE
 from plots import theme
 from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
 
@@ -49,7 +49,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 def _drawings(changes: Comparison, title: str, sides: str, metric: str) -> list[Drawing]:
     """``sides``: what is compared, in the plural."""
     both = sorted((pair for pair in changes.pairs if pair.ratio is not None), key=_ratio)
-    only_one = [pair for pair in changes.pairs if pair.change in WORSE | BETTER | UNSURE and pair.ratio is None]
+    only_one = [pair for pair in changes.pairs if pair.change in CHANGED - WITHOUT_RESULT and pair.ratio is None]
     if not both and not only_one:
         return []
     significant = [pair for pair in both if _sure(pair)]
@@ -82,12 +82,8 @@ def _rule(changes: Comparison, count: int) -> str:
     if not changes.tests:
         return "There are too few repetitions for any test, so no change can be significant"
     tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"
-    by_seed = (
-        f". {counted(changes.compared_by_seed, 'pair was', 'pairs were')} compared seed by seed"
-        if changes.compared_by_seed
-        else ""
-    )
-    return f"{count} of them changed significantly at the level {comparison.LEVEL:g}, corrected for {tests}{by_seed}"
+    by_seed = f". {changes.compared_by_seed} pairs were compared seed by seed" if changes.compared_by_seed else ""
+    return f"{count} of them changed significantly at the level {LEVEL:g}, corrected for {tests}{by_seed}"
 
 
 def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator[Drawing]:
@@ -100,8 +96,8 @@ def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator
             "server": [servers.index(pair.first.server) for pair in pairs],
             "client": [clients.index(pair.first.client) for pair in pairs],
             "ratio": [pair.ratio for pair in pairs],
-            "change": [pair.change.value if pair.change in WORSE | BETTER | UNSURE else "" for pair in pairs],
-            "absent": [pair.change is Change.ABSENT for pair in pairs],
+            "change": [pair.change.value if _sure(pair) or pair.ratio is None else "" for pair in pairs],
+            "absent": [pair.change in WITHOUT_RESULT for pair in pairs],
         }
         numbers = [pair for pair in pairs if pair.ratio is not None]
         caption = sentences(

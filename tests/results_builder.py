@@ -127,5 +127,6 @@ def result_set(
 
 
 def virtual(results: ResultSet, *, clock: Clock = Clock.VIRTUAL, cpu_cost: float | None = 3e-6) -> ResultSet:
-    """The same campaign with this clock."""
-    return replace(results, manifest=replace(results.manifest, clock=clock, cpu_cost=cpu_cost))
+    """The same campaign with this clock, on a known processor."""
+    manifest = replace(results.manifest, clock=clock, cpu_cost=cpu_cost, processor=results.manifest.processor or "CPU")
+    return replace(results, manifest=manifest)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import console, stored_campaigns
 from interop.cli import options as shared
-from interop.cli.exit_status import ExitStatus
+from interop.cli.exit_status import ExitStatus, exit_status_for
 from interop.model.errors import InputError
 from interop.model.stored_files import resolved, status
 from interop.report.plot_request import PlotRequest
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 DESCRIPTION = (
     "Show which pairs became significantly slower or faster, broke, or were fixed between two campaigns. With two test "
     "cases of one campaign, show how pairs differ between them. The exit status is 1 if something became significantly "
-    "worse, and 5 if something may be worse that the results cannot show. In virtual time, runs with the same seed are "
-    "reproducible, so one repetition is enough to find a change in goodput of 1 %."
+    "worse or the second campaign is unfinished, 3 if one of its runs ended in an error, and 5 if something may be "
+    "worse that the results cannot show. In virtual time, runs with the same seed are reproducible, so one repetition "
+    "is enough to find a change in goodput of 1 %."
 )
 EXAMPLES = (
     "compare results/before results/after",
@@ -82,8 +83,7 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(f"{first.label} and {second.label} have no test case in common to compare.")
         found = comparison.campaigns(first.results, second.results, chosen)
         table = campaign_tables.comparison(found, first.label, second.label, everything=options.all)
-        if found.worse or found.undecided:
-            status = ExitStatus.FAILURE if found.worse else ExitStatus.UNDECIDED
+        status = exit_status_for(found)
     console.show(render(table, options.format, console.width()))
     _write(options, found, first, second, passed_over)
     if options.plot is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interop.cli import console
-from interop.cli.exit_status import ExitStatus
+from interop.cli.exit_status import ExitStatus, exit_status_for
 from interop.cli.output_files import check_earlier, check_outputs, is_plain
 from interop.cli.parser import Once, Parser
 from interop.model.errors import InputError, MachineError, UserError
@@ -269,17 +269,7 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
     if request.summary:
         _append(request.summary, change_comment.comment(results, judgement, pictures, where))
         console.allow_commands(*github.of_judgement(judgement))
-    return _status(judgement) if request.decides else None
-
-
-def _status(judgement: Judgement) -> ExitStatus:
-    from interop.statistics.judgement import Conclusion
-
-    if judgement.errors:
-        return ExitStatus.MACHINE
-    return {Conclusion.FINE: ExitStatus.SUCCESS, Conclusion.UNDECIDED: ExitStatus.UNDECIDED}.get(
-        judgement.conclusion, ExitStatus.FAILURE
-    )
+    return exit_status_for(judgement) if request.decides else None
 
 
 def _refuse(request: CiRequest, fault: InputError) -> None:

@@ -9,6 +9,8 @@ from interop.model.outcomes import Outcome
 
 if TYPE_CHECKING:  # all commands import this module, and most of them need no results
     from interop.model.results import ResultSet
+    from interop.statistics.comparison import Comparison
+    from interop.statistics.judgement import Judgement
 
 
 class ExitStatus(IntEnum):
@@ -34,3 +36,14 @@ def exit_status_of(results: ResultSet) -> ExitStatus:
     if Outcome.ERROR in outcomes:
         return ExitStatus.MACHINE
     return ExitStatus.FAILURE if outcomes & {Outcome.FAILED, Outcome.TIMEOUT} else ExitStatus.SUCCESS
+
+
+def exit_status_for(found: Comparison | Judgement) -> ExitStatus:
+    """The exit status for what a campaign comes to, compared with another one or with expectations."""
+    from interop.statistics.comparison import Conclusion
+
+    if found.errors:
+        return ExitStatus.MACHINE
+    return {Conclusion.FINE: ExitStatus.SUCCESS, Conclusion.UNDECIDED: ExitStatus.UNDECIDED}.get(
+        found.conclusion, ExitStatus.FAILURE
+    )

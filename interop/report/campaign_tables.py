@@ -12,7 +12,17 @@ from interop.model.test_case import TestCase
 from interop.model.text import counted
 from interop.model.units import mbit_per_s, percent
 from interop.report.table import Column, Table, Unit
-from interop.statistics.comparison import ALL, BETTER, LEVEL, UNSURE, WORSE, Change, Comparison, geometric_mean_ratio
+from interop.statistics.comparison import (
+    ALL,
+    CHANGED,
+    UNSURE,
+    Change,
+    Comparison,
+    Conclusion,
+    Doubt,
+    PairChange,
+    geometric_mean_ratio,
+)
 from interop.statistics.history import (
     Trend,
     TrendClass,
@@ -26,8 +36,11 @@ from interop.statistics.history import (
 from interop.statistics.intervals import of_repetitions
 from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, by_family, marginals, relation, scenario
 from interop.statistics.samples import EFFICIENCY, GOODPUT, STREAM_GOODPUT, PairOutcome, inconclusive, samples
-from interop.statistics.significance import SMALLEST_CHANGE
+from interop.statistics.significance import LEVEL, SMALLEST_CHANGE
 from interop.statistics.variance import decompose
+
+MOST_NAMES = 3
+"""Pairs that a note of a comparison names."""
 
 
 def summary(results: ResultSet, cases: Sequence[TestCase]) -> Table:
@@ -285,7 +298,7 @@ def comparison(
             *([pair.seeds.direction if pair.seeds is not None else ""] if directions else []),
         )
         for pair in (*found.groups, *found.pairs)
-        if everything or pair.change in WORSE | BETTER | UNSURE
+        if everything or pair.change in CHANGED
     ]  # fmt: skip
     return Table("comparison", f"{first} → {second}", columns, tuple(rows), tuple(_verdict(found)))
 
@@ -294,9 +307,8 @@ def _verdict(found: Comparison) -> list[str]:
     counts = found.counts
     changes = ", ".join(f"{counts[change]} {change.value}" for change in Change if counts[change])
     overall = geometric_mean_ratio(found.pairs)
-    notes = [f"Of {counted(len(found.pairs), 'pair')}: {changes or 'none to compare'}."]
-    if found.changed_images:
-        notes.append(f"Images that changed: {'; '.join(found.changed_images)}.")
+    notes = [f"Of {len(found.pairs)} pairs: {changes or 'none to compare'}."]
+    notes += [f"Image that changed: {each}." for each in found.changed_images]
     notes += [
         f"The test case {name} has other conditions in the second campaign, which may be why pairs changed: {words}."
         for name, words in found.other_conditions
@@ -314,6 +326,12 @@ def _verdict(found: Comparison) -> list[str]:
                 f"The campaigns {others}, where runs with the same seed may not be exactly the same. "
                 "quicsat uses the same statistical tests as for real-time campaigns."
             )
+    if alike := sum(pair.by_seed for pair in found.pairs):
+        notes.append(
+            f"Of {_pairs(alike)} with the same seeds, no run failed that had succeeded, and none lost as much as "
+            f"{percent(SMALLEST_CHANGE)} of its goodput, so no test is needed."
+        )
+    notes += found.unknown
     if found.tested:
         notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
     return [*notes, *_not_shown(found)]
@@ -324,18 +342,36 @@ def _not_shown(found: Comparison) -> list[str]:
     notes = []
     if any(found.counts[change] for change in UNSURE):
         notes.append(
-            "Changes that are not significant may be due to chance: there are too few repetitions to be certain."
+            "Changes that are not significant, or not those of all seeds, may be due to chance: there are too few "
+            "repetitions to be certain."
         )
-    if found.blind:
-        notes.append(
-            f"{_pairs(found.blind)} could be slower without a significant change, because there are too few "
-            "repetitions."
-        )
-    if found.lost:
-        notes.append(f"{_pairs(found.lost)} had a valid result in the first campaign, and not in the second.")
-    if found.undecided:
+    for doubt, words in _DOUBTS.items():
+        if some := found.with_doubt(doubt):
+            notes.append(f"{_pairs(len(some))} {words}{_with(some)}.")
+    if lost := found.counts[Change.LOST]:
+        notes.append(f"{_pairs(lost)} had a valid result in the first campaign, and none in the second.")
+    if found.errors:
+        notes.append("Some runs of the second campaign ended with a fault of quicsat or of the machine.")
+    if found.nothing:
+        notes.append("No pair has a valid result in both campaigns.")
+    notes += [*found.gaps, *([f"Second campaign: {found.unfinished}"] if found.unfinished else [])]
+    if found.conclusion is Conclusion.UNDECIDED:
         notes.append("Undecided: something may be worse that this comparison cannot show.")
     return notes
+
+
+_DOUBTS = {
+    Doubt.BLIND: "could be slower without a significant change, because there are too few repetitions",
+    Doubt.SEEDS: "lost goodput with some seeds and not with others, so the mean says little",
+    Doubt.MISSING: "had no result with some seeds of the first campaign, or in some repetitions",
+    Doubt.NO_NUMBER: "succeeded, and some of the goodputs are unknown",
+}
+
+
+def _with(some: Sequence[PairChange]) -> str:
+    """Which pairs, if these are few."""
+    names = [f"{each.first.test_case}, {each.first.server}, {each.first.client}" for each in some]
+    return f": {'; '.join(names)}" if len(names) <= MOST_NAMES else ""
 
 
 def _pairs(count: int) -> str:
@@ -353,7 +389,7 @@ def _by_seed(found: Comparison) -> list[str]:
         f"{pairs} ran with the same seeds in virtual time. There, a run is repeatable, so no test is needed.",
         rule,
     ]
-    if any(pair.seeds is not None and pair.change in WORSE | BETTER for pair in found.pairs):
+    if any(pair.seeds is not None and pair.change in CHANGED for pair in found.pairs):
         notes.append(
             "There is certainly a change, but it may not be systematic: one different packet can change the rest of a "
             "transfer. With several seeds, you can see whether most of them change in the same direction."

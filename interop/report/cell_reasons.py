@@ -10,7 +10,6 @@ from interop.statistics.judgement import JudgedCell
 
 MOST_REASONS = 3
 """Different reasons of failed runs that are told."""
-_SPEED = (Change.SLOWER, Change.FASTER)
 
 
 def reasons(cell: JudgedCell) -> tuple[str, ...]:
@@ -37,6 +36,6 @@ def _failures(cell: JudgedCell) -> tuple[str, ...]:
 
 
 def _changes(cell: JudgedCell) -> tuple[str, ...]:
-    if cell.change is None or cell.change.change not in _SPEED:
+    if cell.change is None or cell.change.speed is Change.NONE:
         return ()
     return differences(cell.before, cell.results)

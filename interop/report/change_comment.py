@@ -9,7 +9,8 @@ from interop.model.results import ResultSet
 from interop.model.text import counted, printable
 from interop.model.units import mbit_per_s
 from interop.report.cell_reasons import reasons
-from interop.statistics.judgement import OPEN, Conclusion, Finding, JudgedCell, Judgement
+from interop.statistics.comparison import Conclusion
+from interop.statistics.judgement import OPEN, Finding, JudgedCell, Judgement
 
 CellKey = tuple[str, str, str]
 """Server, client, test case."""

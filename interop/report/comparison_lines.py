@@ -8,18 +8,20 @@ from typing import Any
 from interop.model.results import ResultSet
 from interop.model.text import counted, printable
 from interop.model.units import mbit_per_s
-from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange, in_words
+from interop.statistics.comparison import BETTER, CHANGED, WORSE, Change, Comparison, PairChange, cells, in_words
 
-TOLD = WORSE | BETTER | UNSURE
+_SPEEDS = (Change.SLOWER, Change.PARTLY_SLOWER, Change.FASTER, Change.PARTLY_FASTER)
 
 
 def line(change: PairChange) -> str:
     """``sat, server a, client b: slower, 8.00 Mbit/s → 7.60 Mbit/s (-5.0 %)``."""
     kind = change.change.value
-    if change.change in (Change.SLOWER, Change.FASTER) and change.ratio is not None:
+    if change.change in _SPEEDS and change.ratio is not None:
         before, after = change.first.mean, change.second.mean
         means = f", {mbit_per_s(before)} → {mbit_per_s(after)}" if before is not None and after is not None else ""
         return f"{in_words(change)}: {kind}{means} ({change.ratio * 100:+.1f} %)"
+    if change.change in (Change.UNSUPPORTED, Change.LOST):
+        return f"{in_words(change)}: {kind}"
     counts = (f"{each.succeeded}/{each.conclusive}" for each in (change.first, change.second))
     return f"{in_words(change)}: {kind}, {' → '.join(counts)} runs succeeded"
 
@@ -39,11 +41,12 @@ def document(
         "after": {"started": after.manifest.started},
         "passed over": list(passed_over),
         "undecided": found is None or found.undecided,
+        "open": _reasons(found) if found is not None else [],
         "images": list(found.changed_images) if found is not None else [],
         "changes": [],
     }
     for each in (*found.groups, *found.pairs) if found is not None else ():
-        if each.change in TOLD or each.change is Change.FAILING:
+        if each.change in CHANGED or each.change is Change.FAILING:
             told["changes"].append(
                 {
                     "server": each.first.server,
@@ -58,3 +61,15 @@ def document(
                 }
             )
     return told
+
+
+def _reasons(found: Comparison) -> list[str]:
+    """Why a comparison is undecided beyond the changes that it lists."""
+    doubts = sum(bool(each.doubts) for each in found.pairs)
+    return [
+        *([found.unfinished] if found.unfinished else []),
+        *(["No cell has a valid result in both campaigns."] if found.nothing else []),
+        *(["Some runs ended with a fault of quicsat or of the machine."] if found.errors else []),
+        *found.gaps,
+        *([f"In {cells(doubts)}, a loss could not have been shown."] if doubts else []),
+    ]

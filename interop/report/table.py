@@ -86,7 +86,9 @@ def render(table: Table, form: str, width: int | None = None) -> str:
     body = draw([column.shown for column in table.columns], rows, markdown=markdown, right=right)
     plain = markdown_text if markdown else printable
     title = f"### {plain(table.title)}" if markdown else plain(table.title)
-    notes = [textwrap.fill(note, width) if width and not markdown else note for note in map(plain, table.notes)]
+    notes = [plain(note, None) for note in table.notes]
+    if width and not markdown:
+        notes = [textwrap.fill(note, width) for note in notes]
     return "\n".join([title, "", body, *([""] if notes else []), ("\n\n" if markdown else "\n").join(notes)]).rstrip()
 
 

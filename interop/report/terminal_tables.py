@@ -20,7 +20,7 @@ from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
 from interop.model.test_case import TestCase, constant_rate, files_in_words
-from interop.model.text import counted, printable, ranges
+from interop.model.text import LONGEST, counted, printable, ranges
 from interop.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
 from interop.model.workload import WorkloadFiles
 from interop.results.summary import Cell, figures, summarise
@@ -76,9 +76,9 @@ def _plain(field: str | Text) -> str:
     return printable(field if isinstance(field, str) else field.text)
 
 
-def markdown_text(text: str) -> str:
-    """Any text on one line so that Markdown prints it and does nothing else."""
-    return re.sub(r"([\\`*\[\]<>|])", r"\\\1", printable(text))
+def markdown_text(text: str, longest: int | None = LONGEST) -> str:
+    """Any text on one line so that Markdown prints it and does nothing else; cut as by ``printable``."""
+    return re.sub(r"([\\`*\[\]<>|])", r"\\\1", printable(text, longest))
 
 
 def _field(field: str | Text, colour: bool, markdown: bool) -> str:

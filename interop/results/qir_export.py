@@ -3,7 +3,7 @@
 Both formats hold less than result.json. They are filled as follows:
 
 * Functional tests are in ``results``, measurements in ``measurements``.
-* The worst outcome of a pair decides: unsupported, then failed (a timeout is a failure), then succeeded, which takes
+* The worst outcome of a pair decides: failed (a timeout is a failure), then unsupported, then succeeded, which takes
   that all repetitions have succeeded. If only runs are missing, or ended with a harness error, the result is null.
 * While a campaign is not finished, a pair with repetitions still to run has the result null and the values so far.
 * Runs that failed, ended with a harness error or were skipped have the value null.
@@ -114,9 +114,9 @@ ERROR_CODES: Mapping[ErrorCode, str | None] = {
 NO_IMAGE = ImageFacts("", "")
 """QIR-SE's web page reads the image of every implementation."""
 _SEVERITY = {
-    Outcome.UNSUPPORTED: "unsupported",
     Outcome.FAILED: "failed",
     Outcome.TIMEOUT: "failed",
+    Outcome.UNSUPPORTED: "unsupported",
     Outcome.SUCCEEDED: "succeeded",
 }
 """Worst first."""
@@ -248,7 +248,7 @@ def _measurement(case: TestCase, results: Mapping[int, RunResult], *, in_progres
 def _overall(case: TestCase, results: Mapping[int, RunResult]) -> tuple[str | None, str | None]:
     """Result of the worst outcome, and the error code of its first repetition."""
     verdicts = [results[repetition].verdict for repetition in sorted(results)]
-    for severity in ("unsupported", "failed"):
+    for severity in ("failed", "unsupported"):
         for verdict in verdicts:
             if _SEVERITY.get(verdict.outcome) == severity:
                 return severity, ERROR_CODES[verdict.code] or "UNKNOWN_ERROR"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import threading
 import time
 from contextlib import suppress
@@ -40,6 +41,13 @@ from interop.results.document import (
 
 JOURNAL = "journal.jsonl"
 DOCUMENT = "result.json"
+COMPRESSED = {
+    b"\x1f\x8b": ("gunzip", "--keep"),
+    b"\x28\xb5\x2f\xfd": ("unzstd",),
+    b"\xfd7zXZ\x00": ("unxz", "--keep"),
+    b"BZh": ("bunzip2", "--keep"),
+}
+"""How files begin that are compressed, and the command that unpacks them."""
 LATEST = "latest"
 PATIENCE = 1.0
 """Seconds for which the lock of a journal may be taken; ``prune`` holds it while it looks at a campaign."""
@@ -423,10 +431,14 @@ def _scan(journal: Path) -> Scan:
 def _content(path: Path) -> bytes:
     """Of a file in a directory that the user named."""
     try:
-        return read_file(resolved(path.parent) / path.name)
+        content = read_file(resolved(path.parent) / path.name)
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}."
         raise InputError(message) from error
+    for magic, program in COMPRESSED.items():
+        if content.startswith(magic):
+            raise InputError(f"{path}: is compressed. To unpack it: {shlex.join([*program, str(path)])}")
+    return content
 
 
 def _no_journal(place: Path) -> InputError:
@@ -440,6 +452,8 @@ def no_results(place: Path) -> InputError:
     """Why a place is no campaign of quicsat, and which command reads it if another runner made it."""
     if not place.exists():
         return InputError(f"{place}: no such file or directory. Name the directory of a campaign.")
+    if packed := [*place.glob(f"{DOCUMENT}.*"), *place.glob(f"{JOURNAL}.*")]:
+        return InputError(f"{place}: holds no results but {packed[0].name}, which must be unpacked first.")
     if is_of_another_runner(place / DOCUMENT if place.is_dir() else place):
         again = command_line("tables", place)
         return InputError(f"{place}: is no campaign, but has the results of QIR or QIR-SE. To show them: {again}")

@@ -174,15 +174,19 @@ def encode_goodputs(of: Goodputs) -> bytes:
     names = (of.manifest.servers, of.manifest.clients)
     servers, clients = ({name: at for at, name in enumerate(each)} for each in names)
     plain = {
-        case: [
-            (
-                *(servers[each.server], clients[each.client]),
-                *(each.values, each.outcomes, each.repetitions, each.seeds, each.places),
-            )
-            for each in many
-            if each.outcomes
-        ]
-        for case, many in of.samples.items()
+        "samples": {
+            case: [
+                (
+                    *(servers[each.server], clients[each.client]),
+                    *(each.values, each.outcomes, each.repetitions, each.seeds, each.places),
+                )
+                for each in many
+                if each.outcomes
+            ]
+            for case, many in of.samples.items()
+        },
+        "unfinished": of.unfinished,
+        "skipped": sorted(of.skipped),
     }
     return zlib.compress(json.dumps(plain, separators=(",", ":")).encode())
 
@@ -204,10 +208,11 @@ def read_goodputs(path: Path, manifest: Manifest) -> Goodputs | None:
                     tuple(map(int, seeds)),
                     tuple(map(int, places)),
                 )
-                for server, client, values, outcomes, repetitions, seeds, places in plain[case.name]
+                for server, client, values, outcomes, repetitions, seeds, places in plain["samples"][case.name]
             )
             for case in manifest.test_cases
         }
+        skipped = frozenset((str(server), str(client), str(case)) for server, client, case in plain["skipped"])
+        return Goodputs(manifest, found, str(plain["unfinished"]), skipped)
     except (OSError, zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return None
-    return Goodputs(manifest, found)

@@ -109,10 +109,17 @@ class Compared:
     worse: int
     """Implementations and pairs that got worse."""
     better: int
+    perhaps: int
+    """Pairs that may have got worse."""
     since: str
     """What changed, as a sentence."""
     lines: tuple[str, ...]
     """Some of what got worse, and better, and the images that changed, a line each."""
+
+    @property
+    def changed(self) -> int:
+        """Implementations and pairs that changed, or may have got worse."""
+        return self.worse + self.better + self.perhaps
 
     @property
     def address(self) -> PurePosixPath:
@@ -122,31 +129,33 @@ class Compared:
     @property
     def plain(self) -> dict[str, Any]:
         """What ``remembered`` needs, as JSON."""
-        return {name: getattr(self, name) for name in ("both", "worse", "better", "since", "lines")}
+        return {name: getattr(self, name) for name in ("both", "worse", "better", "perhaps", "since", "lines")}
 
 
 def remembered(before: SiteCampaign, after: SiteCampaign, plain: Mapping[str, Any]) -> Compared:
     """A comparison that an earlier build has made, from its ``plain``. Raises KeyError, TypeError or ValueError."""
-    both, worse, better = (int(plain[name]) for name in ("both", "worse", "better"))
-    return Compared(before, after, both, worse, better, str(plain["since"]), tuple(map(str, plain["lines"])))
+    both, worse, better, perhaps = (int(plain[name]) for name in ("both", "worse", "better", "perhaps"))
+    return Compared(before, after, both, worse, better, perhaps, str(plain["since"]), tuple(map(str, plain["lines"])))
 
 
 def compare(site: Site, before: SiteCampaign, after: SiteCampaign, first: Goodputs, second: Goodputs) -> Compared:
     """Compare two campaigns by their goodputs; a page is written if they have pairs in common."""
     found = comparison.of_goodputs(first, second, before.manifest.test_cases)
-    both = tuple(pair for pair in found.pairs if pair.change is not comparison.Change.ABSENT)
+    both = tuple(pair for pair in found.pairs if pair.change not in comparison.WITHOUT_RESULT)
     changed = (*found.groups, *found.pairs)
     worse = [pair for pair in changed if pair.change in comparison.WORSE]
     better = [pair for pair in changed if pair.change in comparison.BETTER]
+    perhaps = [pair for pair in changed if pair.change in comparison.PERHAPS_WORSE]
     compared = Compared(
         before,
         after,
         len(both),
         len(worse),
         len(better),
+        len(perhaps),
         sentence(found, day(before.started)),
         (
-            *map(line, [*worse, *better][:_MOST_LINES]),
+            *map(line, [*worse, *perhaps, *better][:_MOST_LINES]),
             *(f"Image that changed: {each}" for each in found.changed_images),
         ),
     )
@@ -204,7 +213,7 @@ def write_all(site: Site, compared: Sequence[Compared], trends: Trends) -> None:
     site.show(address.SIDE_BY_SIDE, "side.html", None, "Compare", uplot=site.uplot)
     _trends(site, trends)
     chosen = before(site.campaigns)
-    entries = [each for each in compared if chosen.get(each.after.folder) is each.before and each.worse + each.better]
+    entries = [each for each in compared if chosen.get(each.after.folder) is each.before and each.changed]
     updated = site.campaigns[0].started
     site.put(address.FEED, site.renderer.page("feed.xml", entries=entries[:30], updated=updated))
     _badges(site, site.campaigns[0])

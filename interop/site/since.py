@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from interop.model.text import counted
 from interop.report.comparison_lines import line
 from interop.site.matrix_cell_text import goodput
-from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange
+from interop.statistics.comparison import BETTER, PERHAPS_WORSE, WORSE, Change, Comparison, PairChange
 
-_ORDER = (Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER)
+_ORDER = tuple(Change)
 
 
 def sentence(found: Comparison, before: str) -> str:
@@ -20,12 +20,15 @@ def sentence(found: Comparison, before: str) -> str:
 
 
 def _of_pairs(found: Comparison, before: str) -> str:
-    worse = [pair for pair in found.pairs if pair.change in WORSE]
+    worse, perhaps = ([pair for pair in found.pairs if pair.change in changes] for changes in (WORSE, PERHAPS_WORSE))
     better = sum(pair.change in BETTER for pair in found.pairs)
-    if not worse and not better:
-        return f"No pair got significantly worse or better since {before}."
-    told = f"{_pairs(len(worse))} got worse since {before}, {better} got better"
-    return f"{told}; the largest change for the worse: {_words(_largest(worse))}." if worse else f"{told}."
+    told = f"No pair got significantly worse or better since {before}"
+    if worse or better:
+        told = f"{_pairs(len(worse))} got worse since {before}, {better} got better"
+    told += f", {len(perhaps)} may have got worse" if perhaps else ""
+    if worse:
+        return f"{told}; the largest change for the worse: {_words(_largest(worse))}."
+    return f"{told}; the first: {_words(_largest(perhaps))}." if perhaps else f"{told}."
 
 
 def _pairs(count: int) -> str:
@@ -40,7 +43,8 @@ def _largest(worse: Sequence[PairChange]) -> PairChange:
 def _words(pair: PairChange) -> str:
     sample = pair.second
     who = f"{sample.server} to {sample.client} over {sample.test_case}"
-    if pair.change is Change.SLOWER and pair.ratio is not None and pair.first.mean and sample.mean:
+    slower = pair.change in (Change.SLOWER, Change.PARTLY_SLOWER)
+    if slower and pair.ratio is not None and pair.first.mean and sample.mean:
         lost = round(-100 * pair.ratio)
         return f"{who}, {goodput(pair.first.mean)} → {goodput(sample.mean)} Mbit/s (−{lost} %)"
     return f"{who}, {pair.change.value}"

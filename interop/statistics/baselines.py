@@ -11,14 +11,17 @@ from interop.model.implementation import OWN_IMAGES
 from interop.model.results import ImageFacts, Manifest
 from interop.model.text import printable
 from interop.plan.order import is_named
-from interop.statistics.other_images import same_recipe, told_apart
+from interop.statistics.other_images import same_recipe, told_apart, unknown_images
 from interop.statistics.same_conditions import differing
-from interop.statistics.same_seeds import other_processor, same_costs
+from interop.statistics.same_seeds import other_processor, same_costs, unknown_processor
 
 SAVE = (
     "Measure again with the same test cases and options as for the baseline, or save a new baseline: "
     "./run.py baseline save DIR FILE"
 )
+
+
+_NAMES = ("baseline", "campaign")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,14 @@ def fit(baseline: Manifest, now: Manifest) -> BaselineFit:
     """Compare the conditions of both; under test are the implementations of ``--must-include``."""
     return BaselineFit(
         (*_clock(baseline, now), *_test_cases(baseline, now), *_images(baseline, now)),
-        (*_versions(baseline, now), *_machines(baseline, now), *_rebuilt(baseline, now), *_under_test(baseline, now)),
+        (
+            *_versions(baseline, now),
+            *_machines(baseline, now),
+            *unknown_processor(baseline, now, _NAMES),
+            *unknown_images(baseline, now, _NAMES),
+            *_rebuilt(baseline, now),
+            *_under_test(baseline, now),
+        ),
     )
 
 

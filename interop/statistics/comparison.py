@@ -9,23 +9,28 @@ See docs/reference/statistics.md for how that was checked.
 
 Where runs repeat exactly, in virtual time, pairs with seeds in common are compared seed by seed instead
 (``same_seeds``). Goodput that changed by less than ``SMALLEST_CHANGE`` has not changed.
+
+``baseline check``, ``compare``, the website, its feed and nightly messages all follow what is found here: a pair is
+worse, may be worse (``PairChange.open``), or neither.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import count
 
 from interop.model.implementation import Role
+from interop.model.outcomes import Outcome
 from interop.model.results import Manifest, ResultSet
 from interop.model.test_case import TestCase
+from interop.plan.order import is_named
 from interop.statistics import group_speed
-from interop.statistics.other_images import changed_images
+from interop.statistics.other_images import changed_images, unknown_images
 from interop.statistics.reliability import ReliabilityGroup, groups
 from interop.statistics.reliability import change as change_of_group
 from interop.statistics.reliability import smallest as smallest_of_change
@@ -37,10 +42,13 @@ from interop.statistics.same_seeds import (
     repeatable,
     same_costs,
     seed_changes,
+    unknown_processor,
 )
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find_case, mean_ratio, positive, samples
 from interop.statistics.significance import (
+    LEVEL,
     MOST_EXACT,
+    SMALLEST_CHANGE,
     difference,
     holm,
     matched,
@@ -50,11 +58,6 @@ from interop.statistics.significance import (
     smallest_p,
     which_can_tell,
 )
-
-LEVEL = 0.025
-"""Largest p-value that is significant: half of the promised share of false alarms for pairs and success rates, and half
-for the goodput of implementations."""
-
 
 ALL = "all"
 """Partner and test case in a change of an implementation over all its pairs."""
@@ -67,23 +70,68 @@ class Change(StrEnum):
     """All repetitions succeeded, now none does. Where runs repeat exactly: one seed succeeded, and no longer does."""
     LESS_RELIABLE = "fails more often"
     SLOWER = "slower"
-    FASTER = "faster"
-    MORE_RELIABLE = "fails less often"
-    FIXED = "fixed"
-    """None succeeded, now all do. Where runs repeat exactly: one seed succeeds that did not, and none is broken."""
+    UNSUPPORTED = "no longer supported"
+    """It had a conclusive result."""
+    LOST = "no valid result any more"
+    """It is still planned, and all runs ended with faults of ours, were skipped, or are missing."""
     PERHAPS_BROKEN = "new failure, not significant"
     """As a new failure, but chance may have done it; no alarm."""
+    PERHAPS_LESS_RELIABLE = "fails more often, not significant"
+    PARTLY_SLOWER = "slower with some seeds"
+    """Slower in the mean, but not with each seed: chance may have done it."""
+    FIXED = "fixed"
+    """None succeeded, now all do. Where runs repeat exactly: one seed succeeds that did not, and none is broken."""
+    MORE_RELIABLE = "fails less often"
+    FASTER = "faster"
     PERHAPS_FIXED = "fixed, not significant"
+    PARTLY_FASTER = "faster with some seeds"
     NONE = "no change shown"
     FAILING = "fails in both"
     ABSENT = "not in both"
     """At least one of the two has no valid attempt of the pair."""
 
 
-WORSE = frozenset({Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER})
+class Doubt(StrEnum):
+    """Why a pair may be worse, although no change shows it."""
+
+    BLIND = "blind"
+    """A loss of goodput could be due to chance: there are too few repetitions, or they differ too much."""
+    SEEDS = "seeds differ"
+    """Goodput fell with a seed and not with others, so the mean says nothing."""
+    MISSING = "seeds missing"
+    """Runs repeat exactly, and some seeds have a result in the first only; or some repetitions are unsupported."""
+    NO_NUMBER = "goodput unknown"
+    """It succeeded, and not all goodputs are known."""
+
+
+class Conclusion(StrEnum):
+    """What a campaign comes to, compared with another one or with expectations; reports and exit status follow it."""
+
+    WORSE = "something is worse than expected"
+    UNFINISHED = "the campaign is unfinished"
+    ERRORS = "some runs have no valid result"
+    UNDECIDED = "undecided, because something may be worse that the results cannot show"
+    FINE = "nothing is worse than expected"
+
+
+def conclude(*, worse: bool, unfinished: bool, errors: bool, undecided: bool) -> Conclusion:
+    """The first that applies."""
+    found = (
+        (worse, Conclusion.WORSE),
+        (unfinished, Conclusion.UNFINISHED),
+        (errors, Conclusion.ERRORS),
+        (undecided, Conclusion.UNDECIDED),
+    )
+    return next((conclusion for holds, conclusion in found if holds), Conclusion.FINE)
+
+
+WORSE = frozenset({Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER, Change.UNSUPPORTED})
 BETTER = frozenset({Change.FIXED, Change.MORE_RELIABLE, Change.FASTER})
-UNSURE = frozenset({Change.PERHAPS_BROKEN, Change.PERHAPS_FIXED})
+PERHAPS_WORSE = frozenset({Change.LOST, Change.PERHAPS_BROKEN, Change.PERHAPS_LESS_RELIABLE, Change.PARTLY_SLOWER})
+UNSURE = PERHAPS_WORSE | {Change.PERHAPS_FIXED, Change.PARTLY_FASTER}
 """Shown as what changed, but no alarm."""
+CHANGED = WORSE | BETTER | UNSURE
+WITHOUT_RESULT = frozenset({Change.ABSENT, Change.LOST, Change.UNSUPPORTED})
 _PLACE = {change: place for place, change in enumerate(Change)}
 
 
@@ -100,13 +148,18 @@ class PairChange:
     """If the pair was compared seed by seed, without a test: its runs repeat exactly."""
     over_all: float | None = None
     """By how much an implementation has become faster over all its pairs; None for a pair, and for success rates."""
-    blind: bool = False
-    """Its goodput is as before, or a test with so few repetitions cannot show that it is not."""
-    blind_to_failures: bool = False
-    """The same of its success rate."""
-
+    doubts: frozenset[Doubt] = frozenset()
     speed: Change = Change.NONE
     """Whether the repetitions that succeeded are slower or faster, whatever became of the others."""
+    reliability: Change = Change.NONE
+    """Whether it fails more or less often, whatever became of its speed. ``change`` is the worse of the two."""
+    by_seed: bool = False
+    """Tested runs with the same seeds that nearly repeat: none is worse, so none of the tests is needed."""
+
+    @property
+    def open(self) -> bool:
+        """Whether it may be worse, and the results cannot show it."""
+        return self.change in PERHAPS_WORSE or bool(self.doubts)
 
     @cached_property
     def ratio(self) -> float | None:
@@ -137,6 +190,14 @@ class Comparison:
     """Names of test cases whose conditions differ, and what differs, in words."""
     changed_images: tuple[str, ...] = ()
     """A line for each image that both have and that differs."""
+    unknown: tuple[str, ...] = ()
+    """What is not known of the conditions of the two campaigns, a sentence each."""
+    gaps: tuple[str, ...] = ()
+    """What one of the campaigns has not measured, a sentence each."""
+    unfinished: str = ""
+    """``4 of 9 runs measured; unfinished.``: of the second campaign; empty if it has all of its runs."""
+    errors: bool = False
+    """Whether a run of the second campaign ended with a fault of quicsat or of the machine."""
 
     @property
     def compared_by_seed(self) -> int:
@@ -146,18 +207,17 @@ class Comparison:
     @property
     def tested(self) -> bool:
         """Whether p-values say something: not if all pairs in both were compared seed by seed."""
-        in_both = [pair for pair in self.pairs if pair.change is not Change.ABSENT]
+        in_both = [pair for pair in self.pairs if pair.change not in WITHOUT_RESULT]
         return not in_both or any(pair.seeds is None for pair in in_both)
+
+    def with_doubt(self, doubt: Doubt) -> list[PairChange]:
+        """The pairs that may be worse for this reason."""
+        return [pair for pair in self.pairs if doubt in pair.doubts]
 
     @property
     def blind(self) -> int:
         """Pairs with numbers in both, and with too few repetitions for a significant difference in speed."""
-        return sum(pair.blind for pair in self.pairs)
-
-    @property
-    def lost(self) -> int:
-        """Pairs with a conclusive result in the first only."""
-        return sum(bool(pair.first.conclusive and not pair.second.conclusive) for pair in self.pairs)
+        return len(self.with_doubt(Doubt.BLIND))
 
     @property
     def enough(self) -> int:
@@ -166,10 +226,22 @@ class Comparison:
         return next(n for n in count(2) if smallest_p(n, n) * measured <= LEVEL)
 
     @property
+    def nothing(self) -> bool:
+        """Whether no pair has a valid result in both."""
+        return all(pair.change in WITHOUT_RESULT for pair in self.pairs)
+
+    @property
     def undecided(self) -> bool:
-        """Whether something may be worse that could not be found: nothing compared, or a pair lost or blind."""
-        unsure = self.counts[Change.PERHAPS_BROKEN] + self.blind + self.lost
-        return unsure > 0 or all(pair.change is Change.ABSENT for pair in self.pairs)
+        """Whether something may be worse that could not be found."""
+        incomplete = bool(self.gaps or self.unfinished or self.errors)
+        return self.nothing or incomplete or any(pair.open for pair in self.pairs)
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """Of all pairs and implementations together."""
+        return conclude(
+            worse=self.worse, unfinished=bool(self.unfinished), errors=self.errors, undecided=self.undecided
+        )
 
     @property
     def counts(self) -> Counter[Change]:
@@ -227,7 +299,8 @@ def compare(
 
     With ``repeat``, runs with one seed repeat exactly. Pairs with seeds in common are then compared seed by seed, over
     these seeds, and all others are tested. With ``near``, they repeat except on another processor: pairs whose runs
-    are alike with each seed have not changed. ``loss``: pairs are blind that could not show such a loss, as a share.
+    with no seed worse have passed. ``loss``: the smallest loss of goodput that counts, as a share; pairs that could not
+    show it are blind.
 
     Where both have the same seeds, tests compare equal seeds with each other if so few tests are made that this can be
     significant. Else the repetitions are taken as if their seeds differed: it has less power and no more false alarms.
@@ -237,7 +310,8 @@ def compare(
     cells = [_Cell(ours.get(key) or _absent(key), theirs.get(key) or _absent(key)) for key in keys]
     exact = [seed_changes(cell.first, cell.second) if repeat else None for cell in cells]
     tested = _test([cell for cell, seeds in zip(cells, exact, strict=True) if seeds is None], near, loss)
-    pairs = [*tested.pairs, *(_judge_seeds(seeds) for seeds in exact if seeds is not None)]
+    by_seed = [_judge_seeds(cell, seeds, loss) for cell, seeds in zip(cells, exact, strict=True) if seeds is not None]
+    pairs = [*tested.pairs, *by_seed]
     return replace(tested, pairs=tuple(sorted(pairs, key=_rank)))
 
 
@@ -264,14 +338,12 @@ def _test(cells: Sequence[_Cell], near: bool, loss: float | None) -> Comparison:
     ]
     corrected = iter(holm([p for p, made in zip(p_values, able, strict=True) if made]))
     adjusted = [next(corrected) if made else 1.0 for made in able]
-    pairs = [
-        replace(
-            _judge(cell, adjusted[n], adjusted[total + n]),
-            blind=not (near and _alike(cell)) and _is_blind(cell, tests if able[n] else 0, loss),
-            blind_to_failures=not able[total + n],
-        )
-        for n, cell in enumerate(cells)
-    ]
+    pairs = []
+    for n, cell in enumerate(cells):
+        found_of = _judge(cell, adjusted[n], adjusted[total + n])
+        alike = near and _no_seed_is_worse(cell, loss)
+        doubt = _doubt(cell, tests if able[n] else 0, loss, alike=alike)
+        pairs.append(replace(found_of, by_seed=alike, doubts=frozenset(filter(None, [doubt]))))
     together = [_judge_group(group, p) for group, p in zip(found, adjusted[2 * total :], strict=True) if p <= LEVEL]
     fast, made = _test_speed(cells)
     together = sorted((*together, *fast), key=lambda each: _rank(each)[:2])
@@ -296,26 +368,47 @@ def _test_speed(cells: Sequence[_Cell]) -> tuple[list[PairChange], int]:
     return changed, made
 
 
-def _alike(cell: _Cell) -> bool:
-    """Whether the runs of a pair have seeds in common, and with each of them nothing changed."""
+def _least(loss: float | None) -> float:
+    """The smallest loss of goodput that counts, as a share."""
+    return max(loss or 0.0, SMALLEST_CHANGE)
+
+
+def _no_seed_is_worse(cell: _Cell, loss: float | None) -> bool:
+    """Whether each run of the first has one with the same seed in the second that is not worse."""
     seeds = seed_changes(cell.first, cell.second)
-    return seeds is not None and seeds.unchanged
+    return seeds is not None and seeds.without_loss(_least(loss))
 
 
-def _is_blind(cell: _Cell, tests: int, loss: float | None) -> bool:
-    """Whether a loss of a pair with numbers, about as widely spread as they are, would not be significant.
+def _unknown_number(first: Sample, second: Sample) -> bool:
+    """Whether goodputs are known of some of the runs that succeeded, and not of all in the second, or of none in the
+    first."""
+    if not (first.succeeded and second.succeeded and (first.values or second.values)):
+        return False
+    return not first.values or len(second.values) < second.succeeded
 
-    ``tests``: as many are made; 0 if this one can never be significant.
+
+def _doubt(cell: _Cell, tests: int, loss: float | None, *, alike: bool) -> Doubt | None:
+    """Of a tested pair; ``alike``: no test is needed; ``tests``: as many are made; 0 if this one cannot be significant.
+
+    A pair is blind if a loss of goodput, with numbers about as widely spread as they are, would not be significant.
     """
-    if not cell.first.values or not cell.second.values:
-        return bool(cell.first.values or cell.second.values) and bool(cell.first.succeeded and cell.second.succeeded)
+    if _unknown_number(cell.first, cell.second):
+        return Doubt.NO_NUMBER
+    unsupported, before = (each.outcomes.count(Outcome.UNSUPPORTED) for each in (cell.second, cell.first))
+    if cell.conclusive and unsupported > before:
+        return Doubt.MISSING
+    if alike or not cell.first.values or not cell.second.values:
+        return None
     if not tests or loss is None:
-        return not tests
+        return None if tests else Doubt.BLIND
     ratio = mean_ratio(cell.first.values, cell.second.values)
     if ratio is None or ratio <= -1:
-        return True
-    lost = tuple(value * (1 - loss) / (1 + ratio) for value in cell.second.values)
-    return _location(_Cell(cell.first, replace(cell.second, values=lost)), tests) * tests > LEVEL
+        return Doubt.BLIND
+    # A gain makes a loss less likely: the mean is then as far above that loss as the gain and the loss together.
+    scale = (1 - loss) / (1 + ratio) / (1 + max(0.0, ratio))
+    lost = tuple(value * scale for value in cell.second.values)
+    found = _location(_Cell(cell.first, replace(cell.second, values=lost)), tests) * tests
+    return Doubt.BLIND if found > LEVEL else None
 
 
 def _location(cell: _Cell, tests: int) -> float:
@@ -336,36 +429,45 @@ def _absent(key: tuple[str, str, str]) -> Sample:
 def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
     first, second = cell.first, cell.second
     if not cell.conclusive:
-        return PairChange(first, second, Change.ABSENT, 1.0)
+        gone = Change.UNSUPPORTED if Outcome.UNSUPPORTED in second.outcomes else Change.LOST
+        return PairChange(first, second, gone if first.conclusive else Change.ABSENT, 1.0)
     if not first.succeeded and not second.succeeded:
         return PairChange(first, second, Change.FAILING, 1.0)
-    found = PairChange(first, second, Change.NONE, min(location, reliability))
+    found, speed = PairChange(first, second, Change.NONE, min(location, reliability)), Change.NONE
     if location <= LEVEL and found.ratio is not None and matters(found.ratio):
-        found = replace(found, speed=Change.SLOWER if found.ratio < 0 else Change.FASTER)
-    change = _reliability(*cell.reliability, sure=reliability <= LEVEL)
-    if change is None or _outweighs(found.speed, change):
-        return replace(found, change=found.speed, p=found.p if found.speed is Change.NONE else location)
-    return replace(found, change=change, p=reliability)
+        speed = Change.SLOWER if found.ratio < 0 else Change.FASTER
+    fails = _reliability(*cell.reliability, sure=reliability <= LEVEL)
+    change = _worse(fails, speed)
+    p = found.p if change is Change.NONE else location if change is speed else reliability
+    return replace(found, change=change, p=p, speed=speed, reliability=fails)
 
 
-def _outweighs(speed: Change, change: Change) -> bool:
-    """Whether a pair became slower, and did not become less reliable: a gain must not hide a loss."""
-    return speed in WORSE and change not in WORSE
+def _worse(one: Change, other: Change) -> Change:
+    return min(one, other, key=_PLACE.__getitem__)
 
 
-def _judge_seeds(seeds: SeedChanges) -> PairChange:
+def _judge_seeds(cell: _Cell, seeds: SeedChanges, loss: float | None) -> PairChange:
     """A seed that newly fails outweighs all else, as it is worse than any change of speed."""
-    speed = Change.NONE
-    if seeds.reported and seeds.ratio is not None:
-        speed = Change.SLOWER if seeds.ratio < 0 else Change.FASTER
-    change = speed
+    speed, fails = Change.NONE, Change.NONE
+    if seeds.ratio is not None and matters(seeds.ratio):
+        slower, faster = (Change.SLOWER, Change.FASTER) if seeds.sure else (Change.PARTLY_SLOWER, Change.PARTLY_FASTER)
+        speed = slower if seeds.ratio < 0 else faster
     if seeds.broken:
-        change = Change.BROKEN
-    elif seeds.fixed and not _outweighs(speed, Change.FIXED):
-        change = Change.FIXED
+        fails = Change.BROKEN
+    elif cell.second.failed > seeds.second.failed:  # with a seed that the first does not have
+        fails = Change.PERHAPS_LESS_RELIABLE if seeds.first.succeeded else Change.FAILING
+    elif seeds.fixed:
+        fails = Change.FIXED
     elif not seeds.first.succeeded:
-        change = Change.FAILING
-    return PairChange(seeds.first, seeds.second, change, None, seeds, speed=speed)
+        fails = Change.FAILING
+    doubts = {
+        Doubt.MISSING: seeds.missing,
+        Doubt.NO_NUMBER: _unknown_number(seeds.first, seeds.second),
+        Doubt.SEEDS: seeds.may_have_lost(_least(loss)),
+    }
+    found = frozenset(doubt for doubt, holds in doubts.items() if holds)
+    change = fails if speed is Change.NONE else _worse(fails, speed)
+    return PairChange(seeds.first, seeds.second, change, None, seeds, doubts=found, speed=speed, reliability=fails)
 
 
 def _speed_of_group(group: ReliabilityGroup, ratio: float, p: float) -> PairChange:
@@ -385,18 +487,19 @@ def _pooled(group: ReliabilityGroup) -> tuple[Sample, Sample]:
 def _judge_group(group: ReliabilityGroup, p: float) -> PairChange:
     first, second = _pooled(group)
     change = _reliability(first.succeeded, first.conclusive, second.succeeded, second.conclusive, sure=True)
-    return PairChange(first, second, change or Change.NONE, p)
+    return PairChange(first, second, change, p)
 
 
-def _reliability(hits: int, of: int, other_hits: int, other_of: int, *, sure: bool) -> Change | None:
+def _reliability(hits: int, of: int, other_hits: int, other_of: int, *, sure: bool) -> Change:
+    """A smaller share of successes is never no change: chance may have done it, or not."""
     before, after = hits / of, other_hits / other_of
     if (before, after) == (1.0, 0.0):
         return Change.BROKEN if sure else Change.PERHAPS_BROKEN
     if (before, after) == (0.0, 1.0):
         return Change.FIXED if sure else Change.PERHAPS_FIXED
-    if sure and before != after:
-        return Change.LESS_RELIABLE if after < before else Change.MORE_RELIABLE
-    return None
+    if after < before:
+        return Change.LESS_RELIABLE if sure else Change.PERHAPS_LESS_RELIABLE
+    return Change.MORE_RELIABLE if sure and after > before else Change.NONE
 
 
 def in_words(change: PairChange) -> str:
@@ -415,6 +518,10 @@ def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:
     return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) - 1 if ratios else None
 
 
+Cell = tuple[str, str, str]
+"""Server, client and test case."""
+
+
 @dataclass(frozen=True)
 class Goodputs:
     """What a comparison needs to know of a campaign."""
@@ -422,12 +529,47 @@ class Goodputs:
     manifest: Manifest
     samples: Mapping[str, tuple[Sample, ...]]
     """Of goodput, by the name of their test case; functional tests have outcomes only."""
+    unfinished: str = ""
+    """See ``progress``."""
+    skipped: frozenset[Cell] = frozenset()
+    """Cells in which runs were skipped."""
+
+    def plans(self, cell: Cell) -> bool:
+        """Whether the cell is part of the campaign, measured or not."""
+        server, client, test_case = cell
+        manifest = self.manifest
+        return (
+            self.tests(server, client)
+            and server in manifest.servers
+            and client in manifest.clients
+            and any(case.name == test_case for case in manifest.test_cases)
+        )
+
+    def tests(self, server: str, client: str) -> bool:
+        """Whether one of the two is under test; all are if the campaign does not say which are."""
+        required = self.manifest.must_include
+        return not required or is_named(server, required) or is_named(client, required)
 
 
 def goodputs(results: ResultSet) -> Goodputs:
     """Those of all test cases of a campaign."""
     cases = results.manifest.test_cases
-    return Goodputs(results.manifest, {case.name: samples(results, case.name, GOODPUT) for case in cases})
+    return Goodputs(
+        results.manifest,
+        {case.name: samples(results, case.name, GOODPUT) for case in cases},
+        progress(results),
+        frozenset(
+            (each.server, each.client, each.test_case)
+            for each in results.results
+            if each.verdict.outcome is Outcome.SKIPPED
+        ),
+    )
+
+
+def progress(results: ResultSet) -> str:
+    """``4 of 9 runs measured; unfinished.``; empty if the campaign has all of its runs."""
+    done, planned = len(results.done), results.manifest.planned_runs
+    return f"{done} of {planned} runs measured; unfinished." if results.finished is None and done < planned else ""
 
 
 def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
@@ -438,11 +580,8 @@ def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase], lo
 def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
     """The same, for those who compare a campaign with several."""
     theirs = second.manifest.test_cases
-    both = [
-        (case, other)
-        for case in cases
-        if (other := find_case(theirs, case.name) or find_case(theirs, case.abbreviation))
-    ]
+    wanted = [(case, find_case(theirs, case.name) or find_case(theirs, case.abbreviation)) for case in cases]
+    both = [(case, other) for case, other in wanted if other is not None]
     before = [sample for case, _ in both for sample in first.samples.get(case.name, ())]
     after = [
         sample if other.name == case.name else replace(sample, test_case=case.name)
@@ -452,13 +591,64 @@ def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase], lo
     one, two = first.manifest, second.manifest
     by_seed = same_costs(one, two)
     found = compare(before, after, repeat=repeatable(one, two), near=by_seed, loss=loss)
+    names = {case.name: other.name for case, other in both}
+    pairs, gone = list[PairChange](), 0
+    for pair in found.pairs:
+        other = names[pair.first.test_case]
+        if pair.change is Change.LOST and not second.plans((pair.first.server, pair.first.client, other)):
+            gone += second.tests(pair.first.server, pair.first.client)
+            pair = replace(pair, change=Change.ABSENT)
+        pairs.append(pair)
+    gone += sum(
+        bool(sample.conclusive) and second.tests(sample.server, sample.client)
+        for case, other in wanted
+        if other is None
+        for sample in first.samples.get(case.name, ())
+    )
     return replace(
         found,
+        pairs=tuple(sorted(pairs, key=_rank)),
         other_processor=by_seed and other_processor(one, two),
         other_virtual_machine=by_seed and other_virtual_machine(one, two),
         other_conditions=tuple((case.name, words) for case, other in both if (words := differing(case, other))),
         changed_images=changed_images(one, two),
+        unknown=(*unknown_processor(one, two), *unknown_images(one, two)),
+        gaps=tuple(_gaps(pairs, gone, first, second, names)),
+        unfinished=second.unfinished,
+        errors=any(Outcome.ERROR in sample.outcomes for sample in after),
     )
+
+
+def _gaps(
+    pairs: Iterable[PairChange], gone: int, first: Goodputs, second: Goodputs, names: Mapping[str, str]
+) -> Iterator[str]:
+    """What one of two campaigns has not measured; ``names``: of the test cases of the first, those of the second.
+
+    ``gone``: cells with a result that are not part of the second.
+    """
+    if gone:
+        yield f"The second campaign does not contain {cells(gone)} of the first."
+    unmeasured = sum(
+        bool(pair.second.conclusive)
+        and not pair.first.conclusive
+        and Outcome.UNSUPPORTED not in pair.first.outcomes
+        and first.plans((pair.first.server, pair.first.client, pair.first.test_case))
+        for pair in pairs
+    )
+    if unmeasured:
+        yield f"The first campaign has no valid result of {cells(unmeasured)} that the second has."
+    skipped = sum(
+        (pair.second.server, pair.second.client, names[pair.second.test_case]) in second.skipped
+        and pair.second.succeeded == pair.second.conclusive > 0
+        for pair in pairs
+    )
+    if skipped:
+        yield f"The second campaign skipped runs of {cells(skipped)}."
+
+
+def cells(count: int) -> str:
+    """``1 cell``, ``2 cells``."""
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 def links(results: ResultSet, first: TestCase, second: TestCase) -> Comparison:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,16 +16,27 @@ from interop.model.units import mbit_per_s, percent
 from interop.plan.order import is_named
 from interop.plan.stored_plan import plan_of
 from interop.statistics import comparison
-from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange, in_words
-from interop.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome, Sample, samples
+from interop.statistics.comparison import (
+    BETTER,
+    PERHAPS_WORSE,
+    WORSE,
+    Cell,
+    Change,
+    Comparison,
+    Conclusion,
+    Doubt,
+    PairChange,
+    cells,
+    conclude,
+    in_words,
+    progress,
+)
+from interop.statistics.same_seeds import ROUNDING
+from interop.statistics.samples import GOODPUT, PairOutcome, Sample, samples
 
-Cell = tuple[str, str, str]
-"""Server, client and test case."""
 _LOST = frozenset({PairOutcome.UNSUPPORTED, PairOutcome.NOT_RUN})
 """Outcomes of a planned cell that do not show whether it became worse."""
 
-ROUNDING = 1e-9
-"""A loss that is smaller than the limit by less than this is as large as the limit."""
 NAMED = 3
 """Entries that the advice to narrow a known failure names."""
 COMMIT = 19
@@ -48,7 +59,7 @@ class Finding(StrEnum):
     UNFINISHED = "unfinished"
     """The campaign was interrupted before all runs of the cell were made."""
     PARTLY_SLOWER = "slower with some seeds"
-    """Slower in the mean over three or more seeds, but not with each of them: chance may have done it."""
+    """Slower in the mean over several seeds, but not with each of them: chance may have done it."""
     UNDECIDED = "undecided"
     """It may be worse, and the data cannot show it."""
     SLIGHTLY_SLOWER = "slower, within the limit"
@@ -76,6 +87,12 @@ NEWS = frozenset(
 """Findings that reports show, and that let a campaign succeed."""
 CHANGED = UNEXPECTED | OPEN | NEWS | {Finding.ERROR}
 """Findings that a reader is told."""
+_SPEEDS = {
+    Change.SLOWER: Finding.SLOWER,
+    Change.PARTLY_SLOWER: Finding.PARTLY_SLOWER,
+    Change.FASTER: Finding.FASTER,
+    Change.PARTLY_FASTER: Finding.PARTLY_FASTER,
+}
 _CHANGES = {
     Change.BROKEN: Finding.BROKEN,
     Change.LESS_RELIABLE: Finding.BROKEN,
@@ -83,16 +100,6 @@ _CHANGES = {
     Change.MORE_RELIABLE: Finding.FIXED,
     Change.PERHAPS_FIXED: Finding.FIXED,
 }
-
-
-class Conclusion(StrEnum):
-    """What a campaign comes to; all reports and the exit status follow it."""
-
-    WORSE = "something is worse than expected"
-    UNFINISHED = "the campaign is unfinished"
-    ERRORS = "some runs have no valid result"
-    UNDECIDED = "undecided, because something may be worse that the results cannot show"
-    FINE = "nothing is worse than expected"
 
 
 @dataclass(frozen=True)
@@ -154,14 +161,12 @@ class Judgement:
     @property
     def conclusion(self) -> Conclusion:
         """Of all cells together."""
-        if any(each.worse for each in self.groups) or any(cell.unexpected for cell in self.cells):
-            return Conclusion.WORSE
-        if self.unfinished:
-            return Conclusion.UNFINISHED
-        if self.errors:
-            return Conclusion.ERRORS
-        undecided = self.open or any(cell.finding in OPEN for cell in self.cells)
-        return Conclusion.UNDECIDED if undecided else Conclusion.FINE
+        return conclude(
+            worse=any(each.worse for each in self.groups) or any(cell.unexpected for cell in self.cells),
+            unfinished=bool(self.unfinished),
+            errors=self.errors,
+            undecided=bool(self.open) or any(cell.finding in OPEN for cell in self.cells),
+        )
 
     @property
     def counts(self) -> str:
@@ -183,20 +188,17 @@ def judge(
     left = _left(results)
     planned = list(_planned(results))
     needed = _needed(planned, expected, changes, left)
-    cells = [
+    judged = [
         _judge(results, sample, case, expected, baseline, changes, left[_cell(sample)], needed)
         for sample, case in planned
     ]
-    cells.sort(key=lambda cell: list(Finding).index(cell.finding))
-    progress = (
-        f"{len(results.done)} of {counted(results.manifest.planned_runs, 'run')} measured; unfinished." if left else ""
-    )
+    judged.sort(key=lambda cell: list(Finding).index(cell.finding))
     return Judgement(
-        tuple(cells),
+        tuple(judged),
         (*notes, *_unused("known failure", expected.known_failures, planned)),
         tuple(_groups(found, loss or 0.0)) if found is not None else (),
         tuple(_builds(baseline.manifest, results.manifest)) if baseline is not None else (),
-        progress,
+        progress(results),
         tuple(_open(results, expected, planned, baseline, found)),
         any(result.verdict.outcome is Outcome.ERROR for result in results.results),
     )
@@ -217,19 +219,19 @@ def _open(
         yield from _not_measured(results, planned, baseline)
     faults = {_key(each) for each in results.results if each.verdict.outcome is Outcome.ERROR}
     if partly := sum(_cell(sample) in faults and sample.conclusive > 0 for sample, _ in planned):
-        yield f"{_cells(partly)} in which some runs ended with a fault of quicsat or of the machine."
+        yield f"In {cells(partly)}, some runs ended with a fault of quicsat or of the machine."
     skipped = {_key(each) for each in results.results if each.verdict.outcome is Outcome.SKIPPED}
     if lost := sum(
         _cell(sample) in skipped and sample.succeeded == sample.conclusive and _excuse(sample, case, expected) is None
         for sample, case in planned
     ):
-        yield f"{_cells(lost)} in which runs were skipped."
-    if found is not None and (blind := [pair for pair in found.pairs if pair.blind]):
+        yield f"In {cells(lost)}, runs were skipped."
+    if found is not None and (blind := found.with_doubt(Doubt.BLIND)):
         most = max(len(pair.second.values) for pair in blind)
         at_least = f" ({found.enough} at least)" if found.enough > most else ""
         yield (
-            f"{_cells(len(blind))} in which a loss of goodput could be due to chance. For the baseline and the "
-            f"change, use more repetitions{at_least} or, in virtual time, the same kind of machine."
+            f"In {cells(len(blind))}, a loss of goodput could be due to chance. For the baseline and the change, use "
+            f"more repetitions{at_least} or, in virtual time, the same kind of machine."
         )
 
 
@@ -257,10 +259,6 @@ def _cell(sample: Sample) -> Cell:
 
 def _key(result: RunResult) -> Cell:
     return result.server, result.client, result.test_case
-
-
-def _cells(count: int) -> str:
-    return f"There {'is' if count == 1 else 'are'} {counted(count, 'cell')}"
 
 
 def _left(results: ResultSet) -> Counter[Cell]:
@@ -341,26 +339,37 @@ def _findings(
         return [*rest, lost]
     success = [_known(sample, known, needed.get(known, ()))] if known is not None else _outcome(sample, change)
     found = [*rest, *success, *_speed(change, expected), *_floors(sample, case, expected)]
-    return [*found, *_undecided(sample, case, expected, change)] or [(Finding.PASSED, "")]
+    if sample.succeeded or known is None:
+        found += _undecided(sample, case, expected, change, {finding for finding, _ in found})
+    return found or [(Finding.PASSED, "")]
 
 
 def _undecided(
-    sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None
+    sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None, found: Set[Finding]
 ) -> Iterator[tuple[Finding, str]]:
-    """What the results of a cell that succeeded in part cannot show."""
+    """What the results of a cell cannot show; ``found``: what is found about it otherwise."""
+    doubts = change.doubts if change is not None else frozenset()
     unknown = 0 if case.functional else sample.succeeded - len(sample.values)
     if unknown:
-        yield (
-            Finding.UNDECIDED,
-            f"The goodput of {unknown} of {counted(sample.succeeded, 'success', 'successes')} is unknown.",
-        )
-    elif not case.functional and change is not None and change.seeds is not None and change.seeds.without_number:
+        yield Finding.UNDECIDED, f"The goodput of {unknown} of {sample.succeeded} successes is unknown."
+    elif Doubt.NO_NUMBER in doubts:
         yield Finding.UNDECIDED, "With no seed is the goodput known in the baseline, too."
-    elif change is not None and change.blind:
+    elif change is not None and Doubt.BLIND in doubts:
         loss = f"a loss of {percent(expected.regression, 1)}" if expected.regression else "even a large loss"
         few = f"{counted(len(change.first.values), 'repetition')} in the baseline and {len(change.second.values)} now"
         changed = f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}. " if change.ratio else ""
         yield Finding.UNDECIDED, f"{changed}With {few}, {loss} could be due to chance."
+    if change is None or change.seeds is None:
+        if Doubt.MISSING in doubts:
+            yield Finding.UNDECIDED, "Some of its repetitions are unsupported."
+        return
+    if Doubt.SEEDS in doubts and not found & {Finding.SLOWER, Finding.PARTLY_SLOWER}:
+        range_of = f"from {change.seeds.worst * 100:+.1f} to {change.seeds.best * 100:+.1f} %"
+        yield Finding.UNDECIDED, f"The goodput with a seed changed by {range_of}, so the mean says little."
+    if change.seeds.missing:
+        known = change.seeds.first.conclusive
+        of = f"{change.seeds.missing} of the {known + change.seeds.missing} seeds of the baseline"
+        yield Finding.UNDECIDED, f"There is no result with {of}."
 
 
 def _lost(
@@ -421,40 +430,30 @@ def _entries(cells: Iterable[Cell]) -> str:
 
 def _outcome(sample: Sample, change: PairChange | None) -> Iterator[tuple[Finding, str]]:
     """Failures, and their change from the baseline."""
-    shown = f"{sample.succeeded} of {counted(sample.conclusive, 'repetition')} succeeded"
-    kind = _CHANGES.get(change.change) if change is not None else None
-    if change is not None and kind in (Finding.BROKEN, Finding.FIXED):
-        yield kind, f"{shown}; in the baseline, {change.first.succeeded} of {change.first.conclusive}."
-    elif sample.pair_outcome in CONCLUSIVE - {PairOutcome.SUCCEEDED}:
-        before = change.first if change is not None else None
-        if change is not None and before is not None and before.succeeded < before.conclusive:
-            fewer = sample.succeeded * before.conclusive < before.succeeded * sample.conclusive
-            unsure = fewer and change.blind_to_failures
-            if change.seeds is not None:
-                unsure = sample.failed > change.seeds.second.failed  # with seeds that the baseline does not have
-            kind = Finding.UNDECIDED if unsure else Finding.FAILS_AS_BEFORE
-            yield kind, f"{shown}; in the baseline, {before.succeeded} of {before.conclusive}."
-        else:
+    shown = f"{sample.succeeded} of {sample.conclusive} repetitions succeeded"
+    before = change.first if change is not None and change.first.conclusive else None
+    if change is None or before is None:
+        if sample.failed:
             yield Finding.FAILURE, f"{shown}."
+        return
+    kind = _CHANGES.get(change.reliability)
+    if kind is None and sample.failed:
+        kind = Finding.FAILURE if not before.failed else Finding.FAILS_AS_BEFORE
+        if before.failed and change.reliability in PERHAPS_WORSE:
+            kind = Finding.UNDECIDED
+    if kind is not None:
+        yield kind, f"{shown}; in the baseline, {before.succeeded} of {before.conclusive}."
 
 
 def _speed(change: PairChange | None, expected: Expectations) -> Iterator[tuple[Finding, str]]:
-    if change is None or change.ratio is None or change.speed not in (Change.SLOWER, Change.FASTER):
+    """The goodput's change; what is lost within the limit is told and accepted."""
+    if change is None or change.ratio is None or change.speed not in _SPEEDS:
         return
-    seeds = change.seeds
-    unanimous = seeds is None or not seeds.direction or seeds.agreeing == seeds.numbers
-    direction = (
-        f" {seeds.agreeing} of {counted(seeds.numbers, 'seed')} {'agrees' if seeds.numbers == 1 else 'agree'}."
-        if seeds is not None and seeds.direction
-        else ""
-    )
-    text = f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}.{direction}"
-    if change.speed in BETTER:
-        yield Finding.FASTER if unanimous else Finding.PARTLY_FASTER, text
-    elif -change.ratio < (expected.regression or 0.0) - ROUNDING:
-        yield Finding.SLIGHTLY_SLOWER, text
-    else:
-        yield Finding.SLOWER if unanimous else Finding.PARTLY_SLOWER, text
+    seeds, finding = change.seeds, _SPEEDS[change.speed]
+    direction = f" {seeds.agreeing} of {seeds.numbers} seeds agree." if seeds is not None and seeds.direction else ""
+    if change.ratio < 0 and -change.ratio < (expected.regression or 0.0) - ROUNDING:
+        finding = Finding.SLIGHTLY_SLOWER
+    yield finding, f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}.{direction}"
 
 
 def _means(change: PairChange) -> str:

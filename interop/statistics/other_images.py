@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from interop.model.implementation import OWN_IMAGES
 from interop.model.results import ImageFacts, Manifest
 from interop.model.text import printable
 
@@ -18,6 +21,16 @@ def changed_images(before: Manifest, after: Manifest) -> tuple[str, ...]:
             again = ", built again from the same sources" if same_recipe(other, image) else ""
             found.append(f"{printable(name)}: {told_apart(other, image)}{again}")
     return tuple(found)
+
+
+def unknown_images(
+    before: Manifest, after: Manifest, names: tuple[str, str] = ("first campaign", "second campaign")
+) -> Iterator[str]:
+    """Sentences on the images of which only one campaign says what they are, so that they may differ."""
+    for name, known, other in zip(names, (before, after), (after, before), strict=True):
+        taking_part = {*known.servers, *known.clients, *OWN_IMAGES}
+        if missing := [each for each in other.images if each in taking_part and each not in known.images]:
+            yield f"Images of the {name} that are unknown, so that they may differ: {printable(', '.join(missing))}."
 
 
 def told_apart(before: ImageFacts, after: ImageFacts) -> str:

@@ -7,19 +7,21 @@ exclude.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from interop.model.clock import Clock
 from interop.model.implementation import CpuCost
 from interop.model.outcomes import Outcome
 from interop.model.results import Manifest
-from interop.statistics.samples import Sample, mean_ratio
-from interop.statistics.significance import matters
+from interop.statistics.samples import Sample, mean_ratio, positive
+from interop.statistics.significance import LEVEL, MOST_EXACT, difference, matched
 
+ROUNDING = 1e-9
+"""A loss that is smaller than a limit by less than this is as large as the limit."""
 VIRTUAL_MACHINE = "virtual-time"
 """Image of the virtual machine among those of a campaign; its name changes with its source."""
-FEWEST = 3
-"""Seeds of a pair from which on their common direction is reported."""
 
 
 @dataclass(frozen=True)
@@ -39,28 +41,43 @@ class SeedChanges:
     """Those seeds."""
     agreeing: int
     """Those of them with which the metric changed in the direction of ``ratio``."""
-    largest: float
-    """The largest relative change of a seed, in either direction."""
+    worst: float
+    """The largest loss with a seed, as a relative change: -0.3 for a drop by 30 %; 0 if there is no loss."""
+    best: float
+    """The largest gain with a seed; 0 if there is none."""
+    missing: int
+    """Seeds that are conclusive in the first only."""
 
     @property
     def direction(self) -> str:
-        """``4/5``: with how many seeds it changed as the mean did; empty if they are too few to tell."""
-        return f"{self.agreeing}/{self.numbers}" if self.numbers >= FEWEST else ""
+        """``4/5``: with how many seeds it changed as the mean did; empty if there is only one."""
+        return f"{self.agreeing}/{self.numbers}" if self.numbers > 1 else ""
 
     @property
-    def without_number(self) -> bool:
-        """Whether both succeeded, and with no seed do both have a number."""
-        return not self.numbers and bool(self.first.succeeded and self.second.succeeded)
+    def sure(self) -> bool:
+        """Whether the direction of the mean is that of each seed, or of so many that chance would hardly do it."""
+        return self.agreeing == self.numbers or self._differ(0.0)
 
-    @property
-    def reported(self) -> bool:
-        """Whether the mean changed enough to be reported."""
-        return matters(self.ratio)
+    def may_have_lost(self, share: float) -> bool:
+        """Whether a seed lost ``share`` of its number, others did not, and the mean may have lost as much by chance."""
+        return _lost(self.worst, share) and not self.sure and not self._differ(share)
 
-    @property
-    def unchanged(self) -> bool:
-        """Whether no seed has another outcome, or another number as far as it matters."""
-        return not self.broken and not self.fixed and not matters(self.largest)
+    def without_loss(self, share: float) -> bool:
+        """Whether each run of the first has one in the second that succeeds as well, and with no ``share`` lost."""
+        return not self.missing and not self.broken and not _lost(self.worst, share)
+
+    def _differ(self, share: float) -> bool:
+        """Whether the numbers differ significantly from those of the first, less a share of each."""
+        seeds = sorted(self.first.by_seed.keys() & self.second.by_seed.keys())
+        before, after = ([each.by_seed[seed] for seed in seeds] for each in (self.first, self.second))
+        if not positive(before, after) or share >= 1:
+            return False
+        test = matched if len(seeds) <= MOST_EXACT else difference
+        return test([math.log((1 - share) * value) for value in before], list(map(math.log, after))) <= LEVEL
+
+
+def _lost(change: float, share: float) -> bool:
+    return change <= -share + ROUNDING
 
 
 def repeatable(first: Manifest, second: Manifest) -> bool:
@@ -82,6 +99,18 @@ def other_virtual_machine(first: Manifest, second: Manifest) -> bool:
 def other_processor(first: Manifest, second: Manifest) -> bool:
     """Whether both are known to have run on different processors."""
     return bool(first.processor and second.processor) and first.processor != second.processor
+
+
+def unknown_processor(
+    first: Manifest, second: Manifest, names: tuple[str, str] = ("first campaign", "second campaign")
+) -> Iterator[str]:
+    """Sentences on those of two campaigns whose runs may not repeat, for all that is known of their processor."""
+    unknown = [name for name, each in zip(names, (first, second), strict=True) if not each.processor]
+    if unknown and same_costs(first, second):
+        yield (
+            f"The processor of the {' and of the '.join(unknown)} is unknown. On another one, runs with the same seed "
+            "may not be exactly the same."
+        )
 
 
 def same_costs(first: Manifest, second: Manifest) -> bool:
@@ -109,6 +138,7 @@ def seed_changes(first: Sample, second: Sample) -> SeedChanges | None:
     both = sorted(one.by_seed.keys() & other.by_seed.keys())
     values = [(one.by_seed[seed], other.by_seed[seed]) for seed in both]
     ratio = mean_ratio([value for value, _ in values], [value for _, value in values])
+    changes = [new / old - 1 if old else new for old, new in values]
     return SeedChanges(
         one,
         other,
@@ -116,7 +146,9 @@ def seed_changes(first: Sample, second: Sample) -> SeedChanges | None:
         fixed=succeeded.count((False, True)),
         ratio=ratio,
         numbers=len(values),
-        largest=max((abs(new / old - 1) if old else abs(new) for old, new in values), default=0.0),
+        worst=min((0.0, *changes)),
+        best=max((0.0, *changes)),
+        missing=len(before.keys() - seeds),
         agreeing=0 if ratio is None else sum(_sign(new - old) == _sign(ratio) for old, new in values),
     )
 

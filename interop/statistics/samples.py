@@ -126,12 +126,16 @@ class Sample:
 
     @property
     def pair_outcome(self) -> PairOutcome:
-        """The first valid repetition that did not succeed decides, as in QIR-SE; faults of the harness never do."""
-        theirs = [outcome for outcome in self.outcomes if outcome is not Outcome.ERROR]
-        if not theirs:
-            return PairOutcome.ERROR if self.outcomes else PairOutcome.NOT_RUN
-        worst = next((outcome for outcome in theirs if outcome is not Outcome.SUCCEEDED), Outcome.SUCCEEDED)
-        return PairOutcome(worst.value)
+        """The first conclusive repetition that did not succeed decides. Without any, the pair succeeded; without a
+        conclusive one, it is unsupported or ended in errors."""
+        theirs = [outcome for outcome in self.outcomes if outcome in CONCLUSIVE_RUNS]
+        if theirs:
+            return PairOutcome(
+                next((each for each in theirs if each is not Outcome.SUCCEEDED), Outcome.SUCCEEDED).value
+            )
+        if Outcome.UNSUPPORTED in self.outcomes:
+            return PairOutcome.UNSUPPORTED
+        return PairOutcome.ERROR if self.outcomes else PairOutcome.NOT_RUN
 
 
 def find(result_set: ResultSet, name: str) -> TestCase | None:

@@ -18,6 +18,9 @@ TIE = 1e-9
 """Relative: arrangements whose sums differ by less are as extreme as each other, for sums are rounded."""
 ARRANGEMENTS = 20_000
 """Drawn at random where there are too many to be counted."""
+LEVEL = 0.025
+"""Largest p-value that is significant in comparisons: half of the promised share of false alarms for pairs and success
+rates, and half for the goodput of implementations."""
 SMALLEST_CHANGE = 0.01
 """Relative change of a mean below which nothing is reported: comparisons and steps of trends use it, in both clocks."""
 _REMEMBERED = 4096

@@ -79,7 +79,7 @@ def test_a_campaign_that_was_killed_early_hides_nothing_from_the_next_one(
     assert main(ROOT, ["compare", "--previous", str(after), "--json", str(file)], Draws()) == 1
     out, err = capsys.readouterr()
     assert "02 → 06" in out
-    assert f"Images that changed: a: version 1, image {0:012} → {0:012}." in out
+    assert f"Image that changed: a: version 1, image {0:012} → {0:012}." in out
     assert "The campaign of 2026-11-03T06:00:00Z (2 of 8 runs) is incomplete." in err
     told = json.loads(file.read_text())
     assert told["before"] == {"directory": str(before), "started": "2026-11-02T06:00:00Z"}

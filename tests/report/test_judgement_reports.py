@@ -15,7 +15,8 @@ from interop.model.results import Measurement, ResultSet
 from interop.report.change_comment import LARGEST, MOST_CELLS, code, comment
 from interop.report.github import MOST_ANNOTATIONS, command, of_judgement
 from interop.report.junit import junit
-from interop.statistics.judgement import Conclusion, Judgement, judge
+from interop.statistics.comparison import Conclusion
+from interop.statistics.judgement import Judgement, judge
 from tests.results_builder import result_set, run_result, runs, virtual
 
 HOSTILE = (

@@ -228,7 +228,8 @@ def test_the_worst_outcome_decides() -> None:
         ([good, late], "failed", "TIMEOUT"),
         ([late, good, failed], "failed", "TIMEOUT"),
         ([failed, good], "failed", "DOWNLOADED_FILE_CONTENT_MISSMATCH"),
-        ([good, late, failed, unsupported], "unsupported", "UNSUPPORTED_TEST_CASE"),
+        ([good, replace(unsupported, repetition=2), failed], "failed", "DOWNLOADED_FILE_CONTENT_MISSMATCH"),
+        ([good, unsupported], "unsupported", "UNSUPPORTED_TEST_CASE"),
     ]:
         assert only(result_set(some, repetitions=4)) == ForeignMeasurement(result, values=no_numbers, code=code)
 

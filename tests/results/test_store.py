@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import resource
 import signal
 import time
@@ -34,6 +35,7 @@ from interop.model.run import File
 from interop.model.whole_file import write_atomically
 from interop.results import document
 from interop.results.store import (
+    DOCUMENT,
     Journal,
     check_campaign_directory,
     find_campaign,
@@ -838,3 +840,13 @@ def test_links_are_followed_above_a_campaign_and_not_below(tmp_path: Path) -> No
     assert find_campaign(root / "latest") == (root / "mine", root / "mine")
     assert find_campaign(root / "latest/../other/a_b") == (root / "other", root / "other/a_b")
     assert find_campaign(tmp_path / "nowhere") == (None, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("begin", "program"), [(b"\x1f\x8b\x08", "gunzip --keep"), (b"\x28\xb5\x2f\xfd", "unzstd")])
+def test_a_compressed_file_has_the_command_that_unpacks_it(tmp_path: Path, begin: bytes, program: str) -> None:
+    packed = tmp_path / f"{DOCUMENT}.x"
+    packed.write_bytes(begin + b"more")
+    with pytest.raises(InputError, match=re.escape(f"{packed}: is compressed. To unpack it: {program} {packed}")):
+        load(packed)
+    with pytest.raises(InputError, match=re.escape(f"{tmp_path}: holds no results but {packed.name}")):
+        load(tmp_path)
