@@ -298,7 +298,7 @@ def comparison(
             *([pair.seeds.direction if pair.seeds is not None else ""] if directions else []),
         )
         for pair in (*found.groups, *found.pairs)
-        if everything or pair.change in CHANGED
+        if everything or pair.change in CHANGED or pair.perhaps_worse
     ]  # fmt: skip
     return Table("comparison", f"{first} → {second}", columns, tuple(rows), tuple(_verdict(found)))
 
@@ -362,7 +362,6 @@ def _not_shown(found: Comparison) -> list[str]:
 
 _DOUBTS = {
     Doubt.BLIND: "could be slower without a significant change, because there are too few repetitions",
-    Doubt.SEEDS: "lost goodput with some seeds and not with others, so the mean says little",
     Doubt.MISSING: "had no result with some seeds of the first campaign, or in some repetitions",
     Doubt.NO_NUMBER: "succeeded, and some of the goodputs are unknown",
 }
@@ -382,7 +381,8 @@ def _by_seed(found: Comparison) -> list[str]:
     """The rule for pairs that are compared without a test, and what their changes do not show."""
     rule = (
         "Slower and faster mean that the geometric mean over the seeds that succeeded in both changed by at least "
-        f"{percent(SMALLEST_CHANGE)}. New failure and fixed mean that a seed newly fails or succeeds."
+        f"{percent(SMALLEST_CHANGE)}, with every seed or significantly many. New failure and fixed "
+        "mean that a seed newly fails or succeeds."
     )
     pairs = _pairs(found.compared_by_seed)
     notes = [

@@ -22,6 +22,8 @@ def line(change: PairChange) -> str:
         return f"{in_words(change)}: {kind}{means} ({change.ratio * 100:+.1f} %)"
     if change.change in (Change.UNSUPPORTED, Change.LOST):
         return f"{in_words(change)}: {kind}"
+    if change.perhaps_worse and change.change not in CHANGED:
+        kind = "some runs have no result"
     counts = (f"{each.succeeded}/{each.conclusive}" for each in (change.first, change.second))
     return f"{in_words(change)}: {kind}, {' → '.join(counts)} runs succeeded"
 
@@ -46,7 +48,7 @@ def document(
         "changes": [],
     }
     for each in (*found.groups, *found.pairs) if found is not None else ():
-        if each.change in CHANGED or each.change is Change.FAILING:
+        if each.change in CHANGED or each.perhaps_worse or each.change is Change.FAILING:
             told["changes"].append(
                 {
                     "server": each.first.server,
@@ -65,7 +67,7 @@ def document(
 
 def _reasons(found: Comparison) -> list[str]:
     """Why a comparison is undecided beyond the changes that it lists."""
-    doubts = sum(bool(each.doubts) for each in found.pairs)
+    doubts = sum(bool(each.doubts) and not each.perhaps_worse for each in found.pairs)
     return [
         *([found.unfinished] if found.unfinished else []),
         *(["No cell has a valid result in both campaigns."] if found.nothing else []),

@@ -452,7 +452,7 @@ def no_results(place: Path) -> InputError:
     """Why a place is no campaign of quicsat, and which command reads it if another runner made it."""
     if not place.exists():
         return InputError(f"{place}: no such file or directory. Name the directory of a campaign.")
-    if packed := [*place.glob(f"{DOCUMENT}.*"), *place.glob(f"{JOURNAL}.*")]:
+    if packed := [each for each in entries(resolved(place)) if each.name.startswith((f"{DOCUMENT}.", f"{JOURNAL}."))]:
         return InputError(f"{place}: holds no results but {packed[0].name}, which must be unpacked first.")
     if is_of_another_runner(place / DOCUMENT if place.is_dir() else place):
         again = command_line("tables", place)

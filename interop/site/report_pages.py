@@ -145,7 +145,7 @@ def compare(site: Site, before: SiteCampaign, after: SiteCampaign, first: Goodpu
     changed = (*found.groups, *found.pairs)
     worse = [pair for pair in changed if pair.change in comparison.WORSE]
     better = [pair for pair in changed if pair.change in comparison.BETTER]
-    perhaps = [pair for pair in changed if pair.change in comparison.PERHAPS_WORSE]
+    perhaps = [pair for pair in changed if pair.perhaps_worse]
     compared = Compared(
         before,
         after,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from interop.model.text import counted
 from interop.report.comparison_lines import line
 from interop.site.matrix_cell_text import goodput
-from interop.statistics.comparison import BETTER, PERHAPS_WORSE, WORSE, Change, Comparison, PairChange
+from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange
 
 _ORDER = tuple(Change)
 
@@ -20,7 +20,8 @@ def sentence(found: Comparison, before: str) -> str:
 
 
 def _of_pairs(found: Comparison, before: str) -> str:
-    worse, perhaps = ([pair for pair in found.pairs if pair.change in changes] for changes in (WORSE, PERHAPS_WORSE))
+    worse = [pair for pair in found.pairs if pair.change in WORSE]
+    perhaps = [pair for pair in found.pairs if pair.perhaps_worse]
     better = sum(pair.change in BETTER for pair in found.pairs)
     told = f"No pair got significantly worse or better since {before}"
     if worse or better:

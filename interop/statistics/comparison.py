@@ -78,7 +78,7 @@ class Change(StrEnum):
     """As a new failure, but chance may have done it; no alarm."""
     PERHAPS_LESS_RELIABLE = "fails more often, not significant"
     PARTLY_SLOWER = "slower with some seeds"
-    """Slower in the mean, but not with each seed: chance may have done it."""
+    """Slower in the mean, or with one seed so much that the mean may be, but not with each: chance may have done it."""
     FIXED = "fixed"
     """None succeeded, now all do. Where runs repeat exactly: one seed succeeds that did not, and none is broken."""
     MORE_RELIABLE = "fails less often"
@@ -96,8 +96,6 @@ class Doubt(StrEnum):
 
     BLIND = "blind"
     """A loss of goodput could be due to chance: there are too few repetitions, or they differ too much."""
-    SEEDS = "seeds differ"
-    """Goodput fell with a seed and not with others, so the mean says nothing."""
     MISSING = "seeds missing"
     """Runs repeat exactly, and some seeds have a result in the first only; or some repetitions are unsupported."""
     NO_NUMBER = "goodput unknown"
@@ -157,9 +155,14 @@ class PairChange:
     """Tested runs with the same seeds that nearly repeat: none is worse, so none of the tests is needed."""
 
     @property
+    def perhaps_worse(self) -> bool:
+        """Whether something suggests that it is worse, which chance may have done."""
+        return self.change in PERHAPS_WORSE or (self.change not in WORSE and Doubt.MISSING in self.doubts)
+
+    @property
     def open(self) -> bool:
         """Whether it may be worse, and the results cannot show it."""
-        return self.change in PERHAPS_WORSE or bool(self.doubts)
+        return self.perhaps_worse or bool(self.doubts)
 
     @cached_property
     def ratio(self) -> float | None:
@@ -452,6 +455,8 @@ def _judge_seeds(cell: _Cell, seeds: SeedChanges, loss: float | None) -> PairCha
     if seeds.ratio is not None and matters(seeds.ratio):
         slower, faster = (Change.SLOWER, Change.FASTER) if seeds.sure else (Change.PARTLY_SLOWER, Change.PARTLY_FASTER)
         speed = slower if seeds.ratio < 0 else faster
+    if seeds.may_have_lost(_least(loss)):
+        speed = Change.PARTLY_SLOWER
     if seeds.broken:
         fails = Change.BROKEN
     elif cell.second.failed > seeds.second.failed:  # with a seed that the first does not have
@@ -463,7 +468,6 @@ def _judge_seeds(cell: _Cell, seeds: SeedChanges, loss: float | None) -> PairCha
     doubts = {
         Doubt.MISSING: seeds.missing,
         Doubt.NO_NUMBER: _unknown_number(seeds.first, seeds.second),
-        Doubt.SEEDS: seeds.may_have_lost(_least(loss)),
     }
     found = frozenset(doubt for doubt, holds in doubts.items() if holds)
     change = fails if speed is Change.NONE else _worse(fails, speed)

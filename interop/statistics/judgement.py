@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -340,14 +340,14 @@ def _findings(
     success = [_known(sample, known, needed.get(known, ()))] if known is not None else _outcome(sample, change)
     found = [*rest, *success, *_speed(change, expected), *_floors(sample, case, expected)]
     if sample.succeeded or known is None:
-        found += _undecided(sample, case, expected, change, {finding for finding, _ in found})
+        found += _undecided(sample, case, expected, change)
     return found or [(Finding.PASSED, "")]
 
 
 def _undecided(
-    sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None, found: Set[Finding]
+    sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None
 ) -> Iterator[tuple[Finding, str]]:
-    """What the results of a cell cannot show; ``found``: what is found about it otherwise."""
+    """What the results of a cell cannot show."""
     doubts = change.doubts if change is not None else frozenset()
     unknown = 0 if case.functional else sample.succeeded - len(sample.values)
     if unknown:
@@ -363,9 +363,6 @@ def _undecided(
         if Doubt.MISSING in doubts:
             yield Finding.UNDECIDED, "Some of its repetitions are unsupported."
         return
-    if Doubt.SEEDS in doubts and not found & {Finding.SLOWER, Finding.PARTLY_SLOWER}:
-        range_of = f"from {change.seeds.worst * 100:+.1f} to {change.seeds.best * 100:+.1f} %"
-        yield Finding.UNDECIDED, f"The goodput with a seed changed by {range_of}, so the mean says little."
     if change.seeds.missing:
         known = change.seeds.first.conclusive
         of = f"{change.seeds.missing} of the {known + change.seeds.missing} seeds of the baseline"
@@ -450,10 +447,16 @@ def _speed(change: PairChange | None, expected: Expectations) -> Iterator[tuple[
     if change is None or change.ratio is None or change.speed not in _SPEEDS:
         return
     seeds, finding = change.seeds, _SPEEDS[change.speed]
-    direction = f" {seeds.agreeing} of {seeds.numbers} seeds agree." if seeds is not None and seeds.direction else ""
-    if change.ratio < 0 and -change.ratio < (expected.regression or 0.0) - ROUNDING:
+    told = ""
+    if seeds is not None and seeds.direction:
+        told = f" {seeds.agreeing} of {seeds.numbers} seeds agree."
+        if not seeds.sure:
+            told += f" With a seed, it changed by {seeds.worst * 100:+.1f} to {seeds.best * 100:+.1f} %."
+    limit = expected.regression or 0.0
+    doubtful = seeds is not None and seeds.may_have_lost(limit)
+    if change.ratio < 0 and -change.ratio < limit - ROUNDING and not doubtful:
         finding = Finding.SLIGHTLY_SLOWER
-    yield finding, f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}.{direction}"
+    yield finding, f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}.{told}"
 
 
 def _means(change: PairChange) -> str:

@@ -302,7 +302,7 @@ def seeded(**values: float | None) -> Sample:
         ({"s1": 10.0, "s2": None}, {"s1": None, "s2": 10.0}, Change.BROKEN),
         ({"s1": 10.0, "s2": None}, {"s1": 5.0, "s2": 10.0}, Change.SLOWER),
         ({"s1": 10.0, "s2": None}, {"s1": 11.0, "s2": 10.0}, Change.FIXED),
-        ({"s1": 10.0, "s2": 20.0}, {"s1": 20.0, "s2": 10.0}, Change.NONE),
+        ({"s1": 10.0, "s2": 20.0}, {"s1": 20.0, "s2": 10.0}, Change.PARTLY_SLOWER),
         ({"s1": 10.0, "s2": 90.0}, {"s1": 10.0}, Change.NONE),
         ({"s1": 10.0, "s2": None}, {"s1": 9.0, "s2": None}, Change.SLOWER),
         ({"s1": 0.0}, {"s1": 0.0}, Change.NONE),
