@@ -82,7 +82,8 @@ def _rule(changes: Comparison, count: int) -> str:
     if not changes.tests:
         return "There are too few repetitions for any test, so no change can be significant"
     tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"
-    by_seed = f". {changes.compared_by_seed} pairs were compared seed by seed" if changes.compared_by_seed else ""
+    pairs = counted(changes.compared_by_seed, "pair was", "pairs were")
+    by_seed = f". {pairs} compared seed by seed" if changes.compared_by_seed else ""
     return f"{count} of them changed significantly at the level {LEVEL:g}, corrected for {tests}{by_seed}"
 
 

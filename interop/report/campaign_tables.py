@@ -307,7 +307,7 @@ def _verdict(found: Comparison) -> list[str]:
     counts = found.counts
     changes = ", ".join(f"{counts[change]} {change.value}" for change in Change if counts[change])
     overall = geometric_mean_ratio(found.pairs)
-    notes = [f"Of {len(found.pairs)} pairs: {changes or 'none to compare'}."]
+    notes = [f"Of {counted(len(found.pairs), 'pair')}: {changes or 'none to compare'}."]
     notes += [f"Image that changed: {each}." for each in found.changed_images]
     notes += [
         f"The test case {name} has other conditions in the second campaign, which may be why pairs changed: {words}."

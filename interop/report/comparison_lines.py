@@ -8,7 +8,7 @@ from typing import Any
 from interop.model.results import ResultSet
 from interop.model.text import counted, printable
 from interop.model.units import mbit_per_s
-from interop.statistics.comparison import BETTER, CHANGED, WORSE, Change, Comparison, PairChange, cells, in_words
+from interop.statistics.comparison import BETTER, CHANGED, WORSE, Change, Comparison, PairChange, in_words
 
 _SPEEDS = (Change.SLOWER, Change.PARTLY_SLOWER, Change.FASTER, Change.PARTLY_FASTER)
 
@@ -73,5 +73,5 @@ def _reasons(found: Comparison) -> list[str]:
         *(["No cell has a valid result in both campaigns."] if found.nothing else []),
         *(["Some runs ended with a fault of quicsat or of the machine."] if found.errors else []),
         *found.gaps,
-        *([f"In {cells(doubts)}, a loss could not have been shown."] if doubts else []),
+        *([f"In {counted(doubts, 'cell')}, a loss could not have been shown."] if doubts else []),
     ]

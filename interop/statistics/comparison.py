@@ -28,6 +28,7 @@ from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
 from interop.model.results import Manifest, ResultSet
 from interop.model.test_case import TestCase
+from interop.model.text import counted
 from interop.plan.order import is_named
 from interop.statistics import group_speed
 from interop.statistics.other_images import changed_images, unknown_images
@@ -573,7 +574,11 @@ def goodputs(results: ResultSet) -> Goodputs:
 def progress(results: ResultSet) -> str:
     """``4 of 9 runs measured; unfinished.``; empty if the campaign has all of its runs."""
     done, planned = len(results.done), results.manifest.planned_runs
-    return f"{done} of {planned} runs measured; unfinished." if results.finished is None and done < planned else ""
+    return (
+        f"{done} of {counted(planned, 'run')} measured; unfinished."
+        if results.finished is None and done < planned
+        else ""
+    )
 
 
 def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
@@ -631,7 +636,7 @@ def _gaps(
     ``gone``: cells with a result that are not part of the second.
     """
     if gone:
-        yield f"The second campaign does not contain {cells(gone)} of the first."
+        yield f"The second campaign does not contain {counted(gone, 'cell')} of the first."
     unmeasured = sum(
         bool(pair.second.conclusive)
         and not pair.first.conclusive
@@ -640,19 +645,14 @@ def _gaps(
         for pair in pairs
     )
     if unmeasured:
-        yield f"The first campaign has no valid result of {cells(unmeasured)} that the second has."
+        yield f"The first campaign has no valid result of {counted(unmeasured, 'cell')} that the second has."
     skipped = sum(
         (pair.second.server, pair.second.client, names[pair.second.test_case]) in second.skipped
         and pair.second.succeeded == pair.second.conclusive > 0
         for pair in pairs
     )
     if skipped:
-        yield f"The second campaign skipped runs of {cells(skipped)}."
-
-
-def cells(count: int) -> str:
-    """``1 cell``, ``2 cells``."""
-    return "1 cell" if count == 1 else f"{count} cells"
+        yield f"The second campaign skipped runs of {counted(skipped, 'cell')}."
 
 
 def links(results: ResultSet, first: TestCase, second: TestCase) -> Comparison:

@@ -26,7 +26,6 @@ from interop.statistics.comparison import (
     Conclusion,
     Doubt,
     PairChange,
-    cells,
     conclude,
     in_words,
     progress,
@@ -219,19 +218,19 @@ def _open(
         yield from _not_measured(results, planned, baseline)
     faults = {_key(each) for each in results.results if each.verdict.outcome is Outcome.ERROR}
     if partly := sum(_cell(sample) in faults and sample.conclusive > 0 for sample, _ in planned):
-        yield f"In {cells(partly)}, some runs ended with a fault of quicsat or of the machine."
+        yield f"In {counted(partly, 'cell')}, some runs ended with a fault of quicsat or of the machine."
     skipped = {_key(each) for each in results.results if each.verdict.outcome is Outcome.SKIPPED}
     if lost := sum(
         _cell(sample) in skipped and sample.succeeded == sample.conclusive and _excuse(sample, case, expected) is None
         for sample, case in planned
     ):
-        yield f"In {cells(lost)}, runs were skipped."
+        yield f"In {counted(lost, 'cell')}, runs were skipped."
     if found is not None and (blind := found.with_doubt(Doubt.BLIND)):
         most = max(len(pair.second.values) for pair in blind)
         at_least = f" ({found.enough} at least)" if found.enough > most else ""
         yield (
-            f"In {cells(len(blind))}, a loss of goodput could be due to chance. For the baseline and the change, use "
-            f"more repetitions{at_least} or, in virtual time, the same kind of machine."
+            f"In {counted(len(blind), 'cell')}, a loss of goodput could be due to chance. For the baseline and the "
+            f"change, use more repetitions{at_least} or, in virtual time, the same kind of machine."
         )
 
 
@@ -351,7 +350,8 @@ def _undecided(
     doubts = change.doubts if change is not None else frozenset()
     unknown = 0 if case.functional else sample.succeeded - len(sample.values)
     if unknown:
-        yield Finding.UNDECIDED, f"The goodput of {unknown} of {sample.succeeded} successes is unknown."
+        of = counted(sample.succeeded, "success", "successes")
+        yield Finding.UNDECIDED, f"The goodput of {unknown} of {of} is unknown."
     elif Doubt.NO_NUMBER in doubts:
         yield Finding.UNDECIDED, "With no seed is the goodput known in the baseline, too."
     elif change is not None and Doubt.BLIND in doubts:
@@ -427,7 +427,7 @@ def _entries(cells: Iterable[Cell]) -> str:
 
 def _outcome(sample: Sample, change: PairChange | None) -> Iterator[tuple[Finding, str]]:
     """Failures, and their change from the baseline."""
-    shown = f"{sample.succeeded} of {sample.conclusive} repetitions succeeded"
+    shown = f"{sample.succeeded} of {counted(sample.conclusive, 'repetition')} succeeded"
     before = change.first if change is not None and change.first.conclusive else None
     if change is None or before is None:
         if sample.failed:

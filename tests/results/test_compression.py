@@ -22,7 +22,7 @@ from interop.results.qir_logs import find_runs
 from interop.site.files import downloads
 from interop.site.logs import logs
 from interop.traces.congestion import recovery
-from tests.analysis.test_run_outcome import DONE
+from tests.analysis.test_run_outcome import CASE, DONE
 
 
 def qlog(values: Sequence[Any]) -> str:
@@ -128,7 +128,7 @@ def test_large_logs_of_endpoints_are_compressed(loud: Path) -> None:
 
 def read_by_all(run: Path) -> list[object]:
     """What each reader of logs finds."""
-    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), replace(DONE, client=Exit(1)), run)
+    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), replace(DONE, client=Exit(1)), CASE, run)
     stages = {plain_name(path).name: stage for path, _, stage in _files(run.parents[2])}
     [foreign] = find_runs(run).runs
     return [quoted, logs(run, 1000), dict(downloads(run)), stages, foreign.missing, upstream_output(run)]
@@ -146,5 +146,5 @@ def test_a_damaged_log_costs_itself_alone(loud: Path) -> None:
     packed = loud / "output.txt.gz"
     packed.write_bytes(packed.read_bytes()[:-20])
     assert [log.name for log in logs(loud, 1000)] == ["client/log.txt", "server/small.log"]
-    assert quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), replace(DONE, client=Exit(1)), loud) == ""
+    assert quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), replace(DONE, client=Exit(1)), CASE, loud) == ""
     assert "client-log.txt" in dict(downloads(loud))
