@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,6 +111,15 @@ def test_hosts_of_the_links_alone(file: Path) -> None:
 
 def test_hosts_with_testbeds_take_part_where_no_link_is_real(file: Path) -> None:
     assert list(hosts_of([SAT], load_hosts(file), file)) == ["here"]
+
+
+def test_a_home_that_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)  # no name, thus no home
+    hosts = tmp_path / "hosts.yml"
+    hosts.write_text("far:\n  daemon: ssh://me@far\n  ssh config: ~/.ssh/far\n")
+    with pytest.raises(InputError, match="is not a file in the folder of the hosts file"):
+        load_hosts(hosts)
 
 
 def test_both_ends_are_different_machines(file: Path) -> None:

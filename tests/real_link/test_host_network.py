@@ -18,12 +18,23 @@ from interop.results.store import load
 from interop.traces.records import records
 from interop.traces.series import load as load_series
 from tests.dockerds import inside
-from tests.laboratory import SIMULATOR
+from tests.laboratory import SERVER_ADDRESS, SIMULATOR
 from tests.real_link.conftest import Bench, sampled
 
 HOLD_PORT = "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', 443)); time.sleep(600)"
 RENO = ("nginx-tcp:reno", "curl")
 """Each kernel allows Reno without NET_ADMIN."""
+THIRD_PARTY = f"""
+import socket, time
+while True:
+    try:
+        with socket.create_connection(("{SERVER_ADDRESS}", 443), 1) as connection:
+            connection.settimeout(None)
+            connection.recv(1)  # until the probe of the bare link ends, and then the server
+    except OSError:
+        pass
+    time.sleep(1)  # packets of third parties are tolerated as long as they are few
+"""
 SETTINGS = ("ip route show table all", "ip address", "ethtool -k up0", "iptables -S", "ip6tables -S")
 
 
@@ -93,16 +104,23 @@ def test_a_run_in_the_hosts_own_networks(prepared: Bench, tmp_path: Path) -> Non
     assert [left for url in prepared.lab.sockets.values() for left in list_containers(Daemon(url, "look"))] == []
 
 
-def test_tcp_is_sampled_in_the_servers_own_network(prepared: Bench, tmp_path: Path) -> None:
-    run = prepared.measure(tmp_path / "r", "--repetitions", "1", "--skip-compliance-check", pair=RENO)
-    status, _, err = prepared.finish(run)
+def test_tcp_is_sampled_but_no_connection_of_a_third_party(prepared: Bench, tmp_path: Path) -> None:
+    command = [*inside(prepared.lab.namespaces["edge"]), sys.executable, "-c", THIRD_PARTY]
+    with subprocess.Popen(command) as other:
+        try:
+            run = prepared.measure(tmp_path / "r", "--repetitions", "1", "--skip-compliance-check", pair=RENO)
+            status, _, err = prepared.finish(run)
+        finally:
+            other.kill()
     assert status == 0, err
     folder = tmp_path / "r/nginx-tcp+reno_curl/lab/1"
     rows = sampled(folder)
     [port] = {row["port"] for row in rows if int(row["congestion_window"]) > 10 * int(row["segment"])}
+    assert len({row["port"] for row in rows}) > 1
+    windows = [int(row["congestion_window"]) for row in rows if row["port"] == port]
     series = load_series(folder)
     assert series is not None
-    assert series.cwnd.value.tolist() == [int(row["congestion_window"]) for row in rows if row["port"] == port]
+    assert series.cwnd.value.tolist() == windows
 
 
 def test_a_port_that_is_taken_is_nobodys_fault(prepared: Bench, tmp_path: Path) -> None:
