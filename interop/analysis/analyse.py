@@ -22,6 +22,7 @@ from interop.analysis.objects import object_metrics, object_times
 from interop.analysis.series_metrics import gilbert, sending_times, series_metrics
 from interop.analysis.uploads import upload_values
 from interop.analysis.visits import visit_times
+from interop.model.bounds import TooLongError, bounded_memory, bounded_time
 from interop.model.emulated_link import EmulatedLink, SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Deadline, Evidence
@@ -34,8 +35,8 @@ from interop.model.results import Measurement, ObjectTimes
 from interop.model.run import Run
 from interop.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase
 from interop.model.text import counted
-from interop.model.trace_size import trace_packets
-from interop.model.units import byte_size, seconds
+from interop.model.trace_size import LEAST_PACKETS, trace_packets
+from interop.model.units import MIB, byte_size, seconds
 from interop.model.webtransport import WebTransport
 from interop.results.compression import compress
 from interop.traces.key_log import upstream_lines
@@ -61,6 +62,9 @@ UNSOLICITED_SHARE, UNSOLICITED_LEAST = 0.001, 10
 PASSED = Verdict(Outcome.SUCCEEDED)
 TRIES = 3
 """Attempts at the analysis of the same files."""
+MEMORY, CPU_TIME = 1024 * MIB, 120.0
+"""Bytes and seconds for the analysis of a run whose traces may have ``LEAST_PACKETS``; others have more in proportion.
+"""
 SPAN_MARGIN = 1.0
 """Seconds that a trace may be longer than the phases of its run together."""
 
@@ -100,16 +104,21 @@ def analyse_once(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict
 def _readable_outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
     """What endpoints, files and traces say. If that fails on the same files time and again, what an endpoint has sent
     or written is the reason, and the verdict counts. Only what the machine does, an OSError, is raised."""
+    scale = trace_packets(run.test_case) / LEAST_PACKETS
     for _ in range(TRIES):
         try:
-            return _outcome(run, evidence, directory)
+            with bounded_memory(round(MEMORY * scale)), bounded_time(CPU_TIME * scale):
+                return _outcome(run, evidence, directory)
         except OSError:
             raise
+        except TooLongError as error:  # it would be the same again
+            fault = f"failed: {type(error).__name__}{_place(error)}"
+            break
         except Exception as error:  # noqa: BLE001 - whatever it is, an endpoint must not escape its verdict
-            fault = f"{type(error).__name__}{_place(error)}"
+            fault = f"failed {TRIES} times: {type(error).__name__}{_place(error)}"
     flows = (run_outcome.of_flow(evidence, number) for number in range(1, 2 + len(run.others)))
     verdict = next(filter(None, (_endpoints(flow, run.test_case, directory) for flow in flows)), None)
-    unread = f"The analysis of its packets and logs failed {TRIES} times: {fault}."
+    unread = f"The analysis of its packets and logs {fault}."
     if verdict is not None:
         return replace(verdict, reason=f"{verdict.reason} {unread}"), None
     return run_outcome.failed(ErrorCode.UNREADABLE, unread), None

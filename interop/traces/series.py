@@ -29,8 +29,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from interop.model.arrays import Flags, Floats, Integers
+from interop.model.bounds import bounded_memory
 from interop.model.implementation import Protocol
-from interop.model.memory import bounded_memory
 from interop.model.stored_files import open_file
 from interop.model.units import MIB
 from interop.model.whole_file import new_file

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from interop.model.bounds import bounded_memory
 from interop.model.implementation import Protocol
-from interop.model.memory import bounded_memory
 from interop.traces import series as module
 from interop.traces.series import (
     ClockOffset,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from interop.analysis import analyse as module
 from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from interop.model import trace_size
 from interop.model.errors import HarnessFault
@@ -118,3 +121,37 @@ def test_an_endpoint_that_failed_keeps_its_verdict_however_many_packets_it_sent(
     verdict, _ = analyse(RUN, replace(EVIDENCE, client=Exit(1)), flooded)
     assert (verdict.outcome, verdict.code) == (Outcome.FAILED, ErrorCode.CLIENT_FAILED)
     assert "more than 100 packets" in verdict.reason
+
+
+def spin(*_: object) -> None:
+    while True:
+        pass
+
+
+def eat(*_: object) -> None:
+    np.zeros(2**28)
+
+
+@pytest.mark.parametrize(("act", "name"), [(spin, "TooLongError"), (eat, "MemoryError")])
+def test_an_analysis_without_end_or_memory_counts_against_the_endpoints(
+    act: Callable[..., None], name: str, flooded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not repeated, and an endpoint that failed keeps its verdict."""
+    monkeypatch.setattr(module, "CPU_TIME", 0.2)
+    monkeypatch.setattr(module, "_outcome", act)
+    verdict, _ = analyse(RUN, EVIDENCE, flooded)
+    assert (verdict.outcome, verdict.code) == (Outcome.FAILED, ErrorCode.UNREADABLE)
+    assert name in verdict.reason
+    verdict, _ = analyse(RUN, replace(EVIDENCE, client=Exit(1)), flooded)
+    assert verdict.code is ErrorCode.CLIENT_FAILED
+
+
+def test_optional_evidence_without_end_costs_only_itself(flooded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_size, "LEAST_PACKETS", 10 * MOST)
+    monkeypatch.setattr(module, "LEAST_PACKETS", 10 * MOST)
+    monkeypatch.setattr(module, "CPU_TIME", 1.0)
+    monkeypatch.setattr("interop.traces.run_traces.recovery", spin)
+    verdict, measurement = analyse(RUN, EVIDENCE, flooded)
+    assert verdict.outcome is Outcome.SUCCEEDED
+    assert measurement is not None
+    assert any("TooLongError" in note for note in measurement.notes)

@@ -1,8 +1,10 @@
-"""Bounds the memory of a piece of work on files that others have written, beside the limits of what is read of them."""
+"""Bounds memory and time of work on files that others have written, beside the limits of what is read of them."""
 
 from __future__ import annotations
 
 import resource
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,3 +33,29 @@ def bounded_memory(room: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+class TooLongError(Exception):
+    """A piece of work took more than its CPU time."""
+
+
+@contextmanager
+def bounded_time(seconds: float) -> Iterator[None]:
+    """Let the process take so many seconds of CPU time in the block: TooLongError is raised after each of these spans.
+
+    Time that other processes take does not count. Only the main thread of a process can be interrupted so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TooLongError(f"it took more than {seconds:g} s of CPU time")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
