@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from interop.results.qir_logs import ForeignRun, Tree
 
 TRIPLE = "LEFT.pcap:RIGHT.pcap:KEYS"
-"""Captures at the client and at the server and a key log, as QIR-SE names them; the key log may be missing."""
+"""Captures at the client and at the server and a key log, as QIR-SE names them; the second or third may be missing."""
 STAGED = Path("unknown_unknown", "captures")
 """Directory of runs that are made of such captures: their implementations are not known."""
 MOST_NOTES = 20
@@ -70,13 +70,18 @@ def _is_triple(place: Path) -> bool:
 
 
 def _stage(triple: Path, target: Path) -> None:
+    from interop.traces.key_log import key_lines
+    from interop.traces.records import embedded_secrets
     from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 
     files = [Path(part) for part in str(triple).split(":")]
     missing = [str(file) for file in files if not file.is_file()]
     if missing or len(files) not in (2, 3):
         raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. Name captures as {TRIPLE}.")
-    for file, name in zip(files, (CLIENT_TRACE, SERVER_TRACE, KEY_LOGS[0]), strict=False):
+    names = [CLIENT_TRACE, SERVER_TRACE, KEY_LOGS[0]]
+    if len(files) == 2 and key_lines(files[1]) and not embedded_secrets(files[1]):
+        del names[1]
+    for file, name in zip(files, names, strict=False):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         take_file(resolved(file), target / name)
 

@@ -67,6 +67,15 @@ def test_captures_with_a_key_log_are_repetitions(logs: Path, keys: bool, capsys:
     assert ("No response could be decrypted" in capsys.readouterr().err) is not keys
 
 
+def test_the_capture_at_the_server_may_be_missing(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left, _, keys = triple(logs / "quic-go_aioquic/goodput/1").split(":")
+    assert main(ROOT, ["analyse", f"{left}:{keys}", "--format", "csv"]) == 0
+    (row,) = capsys.readouterr().out.splitlines()[1:]
+    assert row.split(",")[4:9] == ["streams complete", "0.01182", "30000", "streams", "15409309.791332265"]
+    assert main(ROOT, ["explain", f"{left}:{keys}"]) == 0
+    assert "The last new byte arrives at the client" in capsys.readouterr().out
+
+
 def test_a_file_of_captures_that_is_missing(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["plot"], ["analyse"], ["explain"], ["packets"]):
         words = [*command, f"{logs}/a.pcap:{logs}/b.pcap", *(["1"] if command == ["packets"] else [])]
