@@ -26,7 +26,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -311,21 +311,24 @@ def main() -> int:
         base = prepare(scratch / "base")
         chosen = cases(base / HOSTILE, options)
         with ProcessPoolExecutor(options.jobs) as pool:
-            found = list(pool.map(partial(examine, base=base, scratch=scratch, keep=options.keep), chosen))
+            found = list(told(pool.map(partial(examine, base=base, scratch=scratch, keep=options.keep), chosen)))
         unpacked = archives(scratch, options.archives)
     return tell(found, unpacked)
 
 
-def tell(found: Sequence[Found], unpacked: Counter[str]) -> int:
-    """Print what was found, each fault once with the first case that shows it."""
-    first: dict[tuple[str, str], str] = {}
-    counts: Counter[tuple[str, str]] = Counter()
+def told(found: Iterable[Found]) -> Iterator[Found]:
+    """The same; each fault is printed when a case shows it first."""
+    known: set[tuple[str, str]] = set()
     for each in found:
-        for fault in each.faults:
-            first.setdefault(fault, each.name)
-            counts[fault] += 1
-    for (command, what), times in counts.most_common():
-        print(f"{times:5} {command}: {what}   [{first[command, what]}]")
+        for command, fault in each.faults:
+            if (command, fault) not in known:
+                known.add((command, fault))
+                print(f"{command}: {fault}   [{each.name}]", flush=True)
+        yield each
+
+
+def tell(found: Sequence[Found], unpacked: Counter[str]) -> int:
+    """Print the counts, and whether the bars are reached."""
     table = PrettyTable(["", "number"], align="l")
     kinds = Counter(each.name.partition("-")[0] if re.fullmatch(r"[a-z]+-\d+", each.name) else "file" for each in found)
     table.add_rows([
@@ -336,7 +339,9 @@ def tell(found: Sequence[Found], unpacked: Counter[str]) -> int:
         ["longest command", f"{max(each.longest for each in found):.1f} s"],
     ])  # fmt: skip
     print(table)
-    bad = counts or any(unpacked[what] for what in ("outside", "special", "lost", "uncaught"))
+    bad = any(each.faults for each in found) or any(
+        unpacked[what] for what in ("outside", "special", "lost", "uncaught")
+    )
     print("a bar is NOT reached" if bad else "all bars reached")
     return int(bool(bad))
 
