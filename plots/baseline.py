@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING
 
+from interop.model.moments import moment
 from interop.model.real_link import Baseline, RealLink
 from interop.model.test_case import TestCase
 from interop.model.text import counted
@@ -39,9 +39,9 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 def _drawing(request: PlotRequest, case: TestCase) -> Drawing | None:
     results = [each for campaign in request.campaigns for each in campaign.results.results]
     looks = [
-        (moment, each)
+        (time, each)
         for each in baselines_of(each for each in results if each.test_case == case.name)
-        if (moment := _moment(each)) is not None
+        if (time := _moment(each)) is not None
     ]
     if not looks:
         return None
@@ -63,10 +63,8 @@ def _drawing(request: PlotRequest, case: TestCase) -> Drawing | None:
 
 def _moment(baseline: Baseline) -> float | None:
     """Seconds since 1970."""
-    try:
-        return datetime.fromisoformat(baseline.taken).astimezone(UTC).timestamp()
-    except ValueError:
-        return None
+    taken = moment(baseline.taken)
+    return None if taken is None else taken.timestamp()
 
 
 def _round_trips(looks: Sequence[tuple[float, Baseline]]) -> Panel:

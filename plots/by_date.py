@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from interop.model.moments import moment
 from interop.model.results import RunResult
 from interop.model.text import counted
 from interop.report.plot_request import PlotRequest
@@ -55,9 +55,9 @@ def _rows(request: PlotRequest) -> Iterator[tuple[float, str, float]]:
     for campaign in request.campaigns:
         names = {case.name: case.abbreviation for case in request.measured(campaign.results)}
         for result in campaign.results.results:
-            value, moment = value_of(result, shown.name), _moment(result)
-            if result.test_case in names and value is not None and moment is not None:
-                yield moment, names[result.test_case], value
+            value, time = value_of(result, shown.name), _moment(result)
+            if result.test_case in names and value is not None and time is not None:
+                yield time, names[result.test_case], value
 
 
 def _lost(request: PlotRequest) -> int:
@@ -73,10 +73,8 @@ def _lost(request: PlotRequest) -> int:
 
 def _moment(result: RunResult) -> float | None:
     """Seconds since 1970."""
-    try:
-        return datetime.fromisoformat(result.evidence.started).astimezone(UTC).timestamp()
-    except ValueError:
-        return None
+    found = moment(result.evidence.started)
+    return None if found is None else found.timestamp()
 
 
 def _panel(rows: Sequence[tuple[float, str, float]], facts: Mapping[str, Any], place: object,

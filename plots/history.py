@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from interop.model.moments import moment
 from interop.model.text import counted
 from interop.model.units import MBPS
 from interop.report.plot_request import PlotRequest
@@ -22,11 +22,12 @@ DAY = 86400.0
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case, if there are several campaigns."""
-    campaigns = ordered([campaign.results for campaign in request.campaigns])
+    given = [campaign.results for campaign in request.campaigns]
+    campaigns = ordered([each for each in given if moment(each.manifest.started)])
     if len(campaigns) < 2:
         return nonempty([], "one campaign has no history.")
     cases = {case.name: case for results in campaigns for case in request.measured(results)}
-    dates = [datetime.fromisoformat(results.manifest.started).astimezone(UTC).timestamp() for results in campaigns]
+    dates = [begun.timestamp() for each in campaigns if (begun := moment(each.manifest.started))]
     drawings = []
     for case in cases.values():
         trends = [each for each in server_trends(campaigns, case.name, GOODPUT) if any(each.means)]

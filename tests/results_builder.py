@@ -13,6 +13,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Compliance, ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.model.units import MBPS, MIB
+from interop.plan.selection import run_seed
 
 SAT = TestCase(
     name="sat",
@@ -74,7 +75,7 @@ def run_result(
         verdict=Verdict(outcome, USUAL_CODE[outcome] if code is None else code, reason),
         evidence=Evidence(
             started=f"2026-11-21T06:{repetition % 60:02}:00Z",
-            seed=repetition,
+            seed=run_seed(1, test_case.partition("~")[0], repetition),
             phases=dict(phases or {"create": 1.0, "ready": 0.5, "transfer": 20.0, "collect": 0.4, "remove": 0.6}),
             client=Exit(0 if succeeded else 1),
             server=Exit(None, killed=True),

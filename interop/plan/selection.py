@@ -436,7 +436,7 @@ def make_plan(
         raise InputError(*problems)
     known = {each.name: each for each in (*servers, *clients, *others)}
     return tuple(
-        _run(server, client, case, repetition, _seed(seed, case.random_name, repetition), known)
+        _run(server, client, case, repetition, run_seed(seed, case.random_name, repetition), known)
         for case in planned
         for repetition in range(1, case.repetitions + 1)
         for server, client in pairs[case.name]
@@ -519,7 +519,7 @@ def _or(value: T | None, default: T) -> T:
     return default if value is None else value
 
 
-def _seed(campaign_seed: int, test_case: str, repetition: int) -> int:
+def run_seed(campaign_seed: int, test_case: str, repetition: int) -> int:
     """Seed of a run, 1 to 2**31 - 1: the same for all pairs, so that they have the same losses.
 
     ``test_case`` is :attr:`TestCase.random_name`, so that it is the same for all members of a family, too.

@@ -6,14 +6,15 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import ErrorDetails, SchemaValidator
 
 from interop.model.errors import HarnessFault, InputError
 from interop.model.implementation import Role
@@ -26,10 +27,12 @@ from interop.model.names import (
     is_test_case,
     split_flows,
 )
-from interop.model.outcomes import ErrorCode
+from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import Compliance, Manifest, ResultSet, RunResult
 from interop.model.run import RunKey
 from interop.model.text import printable, quoted
+from interop.plan.selection import run_seed
+from interop.results.ranges import MOST_REPETITIONS, bounded, checked_time
 from interop.results.summary import Cell, summarise
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -39,13 +42,14 @@ _SEALED = re.compile(rb'(?P<body>\{.*), "sum": "(?P<sum>[0-9a-f]{16})"\}', re.DO
 _FAULTS_SHOWN = 20
 _WARNINGS_SHOWN = 5
 _LONGEST_ABBREVIATION = 96
-_MOST_REPETITIONS = 100_000
-"""Upper bound for a test case in results from elsewhere, since lists of that length are created."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_LISTS = ("compliance", "results", "earlier", "summary")
+"""Members of result.json with items that can be left out one by one."""
 _UNKNOWN_MEMBER = ("extra_forbidden", "unexpected_keyword_argument")
 """Faults of pydantic for members that a model or a dataclass does not have."""
 
 T = TypeVar("T")
+Time = Annotated[str, AfterValidator(checked_time)]
 
 
 class _Strict(BaseModel):
@@ -61,7 +65,12 @@ class ManifestLine(_Strict):
     data: Manifest
 
 
-class ComplianceLine(_Strict):
+class _LineOfCampaign(_Strict):
+    campaign: str = ""
+    """Its identity, as in the manifest; empty in lines of versions that did not store it."""
+
+
+class ComplianceLine(_LineOfCampaign):
     """Result of the compliance check of one image in one role."""
 
     kind: Literal["compliance"] = "compliance"
@@ -69,7 +78,7 @@ class ComplianceLine(_Strict):
     data: Compliance
 
 
-class ResultLine(_Strict):
+class ResultLine(_LineOfCampaign):
     """Result of one run."""
 
     kind: Literal["result"] = "result"
@@ -77,11 +86,11 @@ class ResultLine(_Strict):
     data: RunResult
 
 
-class FinishedLine(_Strict):
+class FinishedLine(_LineOfCampaign):
     """The campaign is complete."""
 
     kind: Literal["finished"] = "finished"
-    at: str
+    at: Time
     data: None = None
 
 
@@ -95,7 +104,7 @@ class _Document(_Strict):
     manifest: Manifest
     compliance: tuple[Compliance, ...]
     results: tuple[RunResult, ...]
-    finished: str | None
+    finished: Time | None
     summary: tuple[Cell, ...]
     earlier: tuple[RunResult, ...] = ()
 
@@ -127,13 +136,18 @@ class Scan:
 
 
 @cache
-def _line_adapter() -> TypeAdapter[Line]:
-    return TypeAdapter(Annotated[Line, Field(discriminator="kind")])
+def _line_validator() -> SchemaValidator:
+    return SchemaValidator(bounded(TypeAdapter(Annotated[Line, Field(discriminator="kind")]).core_schema))
+
+
+@cache
+def _document_validator() -> SchemaValidator:
+    return SchemaValidator(bounded(TypeAdapter(_Document).core_schema))
 
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of result.json; ``SCHEMA_FILE`` holds it for others."""
-    schema = _Document.model_json_schema(mode="serialization")
+    schema = GenerateJsonSchema().generate(bounded(TypeAdapter(_Document).core_schema), mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Results of a campaign"}
 
 
@@ -144,7 +158,7 @@ def seal(line: Line) -> bytes:
     """One line of the journal. HarnessFault if it could not be read back, e.g. because a number is NaN."""
     try:
         body = json.dumps(_plain(line), ensure_ascii=False).encode("utf-8", "replace")
-        _line_adapter().validate_json(body)
+        _line_validator().validate_json(body)
     except ValidationError as error:
         message = f"A {line.kind} line for the journal violates its schema: {'; '.join(_faults(error))}"
         raise HarnessFault(ErrorCode.HARNESS_FAULT, message) from error
@@ -164,7 +178,7 @@ def document(result_set: ResultSet, summary: Iterable[Cell] | None = None) -> by
     )
     text = _in_lines(_plain(model)).encode("utf-8", "replace")
     try:
-        _Document.model_validate_json(text)
+        _document_validator().validate_json(text)
     except ValidationError as error:
         message = f"The results violate their schema: {'; '.join(_faults(error))}"
         raise HarnessFault(ErrorCode.HARNESS_FAULT, message) from error
@@ -236,16 +250,42 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     if version != SCHEMA_VERSION:
         raise _unknown_version(path, version)
     try:
-        found, unknown = _known_part(_Document.model_validate_json, text)
+        found, unknown, dropped = _usable_part(text)
     except ValidationError as error:
         raise InputError(*(f"{path}: {fault}" for fault in _faults(error))) from error
-    result_set = ResultSet(found.manifest, found.compliance, found.results, found.finished, found.earlier)
-    results = (*found.results, *found.earlier)
-    faults = [*_manifest_faults(found.manifest), *filter(None, (membership_fault(found.manifest, r) for r in results))]
-    if faults:
+    if faults := _manifest_faults(found.manifest):
         raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
-    warnings = _newer(path, found.manifest, unknown)
-    return StoredResults(result_set, (*result_set.earlier, *result_set.results), warnings)
+    (results, wrong), (earlier, odd) = (_sorted_out(found.manifest, each) for each in (found.results, found.earlier))
+    result_set = ResultSet(found.manifest, found.compliance, results, found.finished, earlier)
+    skipped = [f"{path}: {fault}; it was skipped." for fault in dropped]
+    skipped += [f"{path}: {fault} It was skipped." for fault in (*wrong, *odd)]
+    warnings = (*_newer(path, found.manifest, unknown), *skipped, *_deviations(path, result_set))
+    return StoredResults(result_set, (*result_set.earlier, *result_set.results), _shortened(path, warnings))
+
+
+def _usable_part(text: bytes) -> tuple[_Document, tuple[str, ...], tuple[str, ...]]:
+    """The document without results that violate the schema, names of unknown members, and a fault of each such result.
+
+    Raises ValidationError for any other fault.
+    """
+    validate = _document_validator().validate_json
+    try:
+        return *_known_part(validate, text), ()
+    except ValidationError as error:
+        faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
+        wrong = {fault["loc"][:2]: _in_words(fault) for fault in faults if fault["type"] not in _UNKNOWN_MEMBER}
+        if any(len(item) < 2 or item[0] not in _LISTS for item in wrong):
+            raise
+    plain = json.loads(text)
+    for name, at in sorted(wrong, reverse=True):
+        del plain[name][at]
+    return *_known_part(validate, json.dumps(plain).encode()), tuple(wrong.values())
+
+
+def _sorted_out(manifest: Manifest, results: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], list[str]]:
+    """The results that can be those of the campaign, and a fault of each other one."""
+    faults = {id(each): result_fault(manifest, each) for each in results}
+    return tuple(each for each in results if not faults[id(each)]), [*filter(None, faults.values())]
 
 
 def scan(path: Path, text: bytes) -> Scan:
@@ -313,7 +353,7 @@ def _unseal(path: Path, raw: bytes) -> tuple[Line, tuple[str, ...]]:
         raise _TornLine("is damaged (its checksum does not match)")
     body = sealed["body"] + b"}"
     try:
-        return _known_part(_line_adapter().validate_json, body)
+        return _known_part(_line_validator().validate_json, body)
     except ValidationError as error:
         try:
             version = _Version.model_validate_json(body).schema_version
@@ -329,36 +369,59 @@ def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> StoredRe
 
     Raises InputError if there is no manifest, or one with names that no path may have.
     """
-    manifest = next((line.data for line in lines if isinstance(line, ManifestLine)), None)
-    if manifest is None:
+    first = next((at for at, line in enumerate(lines) if isinstance(line, ManifestLine)), None)
+    manifest = None if first is None else lines[first].data
+    if not isinstance(manifest, Manifest):
         why = (
             "its first line, the manifest, is damaged; take that line from a copy"
             if lines
             else ("the campaign ended before its first run; start it again")
         )
-        raise InputError(f"{path}: holds no manifest: {why}.")
+        raise InputError(f"{path}: holds no manifest: {why}.", *warnings[:_WARNINGS_SHOWN])
     if faults := _manifest_faults(manifest):
         raise InputError(*(f"{path}: {fault}" for fault in faults))
     messages = list(warnings)
     compliance: dict[tuple[str, Role], Compliance] = {}
     history: list[RunResult] = []
     finished = None
-    for line in lines:
+    for line in _own_lines(path, manifest, lines, messages):
         if isinstance(line, ComplianceLine):
             compliance[line.data.implementation, line.data.role] = line.data
         elif isinstance(line, FinishedLine):
             finished = line.at
         elif isinstance(line, ResultLine):
             finished = None
-            if problem := membership_fault(manifest, line.data):
+            if problem := result_fault(manifest, line.data):
                 messages.append(f"{path}: {problem} It was skipped.")
             else:
                 history.append(line.data)
     counting, earlier = _attempts(history)
     result_set = ResultSet(manifest, tuple(compliance.values()), counting, finished, earlier)
+    messages += _deviations(path, result_set)
+    return StoredResults(result_set, tuple(history), _shortened(path, messages))
+
+
+def _own_lines(path: Path, manifest: Manifest, lines: Sequence[Line], messages: list[str]) -> Iterator[Line]:
+    """The lines that belong to the campaign; ``messages`` gets a sentence about others.
+
+    Lines of earlier versions do not name their campaign: they belong to the manifest before them.
+    """
+    above, strange = manifest, Counter[str]()
+    for line in lines:
+        if isinstance(line, ManifestLine):
+            above = line.data
+            strange[above.id] += above != manifest
+        elif above != manifest or line.campaign not in ("", manifest.id):
+            strange[getattr(line, "campaign", "") or above.id] += 1
+        else:
+            yield line
+    for campaign, count in (+strange).items():
+        messages.append(f"{path}: skipped lines that belong to another campaign, {quoted(campaign)}: {count}.")
+
+
+def _shortened(path: Path, messages: Sequence[str]) -> tuple[str, ...]:
     more = len(messages) - _WARNINGS_SHOWN
-    shown = (*messages[:_WARNINGS_SHOWN], *([f"{path}: further skipped lines: {more}."] if more > 0 else []))
-    return StoredResults(result_set, tuple(history), shown)
+    return (*messages[:_WARNINGS_SHOWN], *([f"{path}: further skipped lines: {more}."] if more > 0 else []))
 
 
 def _attempts(history: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], tuple[RunResult, ...]]:
@@ -405,9 +468,9 @@ def _manifest_faults(manifest: Manifest) -> list[str]:
     wrong += [case.abbreviation for case in cases if not _is_abbreviation(case.abbreviation)]
     faults = [f"the manifest has the name {quoted(name)}, but a name is {NAME_RULE}." for name in wrong]
     faults += [
-        f"the test case {quoted(case.name)} has {case.repetitions} repetitions, not 1 to {_MOST_REPETITIONS}."
+        f"the test case {quoted(case.name)} has {case.repetitions} repetitions, not 1 to {MOST_REPETITIONS}."
         for case in cases
-        if not 1 <= case.repetitions <= _MOST_REPETITIONS
+        if not 1 <= case.repetitions <= MOST_REPETITIONS
     ]
     faults += [f"the manifest names {kind} twice." for kind, names in listed.items() if len({*names}) < len(names)]
     missing = sorted({*manifest.servers, *manifest.clients} - {*implementations})
@@ -423,21 +486,52 @@ def _is_abbreviation(text: str) -> bool:
     return fits and are_flows(name, flows)
 
 
-def membership_fault(manifest: Manifest, result: RunResult) -> str:
-    """The fault if the result belongs to no run of the manifest; else empty."""
-    repetitions = next((case.repetitions for case in manifest.test_cases if case.name == result.test_case), 0)
+def result_fault(manifest: Manifest, result: RunResult) -> str:
+    """The fault if the result cannot be one of the campaign; else empty."""
+    case = next((each for each in manifest.test_cases if each.name == result.test_case), None)
     known = (
-        result.server in manifest.servers
+        case is not None
+        and result.server in manifest.servers
         and result.client in manifest.clients
-        and 1 <= result.repetition <= repetitions
+        and 1 <= result.repetition <= case.repetitions
     )
-    return "" if known else f"the result of {quoted(str(result.key))} belongs to no run of the manifest."
+    name = quoted(str(result.key))
+    if case is None or not known:
+        return f"the result of {name} belongs to no run of the manifest."
+    if result.evidence.images and result.evidence.clock is not manifest.clock:
+        return f"the result of {name} is of another clock than its campaign."
+    if result.verdict.outcome is Outcome.SUCCEEDED and not case.functional and result.measurement is None:
+        return f"the result of {name} is a success without a measurement."
+    return ""
+
+
+def _deviations(path: Path, results: ResultSet) -> Iterator[str]:
+    """Sentences on results with other images or random numbers than the manifest states; these count nevertheless."""
+    manifest = results.manifest
+    ids = {name: facts.id for name, facts in manifest.images.items()}
+    cases = {case.name: case for case in manifest.test_cases}
+    images, seeds = list[str](), list[str]()
+    for each in (*results.results, *results.earlier):
+        used = each.evidence.images
+        if any(used.get(role) not in (None, ids.get(name, used.get(role)))
+               for role, name in ((Role.SERVER, each.server), (Role.CLIENT, each.client))):  # fmt: skip
+            images.append(str(each.key))
+        if each.evidence.seed not in (0, run_seed(manifest.seed, cases[each.test_case].random_name, each.repetition)):
+            seeds.append(str(each.key))
+    for what, runs in (("an image", images), ("a seed", seeds)):
+        if runs:
+            listed = f"{quoted(runs[0])} and {len(runs) - 1} more" if len(runs) > 1 else quoted(runs[0])
+            yield f"{path}: {what} differs from what the manifest states: {listed}."
 
 
 def _faults(error: ValidationError) -> list[str]:
     faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
-    messages = [f"{_place(fault['loc'])}{fault['msg']}" for fault in faults[:_FAULTS_SHOWN]]
+    messages = [_in_words(fault) for fault in faults[:_FAULTS_SHOWN]]
     return [*messages, f"and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else messages
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    return f"{_place(fault['loc'])}{fault['msg']}"
 
 
 _LINKS = ("EmulatedLink", "RealLink")

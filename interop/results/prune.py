@@ -12,6 +12,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from interop.model.errors import MachineError, UserError
+from interop.model.moments import moment
 from interop.model.run import KEY_LOG, OUTPUT
 from interop.model.stored_files import is_file, open_directory, open_file, resolved, status, walk
 from interop.model.units import byte_size
@@ -137,13 +138,14 @@ def _stored(place: Path) -> StoredCampaign:
         protected = "pinned" if status(place / PINNED) is not None else "" if unused else "in use"
     try:
         results = load(place).result_set
-        started = datetime.fromisoformat(results.manifest.started)
-        finished = results.finished is not None
-    except (UserError, ValueError):
+        started, finished = moment(results.manifest.started), results.finished is not None
+    except UserError:
+        started, finished = None, False
+    if started is None:
         state = status(place / JOURNAL)
         started = datetime.fromtimestamp(0.0 if state is None else state.st_mtime, UTC)
-        protected, finished = protected or "its journal cannot be read", False
-    return StoredCampaign(place, started if started.tzinfo else started.replace(tzinfo=UTC), sizes, protected, finished)
+        protected = protected or "its journal cannot be read"
+    return StoredCampaign(place, started, sizes, protected, finished)
 
 
 @contextmanager

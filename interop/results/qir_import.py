@@ -29,7 +29,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+)
 from pydantic import WrapValidator as Wrap
 
 from interop.model.clock import Clock
@@ -46,6 +54,7 @@ from interop.model.test_case import TestCase
 from interop.model.text import counted, quoted
 from interop.results.document import StoredResults
 from interop.results.qir_names import with_signs
+from interop.results.ranges import large_enough
 from interop.results.store import DOCUMENT, JOURNAL, has, load
 
 KBPS = 1e3
@@ -78,7 +87,7 @@ def _read_or_missing(value: Any, handler: ValidatorFunctionWrapHandler, info: Va
 
 _LENIENT = Wrap(_read_or_missing)
 _Text = Annotated[str | None, _LENIENT]
-_Number = Annotated[float | None, Field(ge=0), _LENIENT]
+_Number = Annotated[Annotated[float, Field(ge=0, le=1e15), AfterValidator(large_enough)] | None, _LENIENT]
 _Time = Annotated[float | None, Field(ge=0, le=4_102_444_800), _LENIENT]
 
 

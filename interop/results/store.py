@@ -33,8 +33,8 @@ from interop.results.document import (
     StoredResults,
     document,
     fold,
-    membership_fault,
     parse_document,
+    result_fault,
     scan,
     seal,
 )
@@ -211,19 +211,19 @@ class Journal:
     def append_result(self, result: RunResult) -> None:
         """Put a run's result on disk. MachineError if that fails; all that was written before stays readable.
 
-        HarnessFault if it belongs to no run of the manifest or holds what JSON cannot, e.g. NaN: it is not written.
+        HarnessFault if it cannot be one of the campaign or holds what JSON cannot, e.g. NaN: it is not written.
         """
-        if problem := membership_fault(self._manifest, result):
+        if problem := result_fault(self._manifest, result):
             raise HarnessFault(ErrorCode.HARNESS_FAULT, problem)
-        self._append(ResultLine(at=_now(), data=result))
+        self._append(ResultLine(at=_now(), data=result, campaign=self._manifest.id))
 
     def append_compliance(self, compliance: Compliance) -> None:
         """Put the answer of one image to the compliance check on disk."""
-        self._append(ComplianceLine(at=_now(), data=compliance))
+        self._append(ComplianceLine(at=_now(), data=compliance, campaign=self._manifest.id))
 
     def finish(self) -> None:
         """Note that nothing is left to do."""
-        self._append(FinishedLine(at=_now()))
+        self._append(FinishedLine(at=_now(), campaign=self._manifest.id))
 
     def record(self) -> StoredResults:
         """All results in the journal so far; read from disk, because a campaign of weeks does not fit in memory."""

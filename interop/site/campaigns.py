@@ -13,6 +13,7 @@ from pathlib import Path
 
 from interop.model.errors import InputError
 from interop.model.link_format import format_link
+from interop.model.moments import moment
 from interop.model.outcomes import Outcome
 from interop.model.results import Manifest, ResultSet, RunResult
 from interop.model.stored_files import entries, resolved
@@ -143,15 +144,6 @@ class SiteCampaign:
         spent = [sum(result.evidence.phases.values()) for result in self.results.results]
         left = self.results.manifest.planned_runs - len(spent)
         return max(left, 0) * sum(spent) / len(spent) if spent else 0.0
-
-
-def moment(text: str) -> datetime | None:
-    """A time of RFC 3339 with its zone; None for anything else."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
 
 
 def find(

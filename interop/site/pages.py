@@ -15,6 +15,7 @@ from jinja2.bccache import Bucket
 from interop import __version__
 from interop.analysis.metrics import METRICS, Metric
 from interop.model.link_format import format_link
+from interop.model.moments import moment
 from interop.model.outcomes import Outcome
 from interop.model.text import counted, printable
 from interop.model.units import byte_size, percent, seconds
@@ -135,11 +136,8 @@ def duration(time: float) -> str:
 
 def in_day(text: str) -> str:
     """A time as it stands in a file, as ``day`` shows it; its own words if it is none."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return printable(text) or "–"
-    return day(found) if found.tzinfo else printable(text)
+    found = moment(text)
+    return (printable(text) or "–") if found is None else day(found)
 
 
 def web_address(text: str) -> str:

@@ -174,6 +174,14 @@ TABLES: Mapping[str, type[ColumnTable]] = {
 """The tables of ``Series`` in the order of the file; their names are the values of its column ``kind``."""
 TIMES = frozenset({"time", "sent", "arrived", "first_byte", "last_byte"})
 """Columns that are times; they are stored in microseconds."""
+LONGEST, LATEST = 1e6, 1e11
+"""Seconds beyond which no event of a run, and no difference between two clocks can be."""
+AMOUNTS = (0, 2**62)
+"""Range of bytes, positions and seconds."""
+RANGES: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(TIMES, (-LONGEST, LONGEST)), "number": (UNKNOWN, 2**62), "connection": (UNKNOWN, 2**31)
+}  # fmt: skip
+"""Of the other columns."""
 ADDED = frozenset({"connection"})
 """Columns that files of earlier releases lack; they read as 0."""
 
@@ -256,6 +264,8 @@ def load(directory: Path) -> Series | None:
         if metadata.get("version") != str(VERSION):
             raise SeriesError(f"{path} is of version {metadata.get('version')}, not {VERSION}: analyse the run again.")
         clock = ClockOffset(float(metadata["clock_offset"]), float(metadata["clock_uncertainty"]))
+        if not (abs(clock.offset) <= LATEST and clock.uncertainty >= 0):
+            raise ValueError("its clocks cannot be brought together")
         names = set(file.schema_arrow.names)
         tables: dict[str, Any] = {name: _table(kind, pieces[name], names) for name, kind in TABLES.items()}
         return Series(Protocol(metadata["protocol"]), clock, **tables)
@@ -316,6 +326,23 @@ def _table(kind: type[ColumnTable], pieces: dict[str, list[pa.Array]], names: Co
         if name not in names:
             raise KeyError(name)
         mine = pieces.pop(name)
-        found = pa.chunked_array(mine).to_numpy() if mine else np.zeros(0, dtype=dtype)
-        columns[name] = found / MICROSECONDS if name in TIMES else found.astype(dtype)
+        found = _numbers(name, dtype, pa.chunked_array(mine)) if mine else np.zeros(0, dtype=dtype)
+        columns[name] = _checked(name, found / MICROSECONDS if name in TIMES else found.astype(dtype))
     return kind(**columns)
+
+
+def _numbers(name: str, dtype: Any, column: pa.ChunkedArray) -> Any:
+    """The numbers of a column as they are stored; ValueError if they are of another type, or some are missing."""
+    fits = {np.int64: pa.types.is_integer, np.bool_: pa.types.is_boolean, np.float64: pa.types.is_floating}
+    if not fits[np.int64 if name in TIMES else dtype](column.type) or (column.null_count and name not in TIMES):
+        raise ValueError(f"its column {name} is no column of such numbers")
+    return column.to_numpy()
+
+
+def _checked(name: str, numbers: Any) -> Any:
+    """The same; ValueError if a number is out of its range. Missing times are NaN."""
+    known = numbers[~np.isnan(numbers)] if name in TIMES else numbers
+    least, most = RANGES.get(name, AMOUNTS)
+    if len(known) and not (least <= known.min() and known.max() <= most):
+        raise ValueError(f"its column {name} has a number that no run can have")
+    return numbers

@@ -15,7 +15,7 @@ from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.evidence import Evidence
 from interop.model.outcomes import Outcome, Verdict
-from interop.model.results import ImageFacts, Manifest, RunResult
+from interop.model.results import ImageFacts, Manifest, Measurement, RunResult
 from interop.model.run import Run
 from interop.plan.order import part_of
 from interop.plan.selection import make_plan
@@ -33,7 +33,8 @@ Make = Callable[..., Path]
 def result(run: Run, attempt: int = 1, outcome: Outcome = Outcome.SUCCEEDED) -> RunResult:
     evidence = Evidence(started="", seed=run.seed)
     names = (run.server.name, run.client.name, run.test_case.name)
-    return RunResult(*names, run.repetition, attempt, Verdict(outcome), evidence)
+    measurement = Measurement({"goodput": 1e6}) if outcome is Outcome.SUCCEEDED else None
+    return RunResult(*names, run.repetition, attempt, Verdict(outcome), evidence, measurement)
 
 
 @pytest.fixture
