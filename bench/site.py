@@ -354,7 +354,7 @@ def history(browser: Browser, place: Path) -> bool:
         else:
             (directory / "result.json").write_text("stands for results")
         if number < NIGHTS:
-            name = address.folders([(results.manifest.id, results.manifest.started)])[results.manifest.id]
+            [name] = address.folders([(results.manifest.id, results.manifest.started)])
             earlier.insert(0, campaigns.SiteCampaign(directory, name, known=brief.brief(results)))
     earlier_site(place, earlier)
     inodes = {path: path.stat().st_ino for path in (place / "site").rglob("index.html")}

@@ -70,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
     if options.previous and not _find_previous(options, passed_over):
         return _without_previous(options, passed_over)
     opened = stored_campaigns.open_campaigns(options)
+    if len(opened) < len(options.directories):
+        raise InputError("There is no second campaign to compare.")
     first, second = opened[0], opened[-1]
     status = ExitStatus.SUCCESS
     if len(opened) == 1:

@@ -69,7 +69,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Draw, and print the names of the files."""
     campaigns = stored_campaigns.open_campaigns(options)
-    first = options.directories[0]
+    given = options.directories
+    first = next((each for each in given if resolved(each) == campaigns[0].directory), given[0])
     home = Path() if campaigns[0].foreign else first if first.is_dir() else first.parent
     target = options.output or home / "plots"
     if target.is_symlink():

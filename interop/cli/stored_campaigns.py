@@ -67,12 +67,25 @@ def add_objectives(group: argparse._ArgumentGroup) -> None:
 
 
 def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
-    """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError."""
+    """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError.
+
+    A campaign that cannot be read is named and left out, unless it is the only one, or there is nothing of this name.
+    """
     conditions = [read_condition(text) for text in options.fact]
-    campaigns = list[CampaignResults]()
+    campaigns, problems = list[CampaignResults](), list[str]()
     for place, _ in foreign_inputs.staged(options, options.directories):
-        found = _open(options, place, _label(place, campaigns))
-        campaigns.append(replace(found, results=where(found.results, conditions)))
+        try:
+            found = _open(options, place, _label(place, campaigns))
+        except InputError as error:
+            if not place.exists():
+                raise
+            problems += error.problems
+        else:
+            campaigns.append(replace(found, results=where(found.results, conditions)))
+    if not campaigns:
+        raise InputError(*problems)
+    for problem in problems:
+        console.message(f"{problem} It is left out.")
     _check_tests(options.test, [campaign.results for campaign in campaigns])
     _check_clocks(campaigns)
     return tuple(campaigns)

@@ -25,18 +25,18 @@ _REMEMBERED = 4096
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def folders(campaigns: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Identity and start of each campaign -> a folder's name of its own: letters, digits, hyphens, underscores."""
-    names: dict[str, str] = {}
+def folders(campaigns: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Of identity and start of each campaign, a folder's name of its own: letters, digits, hyphens, underscores."""
+    names = dict[str, None]()
     for identity, started in campaigns:
         day, plain = (_UNSAFE.sub("-", text)[:length].strip("-") for text, length in ((started, 10), (identity, 48)))
         plain = (plain if plain.startswith(day) else f"{day}-{plain}").strip("-") or "campaign"
         name, count = plain, 1
-        while name in names.values():
+        while name in names:
             count += 1
             name = f"{plain}-{count}"
-        names[identity] = name
-    return names
+        names[name] = None
+    return tuple(names)
 
 
 @lru_cache(_REMEMBERED)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from interop.statistics.comparison import Goodputs, goodputs
 
 Key = tuple[str, str, str]
 """Server, client, test case."""
+CLOCKS_DIFFER = timedelta(days=1)
+"""What clocks of machines may differ by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +149,11 @@ class SiteCampaign:
 
 
 def find(
-    places: Iterable[Path], known: Callable[[Path], Brief | None] = lambda _: None
+    places: Iterable[Path], known: Callable[[Path], Brief | None] = lambda _: None, now: datetime | None = None
 ) -> tuple[list[SiteCampaign], list[str]]:
     """The campaigns in ``places``, newest first, and one sentence for each that cannot be read.
+
+    Those that start after ``now``, which only a wrong clock can cause, come last.
 
     A place is the directory of a campaign or one that holds such directories; ``known``: what an earlier build has read
     of a directory that has not changed. InputError if nothing can be shown.
@@ -169,13 +173,21 @@ def find(
     if not loaded:
         raise InputError(*problems, "There is no campaign to show. Name the directory of one, e.g. results.")
     loaded.sort(key=lambda each: (each[1].manifest.started, each[1].manifest.id), reverse=True)
+    loaded = _without_copies(_in_order(loaded, (now or datetime.now(UTC)) + CLOCKS_DIFFER, problems), problems)
     names = address.folders((each.manifest.id, each.manifest.started) for _, each in loaded)
     newest, _ = loaded[0]
     found = [
-        SiteCampaign(place, names[each.manifest.id], given=last.get(place) if place == newest else None, known=each)
-        for place, each in loaded
+        SiteCampaign(place, name, given=last.get(place) if place == newest else None, known=each)
+        for name, (place, each) in zip(names, loaded, strict=True)
     ]
-    return _without_twins(found, problems), problems
+    return found, problems
+
+
+def _in_order(loaded: list[tuple[Path, Brief]], latest: datetime, problems: list[str]) -> list[tuple[Path, Brief]]:
+    """The same, those that started later at the end."""
+    late = [each for each in loaded if (begun := moment(each[1].manifest.started)) and begun > latest]
+    problems += [f"{place}: started in the future, {each.manifest.started}; it is listed last." for place, each in late]
+    return [*(each for each in loaded if each not in late), *late]
 
 
 def _read(directory: Path) -> tuple[ResultSet, Brief]:
@@ -204,14 +216,24 @@ def _directories(places: Iterable[Path], problems: list[str]) -> list[Path]:
     return list(found)
 
 
-def _without_twins(campaigns: list[SiteCampaign], problems: list[str]) -> list[SiteCampaign]:
-    """Of copies of a campaign, the one with most results."""
-    kept: dict[str, SiteCampaign] = {}
-    for campaign in campaigns:
-        other = kept.setdefault(campaign.manifest.id, campaign)
-        if other is campaign:
+def _without_copies(loaded: list[tuple[Path, Brief]], problems: list[str]) -> list[tuple[Path, Brief]]:
+    """Without earlier states of a campaign, and all but one of equal copies. Copies that differ otherwise stay."""
+    kept = list[tuple[Path, Brief]]()
+    for place, campaign in sorted(loaded, key=lambda each: -each[1].runs):
+        same = [each for each in kept if each[1].manifest.id == campaign.manifest.id]
+        whole = next((path for path, each in same if _continues(campaign, each)), None)
+        if whole is not None:
+            problems.append(f"{place}: has no more results of the same campaign than {whole}; left out.")
             continue
-        less, more = sorted((campaign, other), key=lambda each: each.brief.runs)
-        kept[more.manifest.id] = more
-        problems.append(f"{less.directory}: has no more results of the same campaign than {more.directory}; left out.")
-    return list(kept.values())
+        problems += [
+            f"{place}: claims to be the same campaign as {path}, but differs; both are shown." for path, _ in same
+        ]
+        kept.append((place, campaign))
+    return [each for each in loaded if each in kept]
+
+
+def _continues(before: Brief, after: Brief) -> bool:
+    """Whether a campaign can be a later state of the other, or is equal to it."""
+    if (before.rows, before.tested, before.outcomes) == (after.rows, after.tested, after.outcomes):
+        return True
+    return before.finished is None and {*before.rows} <= {*after.rows}

@@ -91,7 +91,7 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
     written; the old site then stays as it was.
     """
     old = reuse.OldSite(request.target)
-    found, problems = campaigns.find(request.places, lambda directory: old.brief(directory, request.root))
+    found, problems = campaigns.find(request.places, lambda directory: old.brief(directory, request.root), request.now)
     atomic_publish.check(request.target, [campaign.directory for campaign in found])
     for problem in problems:
         say(problem)

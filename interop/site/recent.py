@@ -9,7 +9,7 @@ from interop.model.results import ResultSet
 from interop.model.text import printable
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.matrix_cell_text import goodput
-from interop.statistics.history import Step, Trend, ordered, outcome_trends, pair_trends
+from interop.statistics.history import Step, Trend, outcome_trends, pair_trends
 from interop.statistics.samples import CONCLUSIVE, GOODPUT
 
 SHOWN = 8
@@ -61,11 +61,10 @@ def pasts(trends: Trends) -> dict[str, dict[Key, Past]]:
 
 def trends_of(campaigns: Sequence[SiteCampaign]) -> Trends:
     """The trends of all pairs of campaigns of one clock, in any order."""
-    results = ordered([each.brief.measured() for each in campaigns])
-    by_id = {each.manifest.id: each for each in campaigns}
+    in_order = tuple(sorted(campaigns, key=lambda each: (each.manifest.started, each.manifest.id)))
+    results = tuple(each.brief.measured() for each in in_order)
     measured = dict.fromkeys(case.name for each in campaigns for case in each.measurements)
     of_pairs = {case: pair_trends(results, case, GOODPUT) for case in measured}
-    in_order = tuple(by_id[each.manifest.id] for each in results)
     tests = dict.fromkeys(case.name for each in campaigns for case in each.manifest.test_cases if case.functional)
     images = [{name: facts.id for name, facts in each.manifest.images.items()} for each in in_order]
     of_tests = {name: outcome_trends([each.brief.tests.get(name, {}) for each in in_order], images) for name in tests}

@@ -85,3 +85,28 @@ def test_results_of_one_clock_are_compared(
     write_result_json(tmp_path / "again", replace(results, manifest=replace(results.manifest, id="again")))
     assert main(ROOT, ["compare", other_clock, str(tmp_path / "again")]) == 0
     assert "virtual → again" in capsys.readouterr().out
+
+
+# ---- campaigns that cannot be read ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("command", ["tables", "plot"])
+def test_a_campaign_that_cannot_be_read_is_named_and_left_out(
+    command: str, first: bool, places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "result.json").write_text('{"schema_version": ' + "[" * 100_000)
+    words = [str(broken), places[0]] if first else [places[0], str(broken)]
+    draws = Draws()
+    assert main(ROOT, [command, *words], draws) == 0
+    told = capsys.readouterr()
+    assert f"{broken}/result.json: " in told.err
+    if command == "plot":
+        assert [campaign.label for campaign in draws.requests[0].campaigns] == ["one"]
+    else:
+        assert "SAT" in told.out
+    assert not [path for path in broken.iterdir() if path.name != "result.json"]
+    assert main(ROOT, ["compare", *words]) == 2
+    assert main(ROOT, [command, str(tmp_path / "nothing"), places[0]], draws) == 2

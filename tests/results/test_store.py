@@ -737,8 +737,10 @@ def test_names_must_be_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("repetitions", [0, -1, 10**12])
 def test_impossible_numbers_of_repetitions_are_refused(repetitions: int, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=rf'"sat" has {repetitions} repetitions'):
-        load(write_result_json(tmp_path, result_set(repetitions=repetitions)))
+    path = write_result_json(tmp_path, result_set(repetitions=7))
+    path.write_text(path.read_text().replace('"repetitions": 7', f'"repetitions": {repetitions}'))
+    with pytest.raises(InputError, match=r"test_cases\[0\]\.repetitions"):
+        load(path)
 
 
 def test_results_of_no_run_of_the_manifest(tmp_path: Path) -> None:
@@ -746,10 +748,9 @@ def test_results_of_no_run_of_the_manifest(tmp_path: Path) -> None:
         run_result(server="nobody"),
         run_result(client="nobody"),
         run_result(test_case="no"),
-        run_result(repetition=99_999),
     ]
     record = load(write_result_json(tmp_path, result_set([*membership_fault, run_result()])))
-    assert (record.result_set.results, len(record.warnings)) == ((run_result(),), 4)
+    assert (record.result_set.results, len(record.warnings)) == ((run_result(),), 3)
     path = written(tmp_path, [run_result()])
     with Journal.open(tmp_path) as journal:
         for result in membership_fault:
@@ -759,7 +760,7 @@ def test_results_of_no_run_of_the_manifest(tmp_path: Path) -> None:
         file.writelines(document.seal(document.ResultLine(at="", data=result)) for result in membership_fault)
     record = load(tmp_path)
     assert record.result_set.results == (run_result(),)
-    assert len(record.warnings) == 4
+    assert len(record.warnings) == 3
 
 
 def mutated(content: bytes, generator: random.Random) -> bytes:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -198,3 +200,36 @@ def test_a_file_that_takes_too_much_memory_is_not_read(tmp_path: Path, monkeypat
     with pytest.raises(SeriesError, match="cannot be read"):
         load(tmp_path)
     assert len(np.zeros(2**27)) == 2**27  # the limit has gone
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("time", 2**62), ("time", -(2**62)), ("arrived", 2**62), ("size", -1), ("offset", 2**63 - 1),
+        ("connection", 2**40), ("number", -2), ("value", math.inf), ("value", math.nan), ("value", -1.0),
+        ("value", "12000"), ("size", "x"), ("length", None), ("stream", 1.5),
+    ],
+)  # fmt: skip
+def test_numbers_that_no_run_can_have_are_refused(tmp_path: Path, name: str, value: Any) -> None:
+    path = save(series(), tmp_path)
+    table = pq.ParquetFile(path).read()
+    column = table.column(name).to_pylist()
+    at = next(at for at, each in enumerate(column) if each is not None)
+    column[at] = value
+    if isinstance(value, str):
+        column = [None if each is None else str(each) for each in column]
+    elif isinstance(value, float):
+        column = [None if each is None else float(each) for each in column]
+    pq.write_table(table.set_column(table.column_names.index(name), name, pa.array(column)), path)
+    with pytest.raises(SeriesError, match=name):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("offset", ["nan", "inf", "1e308"])
+def test_clocks_that_cannot_be_brought_together_are_refused(tmp_path: Path, offset: str) -> None:
+    path = save(series(), tmp_path)
+    table = pq.ParquetFile(path).read()
+    table = table.replace_schema_metadata({**table.schema.metadata, b"clock_offset": offset})
+    pq.write_table(table, path)
+    with pytest.raises(SeriesError, match="clocks"):
+        load(tmp_path)
