@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from interop.model.arrays import Flags, Floats, Integers
 from interop.model.bounds import bounded_memory
 from interop.model.implementation import Protocol
-from interop.model.stored_files import open_file
+from interop.model.stored_files import is_file, open_file
 from interop.model.units import MIB
 from interop.model.whole_file import new_file
 from interop.traces.columns import ColumnTable, column_types
@@ -254,8 +254,10 @@ def save(series: Series, directory: Path) -> Path:
 
 
 def load(directory: Path) -> Series | None:
-    """The series of the run in ``directory``, None if it has none; raises SeriesError."""
+    """The series of the run in ``directory``, None if it has none; a link is none. Raises SeriesError."""
     path = directory / FILE_NAME
+    if not is_file(path):
+        return None
     try:
         with open_file(path) as stored, bounded_memory(MEMORY):
             file = pq.ParquetFile(stored, read_dictionary=["kind"])
@@ -269,8 +271,6 @@ def load(directory: Path) -> Series | None:
         names = set(file.schema_arrow.names)
         tables: dict[str, Any] = {name: _table(kind, pieces[name], names) for name, kind in TABLES.items()}
         return Series(Protocol(metadata["protocol"]), clock, **tables)
-    except FileNotFoundError:
-        return None
     except (pa.ArrowException, MemoryError, OSError, KeyError, ValueError) as error:
         if isinstance(error, SeriesError):
             raise

@@ -73,7 +73,7 @@ def run_all(place: Path) -> None:
     for words in COMMANDS:
         status = main(ROOT, words, entry_point._draw, entry_point._figures)
         assert status in [*ExitStatus], words
-        assert status == 0 or "results/hostile" in " ".join(words)
+        assert status == 0 or words[0] in ("analyse", "explain", "packets", "plot"), words
     assert state(place / "outside") == before
     assert any((place / "site/runs").glob("*-good/**/index.html"))
     for made in ("site", "whole", "results"):
