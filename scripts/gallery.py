@@ -100,7 +100,7 @@ def lighten(file: Path) -> None:
 
 
 def joined(campaigns: Sequence[CampaignResults], place: Path) -> list[CampaignResults]:
-    """Campaigns of the same implementations over other links become one; ``place`` gets links to their runs."""
+    """Campaigns of the same implementations over other links become one; ``place`` gets copies of their series."""
     found = list[CampaignResults]()
     for campaign in campaigns:
         fitting = next((number for number, each in enumerate(found) if _are_parts(each, campaign)), None)
@@ -120,11 +120,12 @@ def _are_parts(one: CampaignResults, other: CampaignResults) -> bool:
 
 def _join(one: CampaignResults, other: CampaignResults, place: Path) -> CampaignResults:
     for part in (one, other):
-        for case in part.results.manifest.test_cases:
-            for directory in part.directory.glob(f"*/{case.name}") if part.directory else ():
-                link = place / directory.parent.name / case.name
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to(directory.resolve(), target_is_directory=True)
+        for case in part.results.manifest.test_cases if part.directory else ():
+            assert part.directory is not None
+            for series in part.directory.glob(f"*/{case.name}/*/{FILE_NAME}"):
+                copy = place / series.relative_to(part.directory)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(series, copy)
     first, second = one.results.manifest, other.results.manifest
     manifest = replace(
         first,

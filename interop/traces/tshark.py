@@ -163,7 +163,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _output(path: Path, keys: Iterable[str], timeout: float, form: Sequence[str]) -> Iterator[IO[bytes]]:
     """What tshark writes, while it comes; raises HarnessFault on any sign that it is not all."""
     expired: list[bool] = []
-    with _workplace(keys) as (key_log, environment), open_file(path) as capture, tempfile.TemporaryFile() as errors:
+    try:
+        capture = open_file(path)
+    except OSError as error:
+        raise _fault(path, error.strerror or str(error)) from error
+    with capture, _workplace(keys) as (key_log, environment), tempfile.TemporaryFile() as errors:
         source = ["-n", "-r", STANDARD_INPUT, "-o", f"tls.keylog_file:{key_log}"]
         command = [tshark_path(), *source, *HTTP3_OFF, *form]
         process = subprocess.Popen(

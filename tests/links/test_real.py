@@ -447,9 +447,10 @@ def test_a_namespace_that_is_never_ready(monkeypatch: pytest.MonkeyPatch) -> Non
 def stored(tmp_path: Path) -> tuple[ResultSet, Path]:
     case = replace(SAT, name="real", abbreviation="RE", link=LINK)
     report = RealLinkReport("modem", "far", 0.0, CaptureReport(9, 9, 0), CaptureReport(9, 9, 0),
-                            Baseline("now", (0.6, None), 0.1, 1e6))  # fmt: skip
+                            Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1, 1e6))  # fmt: skip
     result = replace(
-        run_result(server="a", client="b", test_case="real"), evidence=Evidence("now", 1, real_link=report)
+        run_result(server="a", client="b", test_case="real"),
+        evidence=Evidence("2026-11-21T06:00:00Z", 1, real_link=report),
     )
     plain = result_set()
     manifest = replace(plain.manifest, servers=("a",), clients=("b",), test_cases=(case,),
@@ -463,9 +464,9 @@ def test_accesses_and_what_the_bare_link_did(tmp_path: Path) -> None:
     [case] = results.manifest.test_cases
     link = replace(LINK, provider="P", tariff="T", modem="M", traffic_limit="60 GB")
     looks = [
-        Baseline("now", (0.6, None), 0.1, 1e6),
-        Baseline("now", (0.6, None), 0.1, 1e6),
-        Baseline("later", (0.7, 0.8), 0.1, 3e6, 5e5),
+        Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1, 1e6),
+        Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1, 1e6),
+        Baseline("2026-11-21T07:00:00Z", (0.7, 0.8), 0.1, 3e6, 5e5),
     ]
     [result] = results.results
     assert result.evidence.real_link is not None

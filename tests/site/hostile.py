@@ -21,7 +21,7 @@ _VARIANTS = "URI: x\nContent-type: text/html\nBody:----x----\n<script>window.pwn
 def _result(number: int, bad: str) -> RunResult:
     base = run_result(None, server=f"s{number}", client="picoquic", test_case=f"t{number}")
     host = HostFacts(bad, bad, 2, 1, bad, 0.0, processor=bad)
-    evidence: Evidence = replace(base.evidence, started=bad, fault=bad, host=host, notes=(bad,))
+    evidence: Evidence = replace(base.evidence, fault=bad, host=host, notes=(bad,))
     return replace(base, verdict=Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, bad), evidence=evidence)
 
 
@@ -37,11 +37,11 @@ def _campaign(number: int, bad: str) -> ResultSet:
     )
     facts = ImageFacts(bad, bad, (bad,), bad, 1, bad, bad, Provenance(bad, bad, bad, (bad, bad), bad, bad, bad))
     manifest = replace(
-        plain.manifest, id=f"{number}{bad}", started=bad, command=(bad, bad), tool_version=bad,
+        plain.manifest, id=f"{number}{bad}", command=(bad, bad), tool_version=bad,
         implementations=described, images={names[0]: facts, "simulator": facts},
     )  # fmt: skip
     judged = Compliance(names[0], Role.SERVER, False, bad, bad)
-    return replace(plain, manifest=manifest, finished=bad, compliance=(judged,))
+    return replace(plain, manifest=manifest, compliance=(judged,))
 
 
 def _add_files(directory: Path, run: Path, number: int, bad: str) -> None:

@@ -168,7 +168,7 @@ def hostile(tmp_path: Path) -> Mapping[str, str]:
     case = replace(results.manifest.test_cases[0], description=HOSTILE)
     facts = {name: replace(each, reference=HOSTILE, version=HOSTILE) for name, each in results.manifest.images.items()}
     manifest = replace(
-        results.manifest, id=f"../../{HOSTILE}", started=HOSTILE, command=(HOSTILE,), tool_version=HOSTILE,
+        results.manifest, id=f"../../{HOSTILE}", command=(HOSTILE,), tool_version=HOSTILE,
         versions=Versions(HOSTILE, HOSTILE, HOSTILE, HOSTILE), images=facts,
         test_cases=(case, *results.manifest.test_cases[1:]),
         implementations=tuple(replace(each, url=f"javascript:{HOSTILE}", image=HOSTILE, licence=HOSTILE)
