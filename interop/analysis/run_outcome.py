@@ -20,7 +20,6 @@ from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import RealLinkReport
 from interop.model.run import File
-from interop.model.run_limits import MEMORY
 from interop.model.test_case import TestCase
 from interop.model.text import counted, escaped
 from interop.model.units import byte_size, percent, seconds
@@ -68,8 +67,6 @@ CRASHES = frozenset(
 )  # fmt: skip
 """Signals that end a program by default, with a core dump or without its doing. Others ask it to end, and it may exit
 with such a status itself."""
-MOST_OF_MEMORY = 0.5
-"""Share of the memory that an endpoint may use below which it has not run out of it."""
 
 
 def failed(code: ErrorCode, reason: str) -> Verdict:
@@ -183,7 +180,7 @@ def first_failure(evidence: Evidence, test_case: TestCase) -> tuple[Role, Exit] 
 
 def _failure(role: Role, end: Exit, evidence: Evidence, test_case: TestCase) -> Verdict:
     if end.out_of_memory:
-        return _out_of_memory(role, evidence, test_case)
+        return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that it may use.")
     if end.status == UNSUPPORTED_STATUS:
         test = test_case.client_test if role is Role.CLIENT else test_case.server_test
         reason = f'The {role} does not support the test "{test}": it ended with exit status 127.'
@@ -196,19 +193,6 @@ def _failure(role: Role, end: Exit, evidence: Evidence, test_case: TestCase) -> 
     client = evidence.client
     gave_up = f", which then ended with exit status {_status(client)}" if client and not end.status else ""
     return failed(ErrorCode.SERVER_EXITED, f"{ended}{gave_up}.")
-
-
-def _out_of_memory(role: Role, evidence: Evidence, test_case: TestCase) -> Verdict:
-    """An engine also reports that memory ran out if that was the machine's, which then ends any program."""
-    limit = (test_case.limits.memory if test_case.limits else None) or MEMORY
-    used = evidence.use[role].memory_peak if role in evidence.use else limit
-    if evidence.clock is Clock.REAL and used < MOST_OF_MEMORY * limit:
-        reason = (
-            f"The machine ran out of memory, and its kernel ended the {role}, which had used {byte_size(used)} of the "
-            f"{byte_size(limit)} that it may use."
-        )
-        return our_error(ErrorCode.HOST_STARVED, reason)
-    return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that it may use.")
 
 
 def _when(role: Role, evidence: Evidence) -> str:

@@ -17,8 +17,6 @@ from interop.model.evidence import COMPUTED_STATUS, LINK_END, Deadline, Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import OUTPUT, File
-from interop.model.run_limits import RunLimits
-from interop.model.units import MIB
 from tests.analysis.test_analyse import EVIDENCE, RUN
 from tests.analysis.test_analyse import directory as directory
 from tests.analysis.test_run_outcome import CASE
@@ -164,26 +162,6 @@ def test_without_times_an_unknown_test_outweighs_a_crash() -> None:
         verdict = verdict_of(of_both(Role.CLIENT, *ends))
         assert verdict is not None
         assert verdict.outcome is Outcome.UNSUPPORTED
-
-
-@pytest.mark.parametrize("role", Role)
-@pytest.mark.parametrize(("limit", "mebibytes", "outcome"), [
-    (None, 5, Outcome.ERROR), (None, 4000, Outcome.FAILED), (64, 60, Outcome.FAILED), (64, 5, Outcome.ERROR)
-])  # fmt: skip
-def test_who_has_used_little_memory_has_not_run_out_of_it(
-    role: Role, limit: int | None, mebibytes: int, outcome: Outcome
-) -> None:
-    """The machine has, whose kernel then ends any program, and the engine reports that memory ran out."""
-    case = replace(CASE, limits=RunLimits(memory=limit * MIB) if limit else None)
-    use = {str(role): ResourceUse(1.0, 1.0, mebibytes * MIB)}
-    killed = of_both(role, Exit(137, out_of_memory=True), Exit(0), use=use)
-    verdict = run_outcome.endpoint_ends(killed, case)
-    assert verdict is not None
-    code = ErrorCode.HOST_STARVED if outcome is Outcome.ERROR else ErrorCode.OUT_OF_MEMORY
-    assert (verdict.outcome, verdict.code) == (outcome, code)
-    in_virtual_time = run_outcome.endpoint_ends(replace(killed, clock=Clock.VIRTUAL), case)
-    assert in_virtual_time is not None
-    assert in_virtual_time.code is ErrorCode.OUT_OF_MEMORY
 
 
 # ---- several flows ---------------------------------------------------------------------------

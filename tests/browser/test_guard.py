@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser
 
-from interop.site.serve import server
 from tests.browser.chromium import watched
 
 pytestmark = pytest.mark.browser
 
 PAGE = "<!doctype html><title>x</title><link rel=icon href=data:,>"
+
+
+@contextmanager
+def server(directory: Path) -> Iterator[str]:
+    """A server without the policy of the site's own one, which would stop requests before they are noticed."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(directory))) as found:
+        thread = Thread(target=found.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{found.server_port}/"
+        finally:
+            found.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize(
