@@ -46,7 +46,7 @@ def scheduler(log: Path) -> Iterator[str]:
 def worker(address: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "run.py", "worker", address, "--parallel", "1"]
     with running(command, log, cwd=ROOT) as process:
-        wait_for(lambda: b"offers 1 testbeds" in log.read_bytes(), "the worker", process, log)
+        wait_for(lambda: b"offers 1 testbed to" in log.read_bytes(), "the worker", process, log)
         yield process
 
 
