@@ -22,6 +22,7 @@ from interop.model.outcomes import ErrorCode
 from interop.model.results import Compliance, Manifest, ResultSet, RunResult
 from interop.model.stored_files import entries, is_file, open_directory, open_file, read_file, resolved
 from interop.model.text import command_line
+from interop.model.units import MIB
 from interop.model.whole_file import cannot_write, is_draft, new_file, new_files, sync_directory
 from interop.results.document import (
     ComplianceLine,
@@ -41,6 +42,8 @@ from interop.results.document import (
 
 JOURNAL = "journal.jsonl"
 DOCUMENT = "result.json"
+LARGEST = 256 * MIB
+"""Bytes of a journal or a result.json: those of about 30,000 runs."""
 COMPRESSED = {
     b"\x1f\x8b": ("gunzip", "--keep"),
     b"\x28\xb5\x2f\xfd": ("unzstd",),
@@ -431,7 +434,7 @@ def _scan(journal: Path) -> Scan:
 def _content(path: Path) -> bytes:
     """Of a file in a directory that the user named."""
     try:
-        content = read_file(resolved(path.parent) / path.name)
+        content = read_file(resolved(path.parent) / path.name, LARGEST)
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}."
         raise InputError(message) from error

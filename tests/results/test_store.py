@@ -36,6 +36,8 @@ from interop.model.whole_file import write_atomically
 from interop.results import document, ranges
 from interop.results.store import (
     DOCUMENT,
+    JOURNAL,
+    LARGEST,
     Journal,
     check_campaign_directory,
     find_campaign,
@@ -857,4 +859,13 @@ def test_a_compressed_file_has_the_command_that_unpacks_it(tmp_path: Path, begin
     with pytest.raises(InputError, match=re.escape(f"{packed}: is compressed. To unpack it: {program} {packed}")):
         load(packed)
     with pytest.raises(InputError, match=re.escape(f"{tmp_path}: holds no results but {packed.name}")):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("name", [JOURNAL, DOCUMENT])
+def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path, name: str) -> None:
+    """It is sparse, so that it takes no place on the disk."""
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(LARGEST + 1)
+    with pytest.raises(InputError, match=f"{name}: cannot be read: it has more than {LARGEST} bytes"):
         load(tmp_path)
