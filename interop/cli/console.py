@@ -44,14 +44,21 @@ def prepare() -> None:
 
 
 def show(text: str) -> None:
-    """Print a result to standard output."""
-    print(text)
+    """Print a result to standard output; if its reader has gone, the command goes on, and keeps its exit status."""
+    _print(text)
+
+
+def _print(text: str, *, flush: bool = False) -> None:
+    try:
+        print(text, flush=flush)
+    except BrokenPipeError:
+        discard_output()
 
 
 def stop_commands() -> None:
     """Let GitHub take nothing for a workflow command from here on: logs and messages hold text of images."""
     _tokens.append(secrets.token_hex(16))
-    print(f"::stop-commands::{_tokens[-1]}", flush=True)
+    _print(f"::stop-commands::{_tokens[-1]}", flush=True)
 
 
 def allow_commands(*commands: str) -> None:
@@ -59,7 +66,7 @@ def allow_commands(*commands: str) -> None:
     lines = [*(f"::{token}::" for token in _tokens), *commands]
     _tokens.clear()
     for line in lines:
-        print(line, flush=True)
+        _print(line, flush=True)
 
 
 def message(text: str) -> None:
@@ -86,8 +93,11 @@ def live() -> bool:
 
 
 def flush() -> None:
-    """Write what is still buffered; raises OSError if standard output takes no more."""
-    sys.stdout.flush()
+    """Write what is still buffered; raises OSError if standard output takes no more, though it has a reader."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
 
 
 def discard_output() -> None:

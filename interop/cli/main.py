@@ -53,8 +53,6 @@ def main(
     except HarnessFault as fault:
         console.message(f"{fault.reason} ({fault.code})")
         return ExitStatus.MACHINE
-    except BrokenPipeError:
-        console.discard_output()
     except OSError as error:
         return _tell(error)
     except RuntimeError as error:

@@ -257,14 +257,3 @@ def test_standard_output_on_a_full_disk(words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([ROOT / "run.py", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (3, "Reading or writing failed: No space left on device.\n")
-
-
-def test_a_reader_that_has_gone_at_the_end_does_not_change_the_exit_status(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail() -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr("interop.cli.list.run", lambda _: 1)
-    monkeypatch.setattr("interop.cli.console.flush", fail)
-    assert checkout("list") == (1, "", "")

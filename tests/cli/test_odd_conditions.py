@@ -273,6 +273,14 @@ def test_the_same_status_as_without(
         assert explained.out.count(" s  ") > 5 or condition == "broken output", condition
 
 
+def test_a_verdict_stays_the_same_when_its_reader_has_gone() -> None:
+    """The campaign is unfinished, which `compare` reports with status 1."""
+    words = ["compare", *[str(Path(__file__).parents[1] / "data" / "campaign-before-packages")] * 2]
+    found = carry_out(("plain", "broken output"), {"compare": words})
+    assert [done.status for done in found] == [1, 1]
+    assert not faults(found)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 def test_a_full_disk_keeps_no_half_of_a_file(folder: Path, tmp_path: Path) -> None:
     commands = words_of(folder, folder / "a", tmp_path)
