@@ -111,8 +111,10 @@ def make_directories(path: Path) -> None:
             return
     except FileNotFoundError:
         make_directories(path.parent)
-    with open_directory(path.parent) as above:
+    with open_directory(path.parent) as above, suppress(FileExistsError):  # another thread has made it meanwhile
         os.mkdir(path.name, dir_fd=above)
+    with open_directory(path):
+        return
 
 
 def remove_file(path: Path) -> None:

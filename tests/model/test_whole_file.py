@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -20,6 +21,7 @@ from interop.model.stored_files import open_directory
 from interop.model.whole_file import (
     REMOVED,
     draft_directory,
+    make_directories,
     new_file,
     new_files,
     remove_directory,
@@ -211,3 +213,18 @@ def test_a_turn_that_does_not_come_ends_in_a_sentence(tmp_path: Path, monkeypatc
         pass
     with pytest.raises(MachineError, match="cannot be written"), turn(tmp_path / "none" / "file"):
         pass
+
+
+def test_several_threads_make_the_same_directories(tmp_path: Path) -> None:
+    """As the runs of a pair do that begin at the same time."""
+    for number in range(20):
+        path, start = tmp_path / f"{number}" / "pair" / "case", Barrier(4)
+
+        def make(path: Path = path, start: Barrier = start) -> None:
+            start.wait()
+            make_directories(path)
+
+        with ThreadPoolExecutor(4) as threads:
+            for made in [threads.submit(make) for _ in range(4)]:
+                made.result()
+        assert path.is_dir()
