@@ -352,7 +352,7 @@ def main() -> int:
             wrong += (here and not found.acted) if found.control else found.acted
             table.add_row([found.sink, found.reader, found.texts if here else "not here", found.acted if here else ""])
             print(f"{found.sink}, {found.reader}: {found.texts}, {found.acted} acted", file=sys.stderr, flush=True)
-    print(f"{len(ALL)} words, of which {len(PAYLOADS)} are for browsers")
+    print(f"{len(ALL)} words; {len(PAYLOADS)} of them are for browsers")
     print(table)
     return int(wrong > 0)
 

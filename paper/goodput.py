@@ -7,11 +7,12 @@ import statistics
 import numpy as np
 import pandas as pd
 
+from interop.model.emulated_link import loss_share
 from interop.model.units import KIB
 from paper.data_set import DataSet, Frame
 from paper.endpoints import controls, payload
 from paper.numbers import Numbers, Unit
-from paper.published import PAPER_CONGESTION_CONTROL, PAPER_TIME_LIMITS, TABLE_II
+from paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, PAPER_TIME_LIMITS, TABLE_II
 from paper.samples import rank_correlation
 from paper.theory import KEPT, LEAST_WINDOW, formula, slow_start
 
@@ -53,7 +54,7 @@ def per_link(data: DataSet, numbers: Numbers) -> None:
         table.append({"link": link, "measured by": "quicsat, servers and clients of the paper", **row_of(shared)})
         table.append({"link": link, "measured by": "paper", "mean [bit/s]": paper.mean,
                       "maximum [bit/s]": paper.maximum, "timed out": paper.timeouts, "failed": paper.failures,
-                      "pairs": 182})  # fmt: skip
+                      "pairs": PAPER_PAIRS})  # fmt: skip
         numbers.add(f"common.{link}", shared.goodput.mean(), Unit.RATE)
         numbers.add(f"common.{link}.efficiency", shared.efficiency.mean(), Unit.SHARE)
         numbers.add(f"common.{link}.against_paper", shared.goodput.mean() / paper.mean - 1, Unit.SHARE)
@@ -154,7 +155,7 @@ def formulas(data: DataSet, numbers: Numbers) -> None:
     matrix, own = data.part("matrix"), controls(data)
     sat, lossy = (matrix[matrix.link == link] for link in ("sat", "satloss"))
     link = next(case.emulated for case in data.manifest().test_cases if case.name == "satloss")
-    loss, trip = 0.01, link.round_trip_delay
+    loss, trip = loss_share(link.forward_loss), link.round_trip_delay
     rows = []
     for name in data.manifest().servers:
         runs = lossy[lossy.server == name]

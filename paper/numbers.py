@@ -49,8 +49,6 @@ class Numbers:
     values: dict[str, Number] = field(default_factory=dict)
     tables: dict[str, Any] = field(default_factory=dict)
     """DataFrames by the name of their CSV file, in SI units."""
-    shown: set[str] = field(default_factory=set)
-    """Names of the numbers that a page has shown."""
 
     def add(self, name: str, value: Value, unit: Unit = Unit.COUNT) -> None:
         """Add a number; each name is used once."""
@@ -85,7 +83,6 @@ class Numbers:
     def text(self, name: str, digits: int | None = None, *, unit: bool = True) -> str:
         """A number as the page shows it: ``28 %``; without its unit: ``28``."""
         number = self.values[name]
-        self.shown.add(name)
         if number.value is None or isinstance(number.value, str):
             return number.value or "unknown"
         places = DIGITS[number.unit] if digits is None else digits

@@ -25,10 +25,6 @@ TABLE_II: Mapping[str, PaperRow] = {
 }
 
 
-FORWARD_RATE = 20e6
-"""Of all links of the table, bit/s."""
-
-
 PAPER_PAIRS = 13 * 14
 
 
@@ -45,7 +41,3 @@ PAPER_CONGESTION_CONTROL: Mapping[str, str] = {
 
 BETTER_AS: Mapping[str, str] = {"aioquic": "client", "ngtcp2": "server"}
 """Section IV-B: implementations that perform well in this role, but not in the other one."""
-
-
-TIME_OF_FIGURE_7 = 7
-"""Seconds that the transfer from picoquic to picoquic takes over `satloss`, rounded down."""
