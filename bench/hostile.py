@@ -75,8 +75,9 @@ OF_JOURNALS = ("site", "tables", "history", "show", "compare", "explain", "expor
 OF_RUNS = ("explain", "plot", "analyse", "site")
 SLOW = ("plot", "any plot", "plan", "packets", "history", "compare")
 """Of which each case runs one."""
-NEEDS_GOOD = {"tables": "quiche", "history": "quiche"}
-"""Commands that must show the campaign beside, and what of it they print."""
+NEEDS_GOOD = {"tables": "quiche", "history": "7.13"}
+"""Commands that must show the campaign beside, and what of it they print: its server, or its goodput, as the summary of
+a campaign that is left alone names no server."""
 PLOTS = sorted(discovery.headings())
 
 
