@@ -128,7 +128,7 @@ lint: setup-dev  ## style, format, types and spelling; shell scripts, C and C++,
 	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h virtual-time/init/*.[ch] bench/*.c)
 	@if [ -x $(BIOME) ]; then $(BIOME) lint --error-on-warnings; else echo "Biome is missing: web/ is not checked"; fi
 
-coverage: setup-dev  ## which lines of interop/ and plots/ the tests without engine and browser reach; build/coverage
+coverage: setup-dev  ## which lines of quicsat/ and plots/ the tests without engine and browser reach; build/coverage
 	$(PYTEST) $(PARALLEL) -m "not engine and not browser" --cov --cov-report=term:skip-covered --cov-report=html
 
 gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery and docs/gallery.md

@@ -16,7 +16,7 @@ if __name__ == "__main__" and python.exists() and Path(sys.prefix) != ENVIRONMEN
 if sys.version_info < (3, 11):  # noqa: UP036 - a newcomer may call it with any
     sys.exit("Python 3.11 or newer is needed; `make setup` finds or installs it.")
 
-from interop.cli.entry_point import start  # noqa: E402
+from quicsat.cli.entry_point import start  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(start(HERE))

@@ -18,20 +18,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.cli import main as cli
-from interop.cli import run as run_command
-from interop.cli.continuous_integration import CiRequest
-from interop.config import loader, quantities
-from interop.model.clock import Clock
-from interop.model.emulated_link import REAL_TIME_RATE
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from interop.model.results import RunResult
-from interop.model.test_case import TestCase, with_workload
-from interop.model.units import byte_size, mbit_per_s
-from interop.plan import selection as plan
-from interop.report.table import Column, Table, Unit, render
-from interop.results.store import load
+from quicsat.cli import main as cli
+from quicsat.cli import run as run_command
+from quicsat.cli.continuous_integration import CiRequest
+from quicsat.config import loader, quantities
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import REAL_TIME_RATE
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import RunResult
+from quicsat.model.test_case import TestCase, with_workload
+from quicsat.model.units import byte_size, mbit_per_s
+from quicsat.plan import selection as plan
+from quicsat.report.table import Column, Table, Unit, render
+from quicsat.results.store import load
 
 QUIC, MORE_TESTS = ("picoquic", "picoquic"), ("ngtcp2", "ngtcp2")
 """Servers and clients: the first pair supports all but two functional tests over QUIC, the second one these two."""

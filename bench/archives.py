@@ -22,9 +22,9 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.docker.archive import ArchiveLimits, unpack
-from interop.model.errors import HarnessFault
-from interop.model.units import MIB, byte_size
+from quicsat.docker.archive import ArchiveLimits, unpack
+from quicsat.model.errors import HarnessFault
+from quicsat.model.units import MIB, byte_size
 from tests import hostile_archives
 
 LIMITS = ArchiveLimits(total=1024 * MIB)

@@ -12,10 +12,10 @@ from pathlib import Path
 from bench.result_rows import Figure, figure, lag
 from bench.scenarios import UDP, packets
 from bench.testbed_traffic import ETHERNET_HEADER, PPP, STREAM_SIZE, UDP_IPV4, Flow, Seen, Traffic
-from interop.links.addresses import CLIENT, SERVER
-from interop.model.emulated_link import Demand, EmulatedLink, Profile
-from interop.model.units import MBPS, MS, PERCENT
-from interop.traces.records import NANOSECONDS, records
+from quicsat.links.addresses import CLIENT, SERVER
+from quicsat.model.emulated_link import Demand, EmulatedLink, Profile
+from quicsat.model.units import MBPS, MS, PERCENT
+from quicsat.traces.records import NANOSECONDS, records
 
 LINK = EmulatedLink("asymmetric-p2p", 50 * MS, 50 * MS, 50 * MBPS, 50 * MBPS, 50, 50)
 SMALL = 100

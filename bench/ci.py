@@ -27,9 +27,9 @@ sys.path.insert(0, str(ROOT))
 
 import yaml
 
-from interop.report.table import Column, Table, Unit, render
-from interop.results.store import load
-from interop.statistics.samples import GOODPUT, samples
+from quicsat.report.table import Column, Table, Unit, render
+from quicsat.results.store import load
+from quicsat.statistics.samples import GOODPUT, samples
 
 EXPRESSION = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
 

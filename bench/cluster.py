@@ -28,14 +28,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.images import build_recipes
-from interop.images.build_recipes import OWN_FOLDERS
-from interop.model.clock import Clock
-from interop.model.outcomes import Outcome
-from interop.results.document import StoredResults
-from interop.results.store import load
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.images import build_recipes
+from quicsat.images.build_recipes import OWN_FOLDERS
+from quicsat.model.clock import Clock
+from quicsat.model.outcomes import Outcome
+from quicsat.results.document import StoredResults
+from quicsat.results.store import load
 from tests.dockerds import LaboratoryError, bring, call, dockerd, group_at, inside, running, wait_for
 
 PORT = 8786

@@ -19,9 +19,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from interop.model.outcomes import Outcome
-from interop.statistics.comparison import WORSE, Change, Comparison, compare
-from interop.statistics.samples import Sample
+from quicsat.model.outcomes import Outcome
+from quicsat.statistics.comparison import WORSE, Change, Comparison, compare
+from quicsat.statistics.samples import Sample
 
 SPREAD = 0.1
 DROP = 0.3

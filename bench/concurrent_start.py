@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.soak import TEST_CASE
-from interop.model.errors import LockedError
+from quicsat.model.errors import LockedError
 
 BUSY = LockedError.exit_status
 BAR = 2.0

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from interop.docker.client import Daemon
-from interop.docker.containers import LABEL
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import LABEL
 
 GROUPS = Path("/sys/fs/cgroup")
 SAMPLE, LIST = 0.02, 5

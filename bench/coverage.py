@@ -20,15 +20,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from interop.model.outcomes import Outcome
-from interop.statistics.history import joint_steps
-from interop.statistics.intervals import coverage, half_widths, of_repetitions, over_partners
-from interop.statistics.samples import Sample
-from interop.statistics.variance import decompose
 from paper.__main__ import DATA
 from paper.congestion import subsets
 from paper.crossed import FEWEST, SOURCES, Cells, decompose_crossed
 from paper.data_set import read
+from quicsat.model.outcomes import Outcome
+from quicsat.statistics.history import joint_steps
+from quicsat.statistics.intervals import coverage, half_widths, of_repetitions, over_partners
+from quicsat.statistics.samples import Sample
+from quicsat.statistics.variance import decompose
 
 PARTNERS = (2, 3, 5, 14)
 REPETITIONS = (3, 10)

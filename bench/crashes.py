@@ -23,17 +23,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.docker.client import Daemon
-from interop.docker.containers import CAMPAIGN_LABEL
-from interop.docker.daemon_images import DaemonImages
-from interop.images import build_recipes
-from interop.images.build_recipes import OWN_FOLDERS
-from interop.links.backend import Testbed
-from interop.links.ns3_testbed import Ns3Backend
-from interop.links.virtual_machine import VirtualBackend
-from interop.model.clock import Clock
-from interop.model.implementation import Role
-from interop.model.outcomes import Verdict
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import CAMPAIGN_LABEL
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.images import build_recipes
+from quicsat.images.build_recipes import OWN_FOLDERS
+from quicsat.links.backend import Testbed
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.links.virtual_machine import VirtualBackend
+from quicsat.model.clock import Clock
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Verdict
 from tests.engine.crashes import MANNERS, MOMENTS, Crash, image, play
 
 CPU_COST = 3e-6

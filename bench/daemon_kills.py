@@ -25,11 +25,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.soak import GRACE, TEST_CASE, journalled, readable
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.model.errors import MachineError
-from interop.model.outcomes import Outcome
-from interop.results.store import load
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.model.errors import MachineError
+from quicsat.model.outcomes import Outcome
+from quicsat.results.store import load
 from tests.dockerds import LaboratoryError
 from tests.own_engine import OwnEngine, own_engine
 

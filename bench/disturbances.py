@@ -11,7 +11,7 @@ from statistics import fmean, median
 
 from bench.result_rows import Figure, figure, lag
 from bench.testbed_traffic import ETHERNET_HEADER, PORT, PPP, STREAM_SIZE, UDP_IPV4, Flow, Seen, Traffic
-from interop.model.emulated_link import (
+from quicsat.model.emulated_link import (
     EmulatedLink,
     GilbertElliottLoss,
     Jitter,
@@ -25,8 +25,8 @@ from interop.model.emulated_link import (
     UniformLoss,
     loss_share,
 )
-from interop.model.units import MBPS, MS, PERCENT
-from interop.traces.records import NANOSECONDS, records
+from quicsat.model.units import MBPS, MS, PERCENT
+from quicsat.traces.records import NANOSECONDS, records
 
 WIRED, WIRELESS = GilbertElliottLoss(0.017, 0.935), GilbertElliottLoss(0.018, 0.645)
 """Losses that the SATCOM paper measured (Table 1), without and with Wi-Fi behind the satellite modem."""

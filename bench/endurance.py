@@ -23,19 +23,19 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.cli.progress import Progress
-from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.dispatcher import Dispatcher
-from interop.execution.local_worker import LocalWorker, WorkerConfig
-from interop.execution.remaining_work import RemainingWork
-from interop.execution.worker_pool import WorkerPool
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.evidence import Evidence
-from interop.model.outcomes import Verdict
-from interop.model.results import Measurement, RunResult
-from interop.model.run import Run
-from interop.model.units import MIB
-from interop.results.store import Journal
+from quicsat.cli.progress import Progress
+from quicsat.execution.cpu_monitor import CpuMonitor
+from quicsat.execution.dispatcher import Dispatcher
+from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.remaining_work import RemainingWork
+from quicsat.execution.worker_pool import WorkerPool
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.evidence import Evidence
+from quicsat.model.outcomes import Verdict
+from quicsat.model.results import Measurement, RunResult
+from quicsat.model.run import Run
+from quicsat.model.units import MIB
+from quicsat.results.store import Journal
 from tests import faults
 from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation, judge
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from interop.model.results import ResultSet
-from interop.report.table import Column, Table, Unit
-from interop.statistics.samples import GOODPUT, Sample, samples
+from quicsat.model.results import ResultSet
+from quicsat.report.table import Column, Table, Unit
+from quicsat.statistics.samples import GOODPUT, Sample, samples
 
 CLOSE = 0.03
 """Share by which a virtual mean may differ from the real one outside the range of the real repetitions."""

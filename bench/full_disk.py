@@ -28,18 +28,18 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.analysis.analyse import analyse
-from interop.execution import retries
-from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.dispatcher import Dispatcher
-from interop.execution.local_worker import LocalWorker, WorkerConfig
-from interop.execution.remaining_work import remaining_work
-from interop.execution.worker_pool import WorkerPool
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.errors import HarnessFault, MachineError, UserError
-from interop.model.outcomes import Outcome
-from interop.model.run import Run
-from interop.results.store import DOCUMENT, JOURNAL, Journal, load, write_result_json
+from quicsat.analysis.analyse import analyse
+from quicsat.execution import retries
+from quicsat.execution.cpu_monitor import CpuMonitor
+from quicsat.execution.dispatcher import Dispatcher
+from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.remaining_work import remaining_work
+from quicsat.execution.worker_pool import WorkerPool
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.errors import HarnessFault, MachineError, UserError
+from quicsat.model.outcomes import Outcome
+from quicsat.model.run import Run
+from quicsat.results.store import DOCUMENT, JOURNAL, Journal, load, write_result_json
 from tests import faults
 from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation
 

@@ -38,12 +38,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.archives import archives
-from interop.cli import commands, entry_point
-from interop.cli.exit_status import ExitStatus
-from interop.cli.main import main as command_line
-from interop.cli.tables import TABLES
-from interop.model.units import MIB, byte_size
-from plots import discovery
+from quicsat.cli import commands, entry_point
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.main import main as command_line
+from quicsat.cli.tables import TABLES
+from quicsat.model.units import MIB, byte_size
+from quicsat.plots import discovery
 from tests import hostile_results as hostile
 
 GIB = 1024 * MIB

@@ -31,16 +31,16 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.cli import commands, entry_point
-from interop.cli.main import main as command_line
-from interop.images.lock_file import lock_text, read_lock
-from interop.model.errors import UserError
-from interop.model.results import ImageFacts
-from interop.model.whole_file import is_draft, write_atomically
-from interop.results import baseline
-from interop.results.qir_import import open_results
-from interop.results.store import load
-from interop.site import address
+from quicsat.cli import commands, entry_point
+from quicsat.cli.main import main as command_line
+from quicsat.images.lock_file import lock_text, read_lock
+from quicsat.model.errors import UserError
+from quicsat.model.results import ImageFacts
+from quicsat.model.whole_file import is_draft, write_atomically
+from quicsat.results import baseline
+from quicsat.results.qir_import import open_results
+from quicsat.results.store import load
+from quicsat.site import address
 from tests import hostile_results
 
 GOOD, WHOLE = Path("results/good"), Path("whole")

@@ -29,17 +29,17 @@ from bench.scenarios import scenarios
 from bench.stalls import stalls
 from bench.testbed_traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, Traffic, rate_in_trace
 from bench.virtual_traffic import VirtualBench
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.execution.lock import exclusive
-from interop.execution.reaper import start_reaper
-from interop.images.pull_or_build import Images, Policy
-from interop.links.ns3_testbed import Abilities, Ns3Backend, probe
-from interop.model.clock import Clock
-from interop.model.emulated_link import EmulatedLink, QueueMode, UniformLoss
-from interop.model.errors import HarnessFault, UserError
-from interop.model.real_link import Host
-from interop.model.units import MBPS, MS, PERCENT
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution.lock import exclusive
+from quicsat.execution.reaper import start_reaper
+from quicsat.images.pull_or_build import Images, Policy
+from quicsat.links.ns3_testbed import Abilities, Ns3Backend, probe
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import EmulatedLink, QueueMode, UniformLoss
+from quicsat.model.errors import HarnessFault, UserError
+from quicsat.model.real_link import Host
+from quicsat.model.units import MBPS, MS, PERCENT
 
 QUEUE = 25
 TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, QUEUE, QUEUE)

@@ -34,8 +34,8 @@ from docker.models.containers import Container
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.links.guest_roots import MOUNT, VOLUME
-from interop.report.table import Column, Table, render
+from quicsat.links.guest_roots import MOUNT, VOLUME
+from quicsat.report.table import Column, Table, render
 
 HERE = Path(__file__).resolve().parent
 DISKS = ("input", "output", "ubd2", "ubd3", "ubd4")

@@ -21,7 +21,7 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.results.store import load
+from quicsat.results.store import load
 
 BAR = 0.05
 """Share by which both may differ."""

@@ -19,9 +19,9 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.results.document import StoredResults
-from interop.results.store import load
-from interop.statistics.significance import alike, difference, holm, smallest_p, spread, stratified
+from quicsat.results.document import StoredResults
+from quicsat.results.store import load
+from quicsat.statistics.significance import alike, difference, holm, smallest_p, spread, stratified
 
 METRICS = {"goodput": 1e6, "queue_loss": 0.01, "loss_forward": 0.01}
 """What must be alike -> what one Mbit/s or per cent is."""

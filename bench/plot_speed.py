@@ -19,10 +19,10 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from interop.model.functional_checks import Check
-from interop.model.units import MIB
-from interop.report.plot_request import CampaignResults, PlotRequest
-from plots.discovery import draw, plots
+from quicsat.model.functional_checks import Check
+from quicsat.model.units import MIB
+from quicsat.plots.discovery import draw, plots
+from quicsat.report.plot_request import CampaignResults, PlotRequest
 from tests.campaign_builder import LOSSES, SMALL, TERRESTRIAL, Shape, campaign
 from tests.results_builder import SAT, SATLOSS
 from tests.runs_builder import campaign as runs

@@ -28,15 +28,15 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.analysis.run_outcome import LAG_LIMIT, LAG_SHARE
-from interop.config import loader
-from interop.model.emulated_link import EmulatedLink
-from interop.model.errors import MachineError
-from interop.model.results import RunResult
-from interop.model.units import seconds
-from interop.results.document import StoredResults
-from interop.results.store import load
-from interop.statistics.significance import difference, holm
+from quicsat.analysis.run_outcome import LAG_LIMIT, LAG_SHARE
+from quicsat.config import loader
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.errors import MachineError
+from quicsat.model.results import RunResult
+from quicsat.model.units import seconds
+from quicsat.results.document import StoredResults
+from quicsat.results.store import load
+from quicsat.statistics.significance import difference, holm
 from tests.dockerds import LaboratoryError
 from tests.laboratory import Laboratory, LinkRecord, lab_case, laboratory, prepare
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from interop.report.table import Column, Table, Unit
-from interop.traces.pcap import check
+from quicsat.report.table import Column, Table, Unit
+from quicsat.traces.pcap import check
 
 TRACES = ("trace_node_left.pcap", "trace_node_right.pcap")
 SAME_DURATION = 0.001

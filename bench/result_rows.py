@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from bench.testbed_traffic import Seen
-from interop.model.units import MS
+from quicsat.model.units import MS
 
 NAN = float("nan")
 LAG_BAR = 10 * MS
-"""As in ``interop.analysis.run_outcome``: a frame that leaves the simulator later than that is late."""
+"""As in ``quicsat.analysis.run_outcome``: a frame that leaves the simulator later than that is late."""
 
 
 @dataclass(frozen=True)

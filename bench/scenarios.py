@@ -11,9 +11,9 @@ from pathlib import Path
 
 from bench.result_rows import Figure, figure, lag
 from bench.testbed_traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
-from interop.links.addresses import CLIENT, SERVER
-from interop.links.simulator_arguments import CROSS_PORT
-from interop.model.emulated_link import (
+from quicsat.links.addresses import CLIENT, SERVER
+from quicsat.links.simulator_arguments import CROSS_PORT
+from quicsat.model.emulated_link import (
     Blackhole,
     Corruption,
     CorruptionMode,
@@ -23,9 +23,9 @@ from interop.model.emulated_link import (
     Rebind,
     UniformLoss,
 )
-from interop.model.implementation import Protocol
-from interop.model.units import MBPS, MS, PERCENT
-from interop.traces.records import NANOSECONDS, records
+from quicsat.model.implementation import Protocol
+from quicsat.model.units import MBPS, MS, PERCENT
+from quicsat.traces.records import NANOSECONDS, records
 
 TEN = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 10 * MBPS, 10 * MBPS, 25, 25)
 """The link of the QUIC Interop Runner's test cases."""

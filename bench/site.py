@@ -30,16 +30,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from playwright.sync_api import Browser, sync_playwright
 
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from interop.model.results import Measurement, ResultSet, RunResult
-from interop.model.test_case import TestCase
-from interop.results.store import write_result_json
-from interop.site import address, brief, campaign_pages, campaigns, packets, publish, report_pages, reuse
-from interop.site.pages import Renderer
-from interop.site.recent import Past
-from interop.site.serve import server
-from interop.traces import series
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import Measurement, ResultSet, RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.results.store import write_result_json
+from quicsat.site import address, brief, campaign_pages, campaigns, packets, publish, report_pages, reuse
+from quicsat.site.pages import Renderer
+from quicsat.site.recent import Past
+from quicsat.site.serve import server
+from quicsat.traces import series
 from tests.browser import chromium
 from tests.browser.test_access import PAGE_TYPES
 from tests.results_builder import SAT, result_set, run_result

@@ -26,11 +26,11 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.model.clock import Clock
-from interop.model.errors import UserError
-from interop.results.store import load
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.model.clock import Clock
+from quicsat.model.errors import UserError
+from quicsat.results.store import load
 from tests.dockerds import LaboratoryError
 from tests.own_engine import OwnEngine, own_engine
 

@@ -28,13 +28,13 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.model.errors import MachineError
-from interop.model.outcomes import Outcome
-from interop.model.results import RunResult
-from interop.results.document import StoredResults
-from interop.results.store import load
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.model.errors import MachineError
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import RunResult
+from quicsat.results.document import StoredResults
+from quicsat.results.store import load
 from tests.dockerds import LaboratoryError
 from tests.laboratory import Laboratory, images_of, lab_case, laboratory, prepare
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from bench.result_rows import NAN, Figure, figure
 from bench.testbed_traffic import Bench, Flow, Seen
-from interop.links.simulator_report import Stall
-from interop.model.arrays import Floats
-from interop.model.emulated_link import EmulatedLink, Interval
-from interop.model.units import MS
-from interop.traces.packet_matching import match_packets
-from interop.traces.pcap import check
+from quicsat.links.simulator_report import Stall
+from quicsat.model.arrays import Floats
+from quicsat.model.emulated_link import EmulatedLink, Interval
+from quicsat.model.units import MS
+from quicsat.traces.packet_matching import match_packets
+from quicsat.traces.pcap import check
 
 LENGTH = 15 * MS
 """Of a stall, seconds: half as much again as a frame may be late at short round trips."""

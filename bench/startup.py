@@ -21,8 +21,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from interop.cli import commands
-from interop.report.terminal_tables import draw
+from quicsat.cli import commands
+from quicsat.report.terminal_tables import draw
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 10

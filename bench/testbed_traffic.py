@@ -18,19 +18,19 @@ from typing import Protocol as Interface
 
 import numpy as np
 
-from interop.docker.archive import ArchiveLimits, unpack
-from interop.docker.client import Daemon
-from interop.docker.containers import Container, ContainerEvent, ContainerSpec, create_container
-from interop.links.addresses import CLIENT, GATEWAYS, SERVER
-from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
-from interop.model.emulated_link import EmulatedLink, Interval, SimulatorReport
-from interop.model.errors import HarnessFault
-from interop.model.implementation import Implementation, Protocol, Role
-from interop.model.outcomes import ErrorCode
-from interop.model.run import Run
-from interop.model.test_case import TestCase
-from interop.model.units import MIB, MS
-from interop.traces.records import NANOSECONDS, records
+from quicsat.docker.archive import ArchiveLimits, unpack
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import Container, ContainerEvent, ContainerSpec, create_container
+from quicsat.links.addresses import CLIENT, GATEWAYS, SERVER
+from quicsat.links.ns3_testbed import Ns3Backend, Ns3Testbed
+from quicsat.model.emulated_link import EmulatedLink, Interval, SimulatorReport
+from quicsat.model.errors import HarnessFault
+from quicsat.model.implementation import Implementation, Protocol, Role
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.run import Run
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MIB, MS
+from quicsat.traces.records import NANOSECONDS, records
 
 UDP_IPV4, UDP_IPV6, PPP = 28, 48, 2
 """Bytes that the link carries beside a payload."""

@@ -32,14 +32,14 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.model.expectations import CellPattern, Expectations, KnownFailure
-from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet
-from interop.model.text import printable_lines
-from interop.report import change_comment, github, junit
-from interop.report.table import Column, Table, render
-from interop.site import serve
-from interop.statistics.judgement import Judgement, judge
+from quicsat.model.expectations import CellPattern, Expectations, KnownFailure
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet
+from quicsat.model.text import printable_lines
+from quicsat.report import change_comment, github, junit
+from quicsat.report.table import Column, Table, render
+from quicsat.site import serve
+from quicsat.statistics.judgement import Judgement, judge
 from tests.browser import chromium
 from tests.payloads import ALL, PAYLOADS
 from tests.plots.test_hostile_texts import drawn

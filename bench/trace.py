@@ -24,13 +24,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyshark
 
-from interop.analysis.series_metrics import series_metrics
-from interop.model.emulated_link import EmulatedLink
-from interop.model.implementation import Protocol
-from interop.model.units import MBPS, MIB, MS
-from interop.traces.key_log import key_lines
-from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
-from interop.traces.series import save
+from quicsat.analysis.series_metrics import series_metrics
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.implementation import Protocol
+from quicsat.model.units import MBPS, MIB, MS
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
+from quicsat.traces.series import save
 
 LINK = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)
 FROM_SERVER = "(quic && !icmp) && (ip.src==193.167.100.100 || ipv6.src==fd00:cafe:cafe:100::100)"

@@ -24,12 +24,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.analysis.analyse import analyse
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.run import File
-from interop.traces.pcap import check
-from interop.traces.records import Condition
-from interop.traces.run_traces import CLIENT_TRACE, SERVER_TRACE
+from quicsat.analysis.analyse import analyse
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.run import File
+from quicsat.traces.pcap import check
+from quicsat.traces.records import Condition
+from quicsat.traces.run_traces import CLIENT_TRACE, SERVER_TRACE
 from tests.analysis.test_analyse import EVIDENCE, RUN
 from tests.traces.test_pcap import mutate
 

@@ -27,16 +27,16 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.config import loader
-from interop.model.arrays import Floats
-from interop.model.implementation import Implementation, Protocol
-from interop.model.outcomes import Outcome
-from interop.report.terminal_tables import draw
-from interop.results.store import load
-from interop.traces import qlog
-from interop.traces.congestion import WINDOWS
-from interop.traces.network import TCP, UDP
-from interop.traces.pcap import check
+from quicsat.config import loader
+from quicsat.model.arrays import Floats
+from quicsat.model.implementation import Implementation, Protocol
+from quicsat.model.outcomes import Outcome
+from quicsat.report.terminal_tables import draw
+from quicsat.results.store import load
+from quicsat.traces import qlog
+from quicsat.traces.congestion import WINDOWS
+from quicsat.traces.network import TCP, UDP
+from quicsat.traces.pcap import check
 
 CLIENT, TCP_CLIENT = "quic-go", "curl"
 CASE = "variants"

@@ -29,16 +29,16 @@ sys.path.insert(0, str(ROOT))
 from bench import fidelity, reproducibility
 from bench.container_cpu import ContainerCpu
 from bench.reproducibility import Repetition
-from interop.config import loader
-from interop.docker.address import default_daemon
-from interop.docker.client import Daemon
-from interop.model.clock import Clock
-from interop.model.emulated_link import loss_share
-from interop.model.results import RunResult
-from interop.model.test_case import TestCase
-from interop.report.table import Column, Table, Unit, render
-from interop.results.document import StoredResults
-from interop.results.store import load
+from quicsat.config import loader
+from quicsat.docker.address import default_daemon
+from quicsat.docker.client import Daemon
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import loss_share
+from quicsat.model.results import RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.report.table import Column, Table, Unit, render
+from quicsat.results.document import StoredResults
+from quicsat.results.store import load
 
 IMPLEMENTATIONS = ("quic-go", "aioquic", "picoquic", "quiche", "quinn", "ngtcp2", "msquic", "s2n-quic")
 TEST_CASES = ("terrestrial", "sat", "satloss")

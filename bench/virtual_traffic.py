@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from bench.testbed_traffic import ECHO_PORT, PATIENCE, PORT, Flow, Seen, flow_seen, ping_words, send_words
-from interop.docker.archive import ArchiveLimits, pack, unpack
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.links.addresses import CLIENT, GATEWAYS, SERVER
-from interop.links.session import Endpoint, Session, SessionRecord, SessionRequest
-from interop.links.virtual_machine import VirtualBackend, VirtualTestbed
-from interop.model.emulated_link import EmulatedLink, SimulatorReport
-from interop.model.errors import HarnessFault
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode
-from interop.model.run import Run
-from interop.model.test_case import TestCase
-from interop.traces.records import NANOSECONDS
+from quicsat.docker.archive import ArchiveLimits, pack, unpack
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.links.addresses import CLIENT, GATEWAYS, SERVER
+from quicsat.links.session import Endpoint, Session, SessionRecord, SessionRequest
+from quicsat.links.virtual_machine import VirtualBackend, VirtualTestbed
+from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
+from quicsat.model.errors import HarnessFault
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.run import Run
+from quicsat.model.test_case import TestCase
+from quicsat.traces.records import NANOSECONDS
 
 CPU_COST = 3e-6
 """Seconds per system call: the default of ``--cpu-cost``."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from interop.model.implementation import CpuCost
 from paper.data_set import DataSet, Frame
 from paper.numbers import Numbers, Unit, listed
 from paper.samples import geometric, interval, rank_correlation, shares
+from quicsat.model.implementation import CpuCost
 
 CLOSE, FAR = 0.03, 0.1
 """Differences of the means up to which clocks are close, and near."""

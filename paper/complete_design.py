@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from interop.model.arrays import Floats
+from quicsat.model.arrays import Floats
 
 FACTORS = ("server", "client", "seed")
 REST = "rest"

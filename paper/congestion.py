@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from interop.statistics.overview import THRESHOLD
 from paper.crossed import Crossed, decompose_crossed, with_several_algorithms
 from paper.data_set import DataSet, Frame
 from paper.endpoints import controls
 from paper.numbers import Numbers, Unit
 from paper.samples import geometric, interval, over_clients_and_seeds
+from quicsat.statistics.overview import THRESHOLD
 
 CONTROLS = {"reno": "Reno", "newreno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
 """Variants of servers that several implementations have, and their congestion control."""

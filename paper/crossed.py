@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interop.model.arrays import Floats
-from interop.statistics.intervals import additive, quantile
+from quicsat.model.arrays import Floats
+from quicsat.statistics.intervals import additive, quantile
 
 SOURCES = ("implementation", "algorithm", "interaction", "client", "rest")
 FEWEST = 3

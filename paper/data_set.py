@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from interop.model.names import pair_folder
-from interop.model.outcomes import Outcome
-from interop.model.results import Manifest, Measurement, ResultSet, RunResult
-from interop.model.test_case import TestCase
-from interop.results.document import document, parse_document
-from interop.results.store import JOURNAL, load
-from interop.statistics.facts import fact_of
-from interop.statistics.samples import EFFICIENCY, GOODPUT
-from interop.traces.series import FILE_NAME, Series
-from interop.traces.series import load as load_series
+from quicsat.model.names import pair_folder
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import Manifest, Measurement, ResultSet, RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.results.document import document, parse_document
+from quicsat.results.store import JOURNAL, load
+from quicsat.statistics.facts import fact_of
+from quicsat.statistics.samples import EFFICIENCY, GOODPUT
+from quicsat.traces.series import FILE_NAME, Series
+from quicsat.traces.series import load as load_series
 
 CHECKSUMS = "SHA256SUMS"
 SUFFIX = ".json.gz"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop.model.emulated_link import loss_share
-from interop.model.implementation import CpuCost
-from interop.model.units import KIB
-from interop.statistics.overview import family
 from paper.data_set import DataSet, Frame
 from paper.numbers import Numbers, Unit
 from paper.theory import INITIAL_WINDOW, IP_AND_UDP, MTU
+from quicsat.model.emulated_link import loss_share
+from quicsat.model.implementation import CpuCost
+from quicsat.model.units import KIB
+from quicsat.statistics.overview import family
 
 OWN_PROGRAMS = ("quic-go", "picoquic", "tquic", "ngtcp2", "neqo", "nginx", "haproxy")
 """Implementations whose own client and server we use; for the others we wrote both around their library."""

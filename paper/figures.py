@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from interop.model.results import ResultSet
-from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
 from paper.congestion import CONTROLS
 from paper.data_set import DataSet, as_one, with_timeouts
 from paper.single_runs import OF_THE_PAPER
-from plots.discovery import draw
+from quicsat.model.results import ResultSet
+from quicsat.plots.discovery import draw
+from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
 from scripts.gallery import lighten
 
 PLOTS: Mapping[str, Sequence[str]] = {

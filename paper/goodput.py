@@ -7,14 +7,14 @@ import statistics
 import numpy as np
 import pandas as pd
 
-from interop.model.emulated_link import loss_share
-from interop.model.units import KIB
 from paper.data_set import DataSet, Frame
 from paper.endpoints import controls, payload
 from paper.numbers import Numbers, Unit
 from paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, PAPER_TIME_LIMITS, TABLE_II
 from paper.samples import rank_correlation
 from paper.theory import KEPT, LEAST_WINDOW, formula, slow_start
+from quicsat.model.emulated_link import loss_share
+from quicsat.model.units import KIB
 
 HYSTART = {"HyStart": "with", "no": "without"}
 TOP = 8

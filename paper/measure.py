@@ -29,17 +29,17 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from interop.cli import main as cli
-from interop.cli.exit_status import ExitStatus
-from interop.cli.select_runs import select
-from interop.config.loader import load_implementations
-from interop.execution.remaining_work import remaining_work
-from interop.model.clock import Clock
-from interop.model.implementation import CpuCost, Implementation, Protocol, Role
-from interop.model.run import Run
-from interop.plan.duration_estimate import Durations, Span
-from interop.report.table import Column, Table, Unit, render
-from interop.results.store import JOURNAL, load, newest
+from quicsat.cli import main as cli
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.select_runs import select
+from quicsat.config.loader import load_implementations
+from quicsat.execution.remaining_work import remaining_work
+from quicsat.model.clock import Clock
+from quicsat.model.implementation import CpuCost, Implementation, Protocol, Role
+from quicsat.model.run import Run
+from quicsat.plan.duration_estimate import Durations, Span
+from quicsat.report.table import Column, Table, Unit, render
+from quicsat.results.store import JOURNAL, load, newest
 
 ROOT = Path(__file__).resolve().parent.parent
 LINKS = ("terrestrial", "sat", "satloss")

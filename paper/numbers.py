@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from interop.model.units import KIB, MBPS, PERCENT
+from quicsat.model.units import KIB, MBPS, PERCENT
 
 
 class Unit(StrEnum):

@@ -10,7 +10,6 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from interop.report.terminal_tables import draw
 from paper.claims import claims
 from paper.clocks import clocks
 from paper.congestion import congestion_controls
@@ -25,6 +24,7 @@ from paper.queues import queues
 from paper.sensitivity import delays, images, repeated, seeds
 from paper.single_runs import figures_of_the_paper, unpaced_starts, windows
 from paper.sweeps import sweeps
+from quicsat.report.terminal_tables import draw
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = ("index", "appendix")

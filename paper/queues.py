@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from interop.statistics.significance import holm, matched
 from paper.clocks import errors
 from paper.data_set import DataSet, Frame
 from paper.goodput import common, row_of
@@ -15,6 +14,7 @@ from paper.numbers import Numbers, Unit
 from paper.published import TABLE_II
 from paper.samples import geometric, interval, rank_correlation
 from paper.sensitivity import SENSITIVE, TOLERANCE
+from quicsat.statistics.significance import holm, matched
 
 LEVEL = 0.05
 """Probability that the test calls at least one server faster or slower if the queue changes none."""

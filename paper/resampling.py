@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.model.arrays import Floats
-from interop.statistics.intervals import additive
-from interop.statistics.samples import Sample
+from quicsat.model.arrays import Floats
+from quicsat.statistics.intervals import additive
+from quicsat.statistics.samples import Sample
 
 SEED = 20220808
 RESAMPLES = 2_000

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from interop.model.outcomes import Outcome
-from interop.statistics.intervals import Mean, of_repetitions, over_partners
-from interop.statistics.samples import Sample
-from interop.statistics.variance import Share, decompose
 from paper.data_set import Frame
 from paper.resampling import bootstrapped_share
+from quicsat.model.outcomes import Outcome
+from quicsat.statistics.intervals import Mean, of_repetitions, over_partners
+from quicsat.statistics.samples import Sample
+from quicsat.statistics.variance import Share, decompose
 
 ERROR = 0.05
 """Probability that an interval misses its number."""

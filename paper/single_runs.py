@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from interop.traces.series import Series
 from paper.clocks import both_clocks
 from paper.data_set import DataSet
 from paper.endpoints import FULL, RAISED, UNLIMITED, smaller_window
 from paper.numbers import Numbers, Unit
+from quicsat.traces.series import Series
 
 BURST_GAP, PAUSE = 0.001, 0.002
 """Seconds without a packet that end a burst: a packet of 1,500 bytes takes 0.6 ms on the link."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from interop.model.emulated_link import loss_share
-from interop.statistics.overview import by_family
 from paper.clocks import LINKS, both_clocks
 from paper.data_set import DataSet
 from paper.numbers import Numbers, Unit
+from quicsat.model.emulated_link import loss_share
+from quicsat.statistics.overview import by_family
 
 
 def sweeps(data: DataSet, numbers: Numbers) -> None:

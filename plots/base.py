@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from interop.model.test_case import TestCase
-from interop.report.plot_request import CampaignResults, PlotRequest
+from quicsat.model.test_case import TestCase
+from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

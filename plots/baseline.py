@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from interop.model.moments import moment
-from interop.model.real_link import Baseline, RealLink
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.model.units import MBPS, MS
-from interop.report.plot_request import PlotRequest
-from interop.report.run_tables import baselines_of
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences
+from quicsat.model.moments import moment
+from quicsat.model.real_link import Baseline, RealLink
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.model.units import MBPS, MS
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences
+from quicsat.report.plot_request import PlotRequest
+from quicsat.report.run_tables import baselines_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

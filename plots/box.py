@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.test_case import constant_rate
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples
-from plots import theme
-from plots.base import WIDTH, Drawing, Group, Panel, Plot, failures_in_words, nonempty, sentences, stem
-from plots.metric_axis import metric_axis
+from quicsat.model.test_case import constant_rate
+from quicsat.plots import theme
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, failures_in_words, nonempty, sentences, stem
+from quicsat.plots.metric_axis import metric_axis
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

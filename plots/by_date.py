@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.model.moments import moment
-from interop.model.results import RunResult
-from interop.model.text import counted
-from interop.report.plot_request import PlotRequest
-from interop.statistics.samples import GOODPUT, value_of
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences
-from plots.metric_axis import metric_axis
+from quicsat.model.moments import moment
+from quicsat.model.results import RunResult
+from quicsat.model.text import counted
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences
+from quicsat.plots.metric_axis import metric_axis
+from quicsat.report.plot_request import PlotRequest
+from quicsat.statistics.samples import GOODPUT, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import EFFICIENCY, left_out, samples
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, failures_in_words, nonempty, sentences, single_panel, stem
-from plots.metric_axis import metric_axis
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, failures_in_words, nonempty, sentences, single_panel, stem
+from quicsat.plots.metric_axis import metric_axis
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import EFFICIENCY, left_out, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

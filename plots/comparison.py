@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.model.text import counted
-from interop.model.units import PERCENT, percent
-from interop.report.plot_request import PlotRequest
-from interop.statistics import comparison
-from interop.statistics.comparison import BETTER, CHANGED, WITHOUT_RESULT, WORSE, Change, Comparison, PairChange
-from interop.statistics.significance import LEVEL, SMALLEST_CHANGE
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
+from quicsat.model.text import counted
+from quicsat.model.units import PERCENT, percent
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
+from quicsat.report.plot_request import PlotRequest
+from quicsat.statistics import comparison
+from quicsat.statistics.comparison import BETTER, CHANGED, WITHOUT_RESULT, WORSE, Change, Comparison, PairChange
+from quicsat.statistics.significance import LEVEL, SMALLEST_CHANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

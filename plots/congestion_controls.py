@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.intervals import of_repetitions
-from interop.statistics.overview import FAMILIES, family
-from interop.statistics.samples import GOODPUT, Sample, samples
-from plots import theme
-from plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
-from plots.metric_axis import metric_axis
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.plots import theme
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.metric_axis import metric_axis
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.intervals import of_repetitions
+from quicsat.statistics.overview import FAMILIES, family
+from quicsat.statistics.samples import GOODPUT, Sample, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.model.units import MBPS, mbit_per_s
-from interop.report.pair_series import PairSeries, RunSeries
-from interop.report.plot_request import PlotRequest
-from interop.traces.series import Samples, Series, window_rate
-from plots.base import Drawing, Group, Plot
-from plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.model.units import MBPS, mbit_per_s
+from quicsat.plots.base import Drawing, Group, Plot
+from quicsat.plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.report.pair_series import PairSeries, RunSeries
+from quicsat.report.plot_request import PlotRequest
+from quicsat.traces.series import Samples, Series, window_rate
 
 WINDOW = 1.0
 """Seconds over which a rate is taken, every 0.1 s."""

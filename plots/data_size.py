@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.model.arrays import Floats, Integers
-from interop.model.units import MIB
-from interop.report.pair_series import PairSeries
-from interop.report.plot_request import PlotRequest
-from interop.statistics.objectives import objectives, origin
-from plots.base import Drawing, Group, Plot
-from plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.model.arrays import Floats, Integers
+from quicsat.model.units import MIB
+from quicsat.plots.base import Drawing, Group, Plot
+from quicsat.plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.report.pair_series import PairSeries
+from quicsat.report.plot_request import PlotRequest
+from quicsat.statistics.objectives import objectives, origin
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:

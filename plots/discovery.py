@@ -11,16 +11,16 @@ from functools import cache, cached_property
 from math import inf
 from pathlib import Path
 
-from interop.model.clock import Clock
-from interop.model.errors import InputError
-from interop.model.names import did_you_mean
-from interop.model.test_case import TestCase
-from interop.model.text import quoted
-from interop.report.pair_series import cells
-from interop.report.plot_request import Gallery, PlotRequest
-from plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
-from plots.drawn_before import DrawnBefore, digest_of
-from plots.render import file_name, save
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
+from quicsat.model.names import did_you_mean
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import quoted
+from quicsat.plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
+from quicsat.plots.drawn_before import DrawnBefore, digest_of
+from quicsat.plots.render import file_name, save
+from quicsat.report.pair_series import cells
+from quicsat.report.plot_request import Gallery, PlotRequest
 
 OF = ("results", "campaigns", "runs", "all runs")
 FIRST = "offset"
@@ -37,7 +37,9 @@ RENAMED = {"dates": "by-date", "pairs": "scatter-matrix", "relation": "two-case-
 def plots() -> dict[str, Plot]:
     """Every plot of this package (modules that define ``PLOT``), by name."""
     package = Path(__file__).parent
-    modules = [importlib.import_module(f"plots.{nonempty.name}") for nonempty in pkgutil.iter_modules([str(package)])]
+    modules = [
+        importlib.import_module(f"quicsat.plots.{nonempty.name}") for nonempty in pkgutil.iter_modules([str(package)])
+    ]
     found = [module.PLOT for module in modules if hasattr(module, "PLOT")]
     found.sort(key=lambda plot: (OF.index(plot.of), plot.name != FIRST, plot.name))
     return {plot.name: plot for plot in found}

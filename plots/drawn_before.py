@@ -10,9 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from interop.model.stored_files import read_file, resolved
-from interop.model.whole_file import new_file
-from plots.base import Drawing
+from quicsat.model.stored_files import read_file, resolved
+from quicsat.model.whole_file import new_file
+from quicsat.plots.base import Drawing
 
 FILE_NAME = ".drawn.json"
 LARGEST = 64 * 1024 * 1024

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from interop.model.names import FLOW_SIGN
-from interop.model.units import PERCENT
-from interop.report.flow_tables import flows_of, pair_of, with_flows
-from interop.report.plot_request import PlotRequest
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.model.names import FLOW_SIGN
+from quicsat.model.units import PERCENT
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.report.flow_tables import flows_of, pair_of, with_flows
+from quicsat.report.plot_request import PlotRequest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model.errors import InputError
-from interop.model.flow import flow_directory
-from interop.model.names import pair_folder
-from interop.model.results import RunResult
-from interop.model.test_case import TestCase
-from interop.model.units import MBPS, PERCENT
-from interop.report.flow_tables import flows_of, pair_of, with_flows
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.traces.series import Samples, SeriesError, load, window_rate
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, stem
+from quicsat.model.errors import InputError
+from quicsat.model.flow import flow_directory
+from quicsat.model.names import pair_folder
+from quicsat.model.results import RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS, PERCENT
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, stem
+from quicsat.report.flow_tables import flows_of, pair_of, with_flows
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.traces.series import Samples, SeriesError, load, window_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

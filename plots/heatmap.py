@@ -7,14 +7,14 @@ from math import sqrt
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from interop.model.results import ResultSet
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import CONCLUSIVE, GOODPUT, MARKS, PairOutcome, Sample, samples
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
-from plots.metric_axis import MetricAxis, metric_axis
+from quicsat.model.results import ResultSet
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.metric_axis import MetricAxis, metric_axis
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import CONCLUSIVE, GOODPUT, MARKS, PairOutcome, Sample, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.model.units import seconds
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import samples, without_number
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.model.units import seconds
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import samples, without_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.moments import moment
-from interop.model.text import counted
-from interop.model.units import MBPS
-from interop.report.plot_request import PlotRequest
-from interop.statistics.history import Trend, TrendClass, count_classes, ordered, pair_trends, server_trends
-from interop.statistics.samples import GOODPUT
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
+from quicsat.model.moments import moment
+from quicsat.model.text import counted
+from quicsat.model.units import MBPS
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
+from quicsat.report.plot_request import PlotRequest
+from quicsat.statistics.history import Trend, TrendClass, count_classes, ordered, pair_trends, server_trends
+from quicsat.statistics.samples import GOODPUT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

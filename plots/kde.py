@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.implementation import Role
-from interop.model.units import PERCENT
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.overview import marginals
-from interop.statistics.samples import EFFICIENCY, samples
-from plots import theme
-from plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.model.implementation import Role
+from quicsat.model.units import PERCENT
+from quicsat.plots import theme
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.overview import marginals
+from quicsat.statistics.samples import EFFICIENCY, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

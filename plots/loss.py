@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model.emulated_link import loss_share
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.model.units import MBPS, PERCENT
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.overview import sweeps
-from interop.statistics.samples import GOODPUT, samples
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.model.emulated_link import loss_share
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.model.units import MBPS, PERCENT
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.overview import sweeps
+from quicsat.statistics.samples import GOODPUT, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

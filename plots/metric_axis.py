@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interop.analysis.metrics import METRICS
-from interop.model.errors import InputError
-from interop.model.names import did_you_mean
-from interop.model.text import quoted
-from interop.model.units import KIB, MBPS, MIB, PERCENT
-from interop.report.plot_request import PlotRequest
-from interop.statistics.samples import Sample, with_zeros
+from quicsat.analysis.metrics import METRICS
+from quicsat.model.errors import InputError
+from quicsat.model.names import did_you_mean
+from quicsat.model.text import quoted
+from quicsat.model.units import KIB, MBPS, MIB, PERCENT
+from quicsat.report.plot_request import PlotRequest
+from quicsat.statistics.samples import Sample, with_zeros
 
 _UNITS = {"bit/s": ("Mbit/s", MBPS), "1": ("%", PERCENT), "s": ("s", 1.0), "B": ("KiB", KIB)}
 _OWN_UNITS = {
@@ -26,7 +26,7 @@ class MetricAxis:
     """A metric of a run, as an axis shows it."""
 
     name: str
-    """A name in ``interop.analysis.metrics.METRICS``."""
+    """A name in ``quicsat.analysis.metrics.METRICS``."""
     words: str
     unit: str
     size: float

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from interop.model.negotiated import UNITS, fact_in_words
-from interop.model.results import RunResult
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.model.units import KIB
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.facts import check_fact, fact_of
-from interop.statistics.intervals import Mean, of_repetitions
-from interop.statistics.samples import GOODPUT, value_of
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
-from plots.metric_axis import metric_axis
+from quicsat.model.negotiated import UNITS, fact_in_words
+from quicsat.model.results import RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.model.units import KIB
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.metric_axis import metric_axis
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.facts import check_fact, fact_of
+from quicsat.statistics.intervals import Mean, of_repetitions
+from quicsat.statistics.samples import GOODPUT, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model.objective import Objective
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.model.units import MBPS
-from interop.report.pair_series import PairSeries, load_pairs
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.objectives import objectives, origin
-from interop.statistics.samples import left_out, samples
-from plots import theme
-from plots.base import Drawing, Group, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
+from quicsat.model.objective import Objective
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.model.units import MBPS
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
+from quicsat.report.pair_series import PairSeries, load_pairs
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.objectives import objectives, origin
+from quicsat.statistics.samples import left_out, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model.text import counted
-from interop.report.object_tables import LEVELS, by_kind, label_of, with_objects
-from interop.report.plot_request import PlotRequest
-from plots import theme
-from plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.model.text import counted
+from quicsat.plots import theme
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.report.object_tables import LEVELS, by_kind, label_of, with_objects
+from quicsat.report.plot_request import PlotRequest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from interop.model.results import ResultSet
-from interop.model.run import RunKey
-from interop.model.units import MIB, seconds
-from interop.report.pair_series import PairSeries, RunSeries
-from interop.report.plot_request import PlotRequest
-from interop.traces.series import StreamData
-from plots.base import Drawing, Group, Plot, sentences
-from plots.time_series_base import Curve, Picked, draw, drawings, stacked
+from quicsat.model.results import ResultSet
+from quicsat.model.run import RunKey
+from quicsat.model.units import MIB, seconds
+from quicsat.plots.base import Drawing, Group, Plot, sentences
+from quicsat.plots.time_series_base import Curve, Picked, draw, drawings, stacked
+from quicsat.report.pair_series import PairSeries, RunSeries
+from quicsat.report.plot_request import PlotRequest
+from quicsat.traces.series import StreamData
 
 LETTERS = "abcde"
 

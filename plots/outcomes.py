@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import EFFICIENCY, MARKS, PairOutcome, Sample, samples
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, stem
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, stem
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import EFFICIENCY, MARKS, PairOutcome, Sample, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

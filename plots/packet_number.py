@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.model.text import counted
-from interop.report.pair_series import PairSeries
-from interop.report.plot_request import PlotRequest
-from interop.traces.series import UNKNOWN, Packets, Requests, StreamData
-from plots.base import Drawing, Group, Plot
-from plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.model.text import counted
+from quicsat.plots.base import Drawing, Group, Plot
+from quicsat.plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.report.pair_series import PairSeries
+from quicsat.report.plot_request import PlotRequest
+from quicsat.traces.series import UNKNOWN, Packets, Requests, StreamData
 
 NOTE = (
     "Packet numbers are relative to the first response and the first request, because some implementations begin with "

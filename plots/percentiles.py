@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model.results import RunResult
-from interop.model.text import counted
-from interop.model.units import byte_size
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import value_of
-from plots import theme
-from plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.model.results import RunResult
+from quicsat.model.text import counted
+from quicsat.model.units import byte_size
+from quicsat.plots import theme
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

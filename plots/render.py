@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from interop.model.stored_files import resolved
-from interop.model.text import printable_lines
-from interop.model.whole_file import new_files
-from interop.report.table import latex_text
-from plots import theme
-from plots.base import Drawing, Plot
+from quicsat.model.stored_files import resolved
+from quicsat.model.text import printable_lines
+from quicsat.model.whole_file import new_files
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Plot
+from quicsat.report.table import latex_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interop.model.text import counted
-from interop.report.pair_series import PairSeries
-from interop.report.plot_request import PlotRequest
-from interop.traces.series import Packets, window_rate
-from plots.base import Drawing, Group, Plot
-from plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.model.text import counted
+from quicsat.plots.base import Drawing, Group, Plot
+from quicsat.plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.report.pair_series import PairSeries
+from quicsat.report.plot_request import PlotRequest
+from quicsat.traces.series import Packets, window_rate
 
 KBPS = 1e3
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.model.units import PERCENT
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import EFFICIENCY, Sample, left_out, samples
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, axis_start, each_case, nonempty, sentences, stem
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.model.units import PERCENT
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, axis_start, each_case, nonempty, sentences, stem
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import EFFICIENCY, Sample, left_out, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.model.units import KIB, MS
-from interop.report.pair_series import PairSeries, load_pairs
-from interop.report.plot_request import PlotRequest
-from interop.traces.series import Samples
-from plots.base import Drawing, Group, Plot, sentences, stem
-from plots.time_series_base import (
+from quicsat.model.units import KIB, MS
+from quicsat.plots.base import Drawing, Group, Plot, sentences, stem
+from quicsat.plots.time_series_base import (
     Curve,
     common_title,
     draw,
@@ -22,6 +19,9 @@ from plots.time_series_base import (
     panel,
     with_curves,
 )  # fmt: skip
+from quicsat.report.pair_series import PairSeries, load_pairs
+from quicsat.report.plot_request import PlotRequest
+from quicsat.traces.series import Samples
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:

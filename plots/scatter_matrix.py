@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model.units import PERCENT
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import EFFICIENCY, samples
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, stem
+from quicsat.model.units import PERCENT
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, stem
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import EFFICIENCY, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.test_case import constant_rate
-from interop.model.text import counted
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import GOODPUT, samples, without_number
-from plots import theme
-from plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
-from plots.metric_axis import metric_axis
+from quicsat.model.test_case import constant_rate
+from quicsat.model.text import counted
+from quicsat.plots import theme
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.plots.metric_axis import metric_axis
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import GOODPUT, samples, without_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.model.family import SweptValue
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.intervals import Mean, of_repetitions
-from interop.statistics.overview import by_family
-from interop.statistics.samples import GOODPUT, MARKS, Sample, samples
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
-from plots.metric_axis import MetricAxis, metric_axis
+from quicsat.model.family import SweptValue
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.plots.metric_axis import MetricAxis, metric_axis
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.intervals import Mean, of_repetitions
+from quicsat.statistics.overview import by_family
+from quicsat.statistics.samples import GOODPUT, MARKS, Sample, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

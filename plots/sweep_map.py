@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from interop.model.test_case import TestCase
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.intervals import of_repetitions
-from interop.statistics.overview import by_family
-from interop.statistics.samples import GOODPUT, MARKS
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
-from plots.metric_axis import metric_axis
-from plots.sweep import Axis, axes_of, draw_map, pairs_of, swept_value
+from quicsat.model.test_case import TestCase
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.plots.metric_axis import metric_axis
+from quicsat.plots.sweep import Axis, axes_of, draw_map, pairs_of, swept_value
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.intervals import of_repetitions
+from quicsat.statistics.overview import by_family
+from quicsat.statistics.samples import GOODPUT, MARKS
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:

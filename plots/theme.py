@@ -49,7 +49,7 @@ FAMILY_STYLES = {
     "other": (SKY, "P"),
     "unknown": (GREY, "X"),
 }
-"""Congestion control algorithms, as ``interop.statistics.overview.family`` names them."""
+"""Congestion control algorithms, as ``quicsat.statistics.overview.family`` names them."""
 
 SETTINGS: Any = {
     "font.family": "sans-serif",

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.model.arrays import Floats, Integers
-from interop.model.names import pair_folder
-from interop.model.text import counted
-from interop.report.pair_series import PairSeries, load_pairs
-from interop.report.plot_request import PlotRequest
-from interop.traces.series import StreamData
-from plots import theme
-from plots.base import Drawing, NothingToDrawError, Panel, sentences, single_panel, stem
+from quicsat.model.arrays import Floats, Integers
+from quicsat.model.names import pair_folder
+from quicsat.model.text import counted
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, NothingToDrawError, Panel, sentences, single_panel, stem
+from quicsat.report.pair_series import PairSeries, load_pairs
+from quicsat.report.plot_request import PlotRequest
+from quicsat.traces.series import StreamData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.emulated_link import loss_share
-from interop.model.link_format import client_side_words, format_queue
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.model.units import MBPS, MS, PERCENT, byte_size, seconds
-from interop.report.plot_request import CampaignResults, PlotRequest
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.model.emulated_link import loss_share
+from quicsat.model.link_format import client_side_words, format_queue
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.model.units import MBPS, MS, PERCENT, byte_size, seconds
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,14 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from interop.model.names import pair_folder
-from interop.model.test_case import TestCase
-from interop.model.units import KIB, MS
-from interop.report.pair_series import PairSeries, cells, load_pairs
-from interop.report.plot_request import PlotRequest
-from interop.traces.series import UNKNOWN, Samples
-from plots.base import Drawing, Group, Plot, sentences
-from plots.time_series_base import Curve, draw, panel, with_curves
+from quicsat.model.names import pair_folder
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import KIB, MS
+from quicsat.plots.base import Drawing, Group, Plot, sentences
+from quicsat.plots.time_series_base import Curve, draw, panel, with_curves
+from quicsat.report.pair_series import PairSeries, cells, load_pairs
+from quicsat.report.plot_request import PlotRequest
+from quicsat.traces.series import UNKNOWN, Samples
 
 NOTE = (
     "Labels name server, client and test case. The server's packet numbers are relative to its first response. Windows "

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model.emulated_link import loss_share
-from interop.model.text import counted
-from interop.model.units import PERCENT
-from interop.report.plot_request import PlotRequest
-from interop.statistics.clusters import cluster
-from interop.statistics.overview import FAMILIES, THRESHOLD, relation
-from plots import theme
-from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.model.emulated_link import loss_share
+from quicsat.model.text import counted
+from quicsat.model.units import PERCENT
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.report.plot_request import PlotRequest
+from quicsat.statistics.clusters import cluster
+from quicsat.statistics.overview import FAMILIES, THRESHOLD, relation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

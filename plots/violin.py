@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.implementation import Role
-from interop.model.test_case import TestCase, constant_rate
-from interop.model.text import counted
-from interop.model.units import MBPS
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.statistics.samples import GOODPUT, left_out, samples
-from plots import theme
-from plots.base import (
+from quicsat.model.implementation import Role
+from quicsat.model.test_case import TestCase, constant_rate
+from quicsat.model.text import counted
+from quicsat.model.units import MBPS
+from quicsat.plots import theme
+from quicsat.plots.base import (
     WIDTH,
     Drawing,
     Group,
@@ -25,6 +23,8 @@ from plots.base import (
     single_panel,
     stem,
 )
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import GOODPUT, left_out, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

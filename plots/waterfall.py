@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model.results import RunResult
-from interop.model.test_case import TestCase
-from interop.model.text import counted
-from interop.model.workload import ObjectType
-from interop.report.object_tables import label_of, with_objects
-from interop.report.plot_request import CampaignResults, PlotRequest
-from plots import theme
-from plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.model.results import RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+from quicsat.model.workload import ObjectType
+from quicsat.plots import theme
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.report.object_tables import label_of, with_objects
+from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

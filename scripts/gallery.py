@@ -21,18 +21,18 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.config.loader import load_implementations
-from interop.model.names import pair_folder
-from interop.model.objective import MB, Objective
-from interop.model.test_case import TestCase
-from interop.report import campaign_tables, run_tables
-from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
-from interop.report.table import Table, render
-from interop.results.qir_import import open_results
-from interop.statistics.samples import GOODPUT, samples, value_of
-from interop.traces.series import FILE_NAME
 from paper.numbers import listed
-from plots.discovery import draw, plots
+from quicsat.config.loader import load_implementations
+from quicsat.model.names import pair_folder
+from quicsat.model.objective import MB, Objective
+from quicsat.model.test_case import TestCase
+from quicsat.plots.discovery import draw, plots
+from quicsat.report import campaign_tables, run_tables
+from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
+from quicsat.report.table import Table, render
+from quicsat.results.qir_import import open_results
+from quicsat.statistics.samples import GOODPUT, samples, value_of
+from quicsat.traces.series import FILE_NAME
 
 OVERLAID = ("offset", "data-size", "data-rate", "packet-number", "rtt")
 MOST_OVERLAID = 5

@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.cli import main as cli
-from interop.results.store import DOCUMENT
+from quicsat.cli import main as cli
+from quicsat.results.store import DOCUMENT
 
 DATA = ROOT / "paper" / "data"
 PART = "matrix"

@@ -18,20 +18,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from interop.cli.image_actions import ImageRequest
-from interop.cli.image_check import PEER, check_cases, outcome_of
-from interop.cli.image_trial import findings, try_out
-from interop.cli.progress import reporter
-from interop.config import loader
-from interop.docker.address import default_daemon
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.images.build_recipes import BASE, BASES, Recipe, build_context, find_recipe
-from interop.images.pull_or_build import BASE_SUITE, UNWANTED
-from interop.model.real_link import Host
-from interop.model.results import RunResult
-from interop.model.test_case import TestCase
-from interop.model.units import MIB
+from quicsat.cli.image_actions import ImageRequest
+from quicsat.cli.image_check import PEER, check_cases, outcome_of
+from quicsat.cli.image_trial import findings, try_out
+from quicsat.cli.progress import reporter
+from quicsat.config import loader
+from quicsat.docker.address import default_daemon
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.images.build_recipes import BASE, BASES, Recipe, build_context, find_recipe
+from quicsat.images.pull_or_build import BASE_SUITE, UNWANTED
+from quicsat.model.real_link import Host
+from quicsat.model.results import RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MIB
 from tests.dockerds import bring
 from tests.own_engine import own_engine
 

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from interop.model.emulated_link import UniformLoss
-from interop.model.implementation import CongestionControl
-from interop.model.outcomes import Outcome
-from interop.model.results import ImageFacts, Measurement, ObjectTimes, ResultSet, RunResult
-from interop.model.test_case import TestCase
-from interop.model.units import MBPS
-from interop.model.workload import ObjectType, RequestOrder, Workload
+from quicsat.model.emulated_link import UniformLoss
+from quicsat.model.implementation import CongestionControl
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ImageFacts, Measurement, ObjectTimes, ResultSet, RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS
+from quicsat.model.workload import ObjectType, RequestOrder, Workload
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 TERRESTRIAL = replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-import interop.cli.entry_point  # noqa: F401 - the same garbage collection and threads as in the program
+import quicsat.cli.entry_point  # noqa: F401 - the same garbage collection and threads as in the program
 
 settings.register_profile("shared machine", settings(), deadline=None)
 settings.load_profile("shared machine")

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from interop.docker.client import Daemon
-from interop.docker.containers import remove_container
-from interop.docker.daemon_images import DaemonImages
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import remove_container
+from quicsat.docker.daemon_images import DaemonImages
 
 PATIENCE = 60.0
 DEFAULT_GROUP = "/docker"

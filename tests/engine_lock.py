@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.execution.lock import exclusive
-from interop.model.errors import LockedError
+from quicsat.docker.client import Daemon
+from quicsat.execution.lock import exclusive
+from quicsat.model.errors import LockedError
 
 
 @contextmanager

@@ -26,24 +26,24 @@ import pytest
 import requests.exceptions
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from interop.analysis import run_outcome
-from interop.cli import machine_check
-from interop.docker.client import Daemon
-from interop.execution import campaign_setup
-from interop.execution.run_config import RunConfig
-from interop.execution.transfer import RunContext
-from interop.links.backend import Testbed
-from interop.links.gateway_description import SIDES
-from interop.links.guest_roots import MOUNT, VOLUME
-from interop.links.virtual_machine import DIRECTORY
-from interop.model.emulated_link import EmulatedLink, LinkCounters
-from interop.model.evidence import Evidence
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import Outcome, Verdict
-from interop.model.results import Measurement
-from interop.model.run import Run
-from interop.model.test_case import TestCase
-from interop.model.units import MBPS, MS
+from quicsat.analysis import run_outcome
+from quicsat.cli import machine_check
+from quicsat.docker.client import Daemon
+from quicsat.execution import campaign_setup
+from quicsat.execution.run_config import RunConfig
+from quicsat.execution.transfer import RunContext
+from quicsat.links.backend import Testbed
+from quicsat.links.gateway_description import SIDES
+from quicsat.links.guest_roots import MOUNT, VOLUME
+from quicsat.links.virtual_machine import DIRECTORY
+from quicsat.model.emulated_link import EmulatedLink, LinkCounters
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import Outcome, Verdict
+from quicsat.model.results import Measurement
+from quicsat.model.run import Run
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS, MS
 from tests.quic_builder import Connection, Packet, pcap, stream_frame
 
 DELAY = 0.015
@@ -863,7 +863,7 @@ def install(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, folder: Path) -
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(campaign_setup, "start_reaper", lambda *_: nullcontext())
     monkeypatch.setattr(campaign_setup, "analysis_pool", lambda act, **_: nullcontext(act))
-    monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(folder),))
+    monkeypatch.setattr("quicsat.execution.lock.FOLDERS", (str(folder),))
     monkeypatch.setattr(machine_check, "LOCAL_SOCKET", "")
 
 

@@ -18,22 +18,22 @@ from typing import IO, Any
 import requests.exceptions
 from docker.errors import APIError
 
-from interop.docker import client, containers
-from interop.docker.containers import remove_containers
-from interop.execution import admission, compliance, worker_pool
-from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.dispatcher import Dispatcher
-from interop.execution.local_worker import LocalWorker, WorkerConfig
-from interop.execution.remaining_work import RemainingWork
-from interop.execution.worker_pool import WorkerPool
-from interop.links import container_session, ns3_testbed
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.errors import HarnessFault, MachineError
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import Manifest, RunResult
-from interop.model.run import Run
-from interop.results.store import Journal, load
+from quicsat.docker import client, containers
+from quicsat.docker.containers import remove_containers
+from quicsat.execution import admission, compliance, worker_pool
+from quicsat.execution.cpu_monitor import CpuMonitor
+from quicsat.execution.dispatcher import Dispatcher
+from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.remaining_work import RemainingWork
+from quicsat.execution.worker_pool import WorkerPool
+from quicsat.links import container_session, ns3_testbed
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.errors import HarnessFault, MachineError
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import Manifest, RunResult
+from quicsat.model.run import Run
+from quicsat.results.store import Journal, load
 from tests.fakes import (
     CASE,
     SIMULATOR,

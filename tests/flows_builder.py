@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from interop.analysis.flows import jain_index
-from interop.model.flow import Flow
-from interop.model.implementation import Protocol
-from interop.model.results import FlowResult, Measurement, RunResult
-from interop.model.test_case import with_flows
+from quicsat.analysis.flows import jain_index
+from quicsat.model.flow import Flow
+from quicsat.model.implementation import Protocol
+from quicsat.model.results import FlowResult, Measurement, RunResult
+from quicsat.model.test_case import with_flows
 from tests.results_builder import SAT, runs
 
 BESIDE = with_flows(SAT, (Flow("nginx-tcp", "curl"),))

@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from interop.analysis.analyse import analyse
-from interop.analysis.reanalysis import planned
-from interop.model.evidence import HostFacts, ResourceUse
-from interop.model.results import ImageFacts, ResultSet
-from interop.model.run import File
-from interop.results.store import Journal, attempt_directory, write_result_json
+from quicsat.analysis.analyse import analyse
+from quicsat.analysis.reanalysis import planned
+from quicsat.model.evidence import HostFacts, ResourceUse
+from quicsat.model.results import ImageFacts, ResultSet
+from quicsat.model.run import File
+from quicsat.results.store import Journal, attempt_directory, write_result_json
 from tests.analysis.test_analyse import EVIDENCE
 from tests.campaign_builder import PAGE, Shape
 from tests.campaign_builder import campaign as synthetic

@@ -23,14 +23,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from interop.config import loader
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.images import build_recipes
-from interop.images.pull_or_build import Images, Policy
-from interop.links.simulator_arguments import scenario
-from interop.model.emulated_link import EmulatedLink
-from interop.model.units import MBPS, MS
+from quicsat.config import loader
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.images import build_recipes
+from quicsat.images.pull_or_build import Images, Policy
+from quicsat.links.simulator_arguments import scenario
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.units import MBPS, MS
 from tests.certificates import certificates
 from tests.dockerds import (
     PATIENCE,

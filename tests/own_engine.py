@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.model.errors import MachineError
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.model.errors import MachineError
 from tests.dockerds import PATIENCE, LaboratoryError, bring, dockerd_command, group_at, wait_for
 from tests.laboratory import images_of
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 
-from interop.traces.columns import (
+from quicsat.traces.columns import (
     AckFrames,
     AckRanges,
     CryptoFrames,
@@ -28,7 +28,7 @@ from interop.traces.columns import (
     StreamFrames,
     Trace,
 )
-from interop.traces.columns import Connection as QuicConnection
+from quicsat.traces.columns import Connection as QuicConnection
 
 EPOCH = 1_750_000_000
 SECOND = 1_000_000_000

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from interop.config.loader import load_known_test_cases
-from interop.model.test_case import TestCase
+from quicsat.config.loader import load_known_test_cases
+from quicsat.model.test_case import TestCase
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from interop.model.clock import Clock
-from interop.model.emulated_link import EmulatedLink, UniformLoss
-from interop.model.evidence import Evidence, Exit
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Compliance, ImageFacts, Manifest, Measurement, ResultSet, RunResult
-from interop.model.test_case import TestCase
-from interop.model.units import MBPS, MIB
-from interop.plan.selection import run_seed
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import EmulatedLink, UniformLoss
+from quicsat.model.evidence import Evidence, Exit
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Compliance, ImageFacts, Manifest, Measurement, ResultSet, RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS, MIB
+from quicsat.plan.selection import run_seed
 
 SAT = TestCase(
     name="sat",

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from interop.model.objective import Objective
-from interop.model.results import Measurement, ResultSet
-from interop.model.run import RunKey
-from interop.model.test_case import TestCase
-from interop.model.units import MIB
-from interop.report.plot_request import CampaignResults
-from interop.traces.series import save
+from quicsat.model.objective import Objective
+from quicsat.model.results import Measurement, ResultSet
+from quicsat.model.run import RunKey
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MIB
+from quicsat.report.plot_request import CampaignResults
+from quicsat.traces.series import save
 from tests.results_builder import SAT, result_set, runs
 from tests.series_builder import Transfer, series
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interop.model.arrays import Floats, Integers
-from interop.model.implementation import Protocol
-from interop.traces.series import ClockOffset, Packets, Requests, Samples, Series, StreamData
+from quicsat.model.arrays import Floats, Integers
+from quicsat.model.implementation import Protocol
+from quicsat.traces.series import ClockOffset, Packets, Requests, Samples, Series, StreamData
 
 HEAD = 40
 """Bytes of a datagram that are no stream data."""

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
-from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
+from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
 from tests.quic_builder import CLIENT, SERVER, Packet, pcap
 
 

@@ -30,36 +30,36 @@ CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
 CONTRACTS: dict[str, dict[str, Any]] = {each["id"]: each for each in CONFIGURATION["contracts_options"]}
 
 PROBES = [
-    ("pipeline", "interop.model.units", "interop.plan.selection"),
-    ("pipeline", "interop.plan.selection", "interop.execution.dispatcher"),
-    ("pipeline", "interop.traces.trace", "interop.analysis.metrics"),
-    ("pipeline", "interop.site.pages", "interop.cli.main"),
-    ("pure-numbers", "interop.statistics.intervals", "interop.docker.client"),
-    ("pure-numbers", "interop.analysis.analyse", "interop.links.ns3_testbed"),
-    ("statistics-of-numbers", "interop.statistics.intervals", "interop.traces.columns"),
-    ("execution-measures", "interop.execution.dispatcher", "interop.analysis.causes"),
-    ("execution-measures", "interop.execution.dispatcher", "interop.statistics.intervals"),
-    ("plan-is-pure", "interop.plan.selection", "interop.docker.client"),
-    ("plan-is-pure", "interop.config.loader", "interop.results.store"),
-    ("links-are-alike", "interop.links.ns3_testbed", "interop.links.real"),
-    ("links-are-alike", "interop.links.virtual_machine", "interop.links.ns3_testbed"),
-    ("links-are-alike", "interop.links.real", "interop.links.virtual_machine"),
-    ("figures-and-core", "interop.report.table", "plots.heatmap"),
-    ("figures-and-core", "interop.site.pages", "matplotlib"),
-    ("figures-draw", "plots.heatmap", "interop.execution.dispatcher"),
-    ("model-stands-alone", "interop.model.results", "pydantic"),
-    ("docker-library", "interop.execution.dispatcher", "docker"),
-    ("yaml-library", "interop.config.hosts", "yaml"),
-    ("dask-library", "interop.execution.dispatcher", "distributed"),
-    ("terminal-libraries", "interop.cli.tables", "prettytable"),
-    ("terminal-libraries", "interop.cli.progress", "termcolor"),
-    ("completion-library", "interop.cli.help", "shtab"),
-    ("live-library", "interop.cli.progress", "rich"),
-    ("template-library", "interop.site.matrix_cell_text", "jinja2"),
-    ("trace-libraries", "interop.analysis.analyse", "pyshark"),
-    ("trace-libraries", "plots.rtt", "pyarrow"),
-    ("cryptography-library", "interop.execution.transfer", "cryptography"),
-    ("schema-library", "interop.config.test_cases", "pydantic"),
+    ("pipeline", "quicsat.model.units", "quicsat.plan.selection"),
+    ("pipeline", "quicsat.plan.selection", "quicsat.execution.dispatcher"),
+    ("pipeline", "quicsat.traces.trace", "quicsat.analysis.metrics"),
+    ("pipeline", "quicsat.site.pages", "quicsat.cli.main"),
+    ("pure-numbers", "quicsat.statistics.intervals", "quicsat.docker.client"),
+    ("pure-numbers", "quicsat.analysis.analyse", "quicsat.links.ns3_testbed"),
+    ("statistics-of-numbers", "quicsat.statistics.intervals", "quicsat.traces.columns"),
+    ("execution-measures", "quicsat.execution.dispatcher", "quicsat.analysis.causes"),
+    ("execution-measures", "quicsat.execution.dispatcher", "quicsat.statistics.intervals"),
+    ("plan-is-pure", "quicsat.plan.selection", "quicsat.docker.client"),
+    ("plan-is-pure", "quicsat.config.loader", "quicsat.results.store"),
+    ("links-are-alike", "quicsat.links.ns3_testbed", "quicsat.links.real"),
+    ("links-are-alike", "quicsat.links.virtual_machine", "quicsat.links.ns3_testbed"),
+    ("links-are-alike", "quicsat.links.real", "quicsat.links.virtual_machine"),
+    ("figures-and-core", "quicsat.report.table", "quicsat.plots.heatmap"),
+    ("figures-and-core", "quicsat.site.pages", "matplotlib"),
+    ("figures-draw", "quicsat.plots.heatmap", "quicsat.execution.dispatcher"),
+    ("model-stands-alone", "quicsat.model.results", "pydantic"),
+    ("docker-library", "quicsat.execution.dispatcher", "docker"),
+    ("yaml-library", "quicsat.config.hosts", "yaml"),
+    ("dask-library", "quicsat.execution.dispatcher", "distributed"),
+    ("terminal-libraries", "quicsat.cli.tables", "prettytable"),
+    ("terminal-libraries", "quicsat.cli.progress", "termcolor"),
+    ("completion-library", "quicsat.cli.help", "shtab"),
+    ("live-library", "quicsat.cli.progress", "rich"),
+    ("template-library", "quicsat.site.matrix_cell_text", "jinja2"),
+    ("trace-libraries", "quicsat.analysis.analyse", "pyshark"),
+    ("trace-libraries", "quicsat.plots.rtt", "pyarrow"),
+    ("cryptography-library", "quicsat.execution.transfer", "cryptography"),
+    ("schema-library", "quicsat.config.test_cases", "pydantic"),
 ]
 """Contract, module, and an import that it must not have."""
 
@@ -69,7 +69,7 @@ def graph() -> grimp.ImportGraph:
     """All imports of the core and of the figures."""
     sys.path.insert(0, str(ROOT))
     try:
-        return grimp.build_graph("interop", "plots", include_external_packages=True, cache_dir=None)
+        return grimp.build_graph("quicsat", include_external_packages=True, cache_dir=None)
     finally:
         sys.path.remove(str(ROOT))
 
@@ -112,7 +112,7 @@ def test_every_library_has_its_modules() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
     libraries = {IMPORT_NAMES.get(name, name) for name in names} - WIDELY_USED - NOT_IMPORTED.keys()
-    everywhere = [each for each in CONTRACTS.values() if set(each.get("source_modules", ())) == {"interop", "plots"}]
+    everywhere = [each for each in CONTRACTS.values() if set(each.get("source_modules", ())) == {"quicsat"}]
     assert libraries - {library for each in everywhere for library in each["forbidden_modules"]} == set()
 
 
@@ -121,7 +121,7 @@ def test_packages_have_no_cycles() -> None:
         (a, b)
         for module in graph().modules
         for other in graph().find_modules_directly_imported_by(module)
-        if (a := package(module)) != (b := package(other)) and b.startswith("interop.")
+        if (a := package(module)) != (b := package(other)) and b.startswith("quicsat.")
     }
     left = {a for a, _ in edges}
     while leaves := {a for a in left if not any(x == a and y in left for x, y in edges)}:
@@ -130,7 +130,7 @@ def test_packages_have_no_cycles() -> None:
 
 
 def package(module: str) -> str:
-    """``interop.links`` for ``interop.links.ns3_testbed``."""
+    """``quicsat.links`` for ``quicsat.links.ns3_testbed``."""
     return ".".join(module.split(".")[:2])
 
 
@@ -139,7 +139,7 @@ def package(module: str) -> str:
 
 def modules() -> list[Path]:
     """Every module of the core."""
-    return sorted((ROOT / "interop").rglob("*.py"))
+    return sorted((ROOT / "quicsat").rglob("*.py"))
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[int, str, set[Any]]]:
@@ -157,7 +157,7 @@ EXITS = {"sys.exit", "exit", "quit", "SystemExit"}
 
 
 def faults(path: str, source: str) -> list[str]:
-    """Faults of a module, ``path`` below interop/: it has no docstring, prints, exits, or starts tshark."""
+    """Faults of a module, ``path`` below quicsat/: it has no docstring, prints, exits, or starts tshark."""
     tree = ast.parse(source)
     found = [] if ast.get_docstring(tree) else ["has no docstring"]
     for line, called, words in calls(tree):
@@ -172,7 +172,7 @@ def faults(path: str, source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_module(path: Path) -> None:
-    assert faults(path.relative_to(ROOT / "interop").as_posix(), path.read_text(encoding="utf-8")) == []
+    assert faults(path.relative_to(ROOT / "quicsat").as_posix(), path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ ACCESS = {
 STAYING = {"TemporaryDirectory", "NamedTemporaryFile", "mkdtemp", "mkstemp", "ProcessPoolExecutor"}
 """Last names of calls that make files or processes which stay if this process is killed."""
 OTHER_OBJECTS = {"Journal.open", "backend.open", "keys.open", "webbrowser.open", "tarfile.open", "walk"}
-"""Calls that look like these; the last one is of interop.model.stored_files."""
+"""Calls that look like these; the last one is of quicsat.model.stored_files."""
 TRUSTED = {
     "cli/console.py": {"os.open"},  # /dev/null
     "cli/continuous_integration.py": {"file.open"},  # files that the command line or the CI service names
@@ -228,11 +228,11 @@ TRUSTED = {
         "shutil.copy2",
     },  # the same
     "site/publish.py": {"path.read_bytes", "(root / 'web' / 'assets').iterdir"},  # this program
-    "site/reuse.py": {"Path(interop.__file__).parent.rglob", "(root / 'web' / 'templates').iterdir", "path.read_bytes"},
+    "site/reuse.py": {"Path(quicsat.__file__).parent.rglob", "(root / 'web' / 'templates').iterdir", "path.read_bytes"},
     "traces/series.py": {"pq.ParquetFile"},  # takes an open file
     "plots/drawn_before.py": {"Path(__file__).parent.glob", "path.read_bytes"},  # this program
 }
-"""Calls in modules that read campaigns which may go past interop.model.stored_files, since they name other files."""
+"""Calls in modules that read campaigns which may go past quicsat.model.stored_files, since they name other files."""
 READING = ("analysis", "cli", "execution", "links", "plots", "report", "results", "site", "statistics", "traces")
 
 
@@ -242,13 +242,13 @@ def accesses(path: str, source: str) -> list[str]:
     names = (ACCESS if path.split("/")[0] in READING else set()) | STAYING
     found = [(line, called) for line, called, _ in calls(ast.parse(source))
              if called.split(".")[-1] in names or called in ("os.link", "shutil.copy")]  # fmt: skip
-    return [f"{line}: {called}: a module of interop/model does this"
+    return [f"{line}: {called}: a module of quicsat/model does this"
             for line, called in found if called not in allowed]  # fmt: skip
 
 
 def sources() -> dict[str, str]:
-    """Source of all other modules, by their paths below interop/ or from plots/."""
-    paths = {path.relative_to(ROOT / "interop").as_posix(): path for path in modules()}
+    """Source of all other modules, by their paths below quicsat/ or from plots/."""
+    paths = {path.relative_to(ROOT / "quicsat").as_posix(): path for path in modules()}
     paths |= {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "plots").rglob("*.py")}
     own = ("model/stored_files.py", "model/whole_file.py", "model/processes.py")
     return {name: path.read_text(encoding="utf-8") for name, path in paths.items() if name not in own}
@@ -275,16 +275,16 @@ def test_every_trusted_access_is_made() -> None:
 
 
 def test_no_module_lies_directly_in_the_core() -> None:
-    assert [path.name for path in (ROOT / "interop").glob("*.py")] == ["__init__.py"]
+    assert [path.name for path in (ROOT / "quicsat").glob("*.py")] == ["__init__.py"]
 
 
 def test_package_files_hold_nothing_but_a_docstring() -> None:
-    for path in (ROOT / "interop").glob("*/__init__.py"):
+    for path in (ROOT / "quicsat").glob("*/__init__.py"):
         assert len(ast.parse(path.read_text(encoding="utf-8")).body) == 1, path
 
 
 def test_tests_mirror_the_packages() -> None:
-    packages = {path.parent.name for path in (ROOT / "interop").glob("*/__init__.py")}
+    packages = {path.parent.name for path in (ROOT / "quicsat").glob("*/__init__.py")}
     assert packages <= {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")}
 
 

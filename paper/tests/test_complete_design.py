@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interop.model.arrays import Floats
 from paper.complete_design import REST, components, shares
+from quicsat.model.arrays import Floats
 
 SIZES = (11, 14, 5)
 VARIANCES = {

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.exit_status import ExitStatus
-from interop.config.loader import load_implementations
-from interop.model.clock import Clock
-from interop.model.emulated_link import QueueMode
-from interop.model.outcomes import Outcome
-from interop.model.results import ImageFacts
-from interop.results.store import Journal
 from paper import measure
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.config.loader import load_implementations
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import QueueMode
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ImageFacts
+from quicsat.results.store import Journal
 from tests.results_builder import result_set, run_result
 
 KNOWN = load_implementations(measure.ROOT / "implementations.json")

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from interop.model.outcomes import Outcome
-from interop.statistics.samples import Sample
 from paper.resampling import bootstrapped_share
+from quicsat.model.outcomes import Outcome
+from quicsat.statistics.samples import Sample
 
 
 def sample(server: str, client: str, *values: float) -> Sample:

@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from interop.analysis import analyse as module
-from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse, analyse_once
-from interop.analysis.metrics import METRICS
-from interop.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport, Rebinding
-from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
-from interop.model.functional_checks import Check, Rules
-from interop.model.gateways import VPNS
-from interop.model.implementation import Implementation, Protocol
-from interop.model.outcomes import Cause, ErrorCode, Outcome, Verdict
-from interop.model.results import Measurement
-from interop.model.run import File, Run
-from interop.model.workload import RequestOrder, Workload
-from interop.traces import run_traces
-from interop.traces.run_traces import RunTraces
-from interop.traces.series import FILE_NAME, load
+from quicsat.analysis import analyse as module
+from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse, analyse_once
+from quicsat.analysis.metrics import METRICS
+from quicsat.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport, Rebinding
+from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts
+from quicsat.model.functional_checks import Check, Rules
+from quicsat.model.gateways import VPNS
+from quicsat.model.implementation import Implementation, Protocol
+from quicsat.model.outcomes import Cause, ErrorCode, Outcome, Verdict
+from quicsat.model.results import Measurement
+from quicsat.model.run import File, Run
+from quicsat.model.workload import RequestOrder, Workload
+from quicsat.traces import run_traces
+from quicsat.traces.run_traces import RunTraces
+from quicsat.traces.series import FILE_NAME, load
 from tests import tcp_traces
 from tests.analysis.test_run_outcome import CASE, DONE, KILLED, REPORT
 from tests.quic_builder import EPOCH, PING, Connection, Packet, pcap, stream_frame

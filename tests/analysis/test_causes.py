@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from interop.analysis.causes import FailureContext, explain
-from interop.analysis.close_reasons import code_name, is_error
-from interop.analysis.link_events import LinkEvent, LinkHistory
-from interop.model.implementation import Protocol
-from interop.model.outcomes import Cause
-from interop.traces.columns import Connection, Form, Frame, Message
-from interop.traces.packet_matching import match_packets
-from interop.traces.quic_series import QuicTracePair, series
+from quicsat.analysis.causes import FailureContext, explain
+from quicsat.analysis.close_reasons import code_name, is_error
+from quicsat.analysis.link_events import LinkEvent, LinkHistory
+from quicsat.model.implementation import Protocol
+from quicsat.model.outcomes import Cause
+from quicsat.traces.columns import Connection, Form, Frame, Message
+from quicsat.traces.packet_matching import match_packets
+from quicsat.traces.quic_series import QuicTracePair, series
 from tests.quic_builder import Row, columns, datagram_columns
 
 DELAY = 0.1

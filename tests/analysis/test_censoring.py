@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from interop.analysis import run_outcome
-from interop.links.simulator_report import read_report
-from interop.model.emulated_link import Interval, SimulatorReport
+from quicsat.analysis import run_outcome
+from quicsat.links.simulator_report import read_report
+from quicsat.model.emulated_link import Interval, SimulatorReport
 from tests.fakes import REPORT
 
 ROUND_TRIP = 0.03

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis import run_outcome
-from interop.analysis.analyse import analyse
-from interop.analysis.endpoint_log_tail import quote
-from interop.model.clock import Clock
-from interop.model.emulated_link import Interval
-from interop.model.evidence import COMPUTED_STATUS, LINK_END, Deadline, Evidence, Exit, FlowEvidence, ResourceUse
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.run import OUTPUT, File
+from quicsat.analysis import run_outcome
+from quicsat.analysis.analyse import analyse
+from quicsat.analysis.endpoint_log_tail import quote
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import Interval
+from quicsat.model.evidence import COMPUTED_STATUS, LINK_END, Deadline, Evidence, Exit, FlowEvidence, ResourceUse
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.run import OUTPUT, File
 from tests.analysis.test_analyse import EVIDENCE, RUN
 from tests.analysis.test_analyse import directory as directory
 from tests.analysis.test_run_outcome import CASE

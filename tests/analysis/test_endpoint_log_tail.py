@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.endpoint_log_tail import LONGEST, quote
-from interop.model.evidence import Exit
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.run import OUTPUT
+from quicsat.analysis.endpoint_log_tail import LONGEST, quote
+from quicsat.model.evidence import Exit
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.run import OUTPUT
 from tests.analysis.test_run_outcome import CASE, DONE
 
 STAMP = "2026-11-21T17:13:32.056315986Z"

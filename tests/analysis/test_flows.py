@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.analysis.flows import FlowTransfer, competition, flow_metrics, flow_results, jain_index
-from interop.analysis.metrics import METRICS
-from interop.traces.series import Packets, StreamData
+from quicsat.analysis.flows import FlowTransfer, competition, flow_metrics, flow_results, jain_index
+from quicsat.analysis.metrics import METRICS
+from quicsat.traces.series import Packets, StreamData
 from tests.fakes import run_of
 from tests.series_builder import Transfer, series
 

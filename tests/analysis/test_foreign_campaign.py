@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.foreign_campaign import UNKNOWN_END, Given, read_campaign
-from interop.model.outcomes import Outcome
-from interop.model.run import RunKey
-from interop.report.pair_series import load_pairs
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.results.document import StoredResults
-from interop.results.qir_logs import find_runs
-from interop.traces.series import load
+from quicsat.analysis.foreign_campaign import UNKNOWN_END, Given, read_campaign
+from quicsat.model.outcomes import Outcome
+from quicsat.model.run import RunKey
+from quicsat.report.pair_series import load_pairs
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.results.document import StoredResults
+from quicsat.results.qir_logs import find_runs
+from quicsat.traces.series import load
 from tests.foreign_builder import DATA, foreign_run, qir_output
 
 SIZE = 30_000

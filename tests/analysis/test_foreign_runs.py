@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis import metrics
-from interop.analysis.foreign_runs import HOST, MIXED, SIMULATOR, Findings, examine
-from interop.model.emulated_link import EmulatedLink
-from interop.model.errors import HarnessFault, MachineError
-from interop.model.implementation import Protocol
-from interop.model.outcomes import ErrorCode
-from interop.results.qir_logs import find_runs
-from interop.traces.key_log import key_lines
-from interop.traces.run_traces import KEY_LOGS, check_traces, read_run
-from interop.traces.trace import read
+from quicsat.analysis import metrics
+from quicsat.analysis.foreign_runs import HOST, MIXED, SIMULATOR, Findings, examine
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.errors import HarnessFault, MachineError
+from quicsat.model.implementation import Protocol
+from quicsat.model.outcomes import ErrorCode
+from quicsat.results.qir_logs import find_runs
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.run_traces import KEY_LOGS, check_traces, read_run
+from quicsat.traces.trace import read
 from tests.foreign_builder import DATA, LEFT, RIGHT, begin, foreign_run, pieces, qir_output, qir_se_output
 
 SIZE = 30_000
@@ -240,7 +240,7 @@ def test_a_run_that_cannot_be_read_costs_no_other_one(
     def fails(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("interop.analysis.foreign_runs.read_run", fails)
+    monkeypatch.setattr("quicsat.analysis.foreign_runs.read_run", fails)
     found = findings(foreign_run(place_of(tmp_path), output=qir_output()))
     assert found.outcome == "files complete"
     assert found.goodput is None

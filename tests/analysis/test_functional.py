@@ -10,13 +10,13 @@ from aioquic.quic.connection import QuicConnection
 from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite
 
-from interop.analysis.functional import CHECKS, NEED_KEYS, Observation, judge
-from interop.model.functional_checks import Check, Rules
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.traces.columns import Form, Trace
-from interop.traces.key_log import key_lines
-from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
-from interop.traces.trace import read
+from quicsat.analysis.functional import CHECKS, NEED_KEYS, Observation, judge
+from quicsat.model.functional_checks import Check, Rules
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.traces.columns import Form, Trace
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
+from quicsat.traces.trace import read
 from tests.analysis.test_run_outcome import CASE, connection, initial, is_fault
 from tests.quic_builder import Row, columns
 from tests.ready import ready_test_cases

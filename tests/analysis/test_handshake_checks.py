@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from interop.analysis import handshake_checks as checks
-from interop.analysis.handshake_checks import VERSION_2
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.traces.columns import Form
+from quicsat.analysis import handshake_checks as checks
+from quicsat.analysis.handshake_checks import VERSION_2
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.traces.columns import Form
 from tests.analysis.test_run_outcome import connection, initial, is_fault
 from tests.quic_builder import NOBODY, Row, columns
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from interop.analysis.link_events import LinkHistory, LinkStop, link_history, link_stop
-from interop.model.emulated_link import (
+from quicsat.analysis.link_events import LinkHistory, LinkStop, link_history, link_stop
+from quicsat.model.emulated_link import (
     Blackhole,
     EmulatedLink,
     Interval,
@@ -19,9 +19,9 @@ from interop.model.emulated_link import (
     Rebinding,
     SimulatorReport,
 )
-from interop.model.outcomes import Cause
-from interop.model.real_link import RealLink
-from interop.traces.series import Packets
+from quicsat.model.outcomes import Cause
+from quicsat.model.real_link import RealLink
+from quicsat.traces.series import Packets
 from tests.series_builder import Transfer, series
 
 BEGIN = 1000.0

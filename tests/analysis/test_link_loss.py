@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from interop.analysis.link_loss import link_losses
-from interop.analysis.series_metrics import gilbert
-from interop.model.arrays import Flags
-from interop.model.emulated_link import GilbertElliottLoss, Jitter, LinkCounters, Profile, Queue, QueueDiscipline
-from interop.model.real_link import RealLink
-from interop.traces.series import Packets
+from quicsat.analysis.link_loss import link_losses
+from quicsat.analysis.series_metrics import gilbert
+from quicsat.model.arrays import Flags
+from quicsat.model.emulated_link import GilbertElliottLoss, Jitter, LinkCounters, Profile, Queue, QueueDiscipline
+from quicsat.model.real_link import RealLink
+from quicsat.traces.series import Packets
 from tests.ready import ready_test_cases
 
 LINK = replace(ready_test_cases()["sat"].emulated, forward_queue=125)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from interop.analysis import metrics
-from interop.analysis.metrics import METRICS
-from interop.model.emulated_link import (
+from quicsat.analysis import metrics
+from quicsat.analysis.metrics import METRICS
+from quicsat.model.emulated_link import (
     CrossTrafficReport,
     EmulatedLink,
     LinkCounters,
@@ -16,9 +16,9 @@ from interop.model.emulated_link import (
     ProfileReport,
     SimulatorReport,
 )
-from interop.model.evidence import ResourceUse
-from interop.model.units import MIB
-from interop.traces.columns import Form
+from quicsat.model.evidence import ResourceUse
+from quicsat.model.units import MIB
+from quicsat.traces.columns import Form
 from tests.quic_builder import Row, columns, datagram_columns
 
 CLIENT = columns(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.negotiated import negotiated
-from interop.model.negotiated import FACTS
-from interop.traces.key_log import key_lines
-from interop.traces.trace import read
+from quicsat.analysis.negotiated import negotiated
+from quicsat.model.negotiated import FACTS
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.trace import read
 
 REAL = Path(__file__).resolve().parents[1] / "data/real"
 UNLIMITED = 2**62 - 1

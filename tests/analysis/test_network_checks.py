@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interop.analysis import network_checks as checks
-from interop.analysis.network_checks import CE, ECT_0, ECT_1
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.traces.columns import Form
+from quicsat.analysis import network_checks as checks
+from quicsat.analysis.network_checks import CE, ECT_0, ECT_1
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.traces.columns import Form
 from tests.analysis.test_handshake_checks import fails
 from tests.analysis.test_path_checks import IPV4, IPV6
 from tests.analysis.test_run_outcome import is_fault

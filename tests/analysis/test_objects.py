@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interop.analysis.metrics import METRICS
-from interop.analysis.objects import blocked, in_its_stream, object_metrics, object_times
-from interop.config.workloads import load_workloads
-from interop.model.results import ObjectTimes
-from interop.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
-from interop.traces.series import Requests, Series, StreamData, load
+from quicsat.analysis.metrics import METRICS
+from quicsat.analysis.objects import blocked, in_its_stream, object_metrics, object_times
+from quicsat.config.workloads import load_workloads
+from quicsat.model.results import ObjectTimes
+from quicsat.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
+from quicsat.traces.series import Requests, Series, StreamData, load
 from tests.engine.conftest import ROOT
 from tests.series_builder import series
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis import path_checks as checks
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.traces.columns import Form, Frame
-from interop.traces.trace import read
+from quicsat.analysis import path_checks as checks
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.traces.columns import Form, Frame
+from quicsat.traces.trace import read
 from tests.analysis.test_handshake_checks import fails
 from tests.analysis.test_run_outcome import is_fault
 from tests.quic_builder import ACK, SERVER, Connection, Packet, Row, columns, pcap, stream_frame

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.reanalysis import analyse_again, carry_out
-from interop.cli import main as cli
-from interop.model.errors import InputError
-from interop.model.evidence import Exit
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import RunResult
-from interop.model.run import File
-from interop.results.store import Journal, load
-from interop.traces import series
-from interop.traces.run_traces import CLIENT_TRACE
+from quicsat.analysis.reanalysis import analyse_again, carry_out
+from quicsat.cli import main as cli
+from quicsat.model.errors import InputError
+from quicsat.model.evidence import Exit
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import RunResult
+from quicsat.model.run import File
+from quicsat.results.store import Journal, load
+from quicsat.traces import series
+from quicsat.traces.run_traces import CLIENT_TRACE
 from tests.analysis.test_run_outcome import REPORT
 from tests.results_builder import SAT, result_set, run_result
 

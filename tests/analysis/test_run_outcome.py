@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from interop.analysis import run_outcome
-from interop.model.clock import Clock
-from interop.model.emulated_link import DirectionLateness, EmulatedLink, Lateness, LinkCounters, SimulatorReport
-from interop.model.evidence import Deadline, Evidence, Exit, HostFacts, ResourceUse
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.real_link import RealLink
-from interop.model.run import File
-from interop.model.test_case import TestCase
-from interop.model.webtransport import WebTransport
-from interop.traces.columns import Form, Trace
+from quicsat.analysis import run_outcome
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import DirectionLateness, EmulatedLink, Lateness, LinkCounters, SimulatorReport
+from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts, ResourceUse
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.real_link import RealLink
+from quicsat.model.run import File
+from quicsat.model.test_case import TestCase
+from quicsat.model.webtransport import WebTransport
+from quicsat.traces.columns import Form, Trace
 from tests.quic_builder import Row, columns
 
 LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)

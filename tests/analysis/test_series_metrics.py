@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.analysis.metrics import METRICS
-from interop.analysis.series_metrics import SHARES, gilbert, longest_burst, sending_times
-from interop.analysis.series_metrics import series_metrics as all_metrics
-from interop.traces.series import Packets, Samples, Series, StreamData
+from quicsat.analysis.metrics import METRICS
+from quicsat.analysis.series_metrics import SHARES, gilbert, longest_burst, sending_times
+from quicsat.analysis.series_metrics import series_metrics as all_metrics
+from quicsat.traces.series import Packets, Samples, Series, StreamData
 from tests.series_builder import Transfer, series
 
 RATE = 20e6

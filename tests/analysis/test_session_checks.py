@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from interop.analysis import session_checks as checks
-from interop.analysis.session_checks import CHACHA20
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.traces.columns import Form, Frame, Message, Trace
+from quicsat.analysis import session_checks as checks
+from quicsat.analysis.session_checks import CHACHA20
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.traces.columns import Form, Frame, Message, Trace
 from tests.analysis.test_handshake_checks import fails
 from tests.analysis.test_run_outcome import is_fault
 from tests.quic_builder import NOBODY, Row, columns

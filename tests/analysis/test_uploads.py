@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from interop.analysis.metrics import METRICS
-from interop.analysis.uploads import upload_values
-from interop.traces.columns import Form
+from quicsat.analysis.metrics import METRICS
+from quicsat.analysis.uploads import upload_values
+from quicsat.traces.columns import Form
 from tests.quic_builder import Row, columns
 
 CLIENT = columns(Row(1.0, False, Form.INITIAL), Row(2.0, True, Form.INITIAL))

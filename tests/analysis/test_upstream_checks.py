@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from interop.analysis import handshake_checks, network_checks, path_checks, session_checks
-from interop.analysis import upstream_checks as upstream
-from interop.analysis.network_checks import CE, ECT_0, ECT_1
-from interop.analysis.session_checks import CHACHA20
-from interop.model.outcomes import ErrorCode
-from interop.traces.columns import Form, Message
+from quicsat.analysis import handshake_checks, network_checks, path_checks, session_checks
+from quicsat.analysis import upstream_checks as upstream
+from quicsat.analysis.network_checks import CE, ECT_0, ECT_1
+from quicsat.analysis.session_checks import CHACHA20
+from quicsat.model.outcomes import ErrorCode
+from quicsat.traces.columns import Form, Message
 from tests.analysis import test_network_checks as network
 from tests.analysis import test_path_checks as paths
 from tests.analysis import test_session_checks as sessions

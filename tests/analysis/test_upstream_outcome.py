@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.analyse import analyse
-from interop.analysis.upstream_outcome import endpoints
-from interop.model.evidence import Deadline, Evidence, Exit
-from interop.model.functional_checks import Check, Rules
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.run import OUTPUT
-from interop.traces.run_traces import KEY_LOGS
+from quicsat.analysis.analyse import analyse
+from quicsat.analysis.upstream_outcome import endpoints
+from quicsat.model.evidence import Deadline, Evidence, Exit
+from quicsat.model.functional_checks import Check, Rules
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.run import OUTPUT
+from quicsat.traces.run_traces import KEY_LOGS
 from tests.analysis.test_analyse import EVIDENCE, RUN
 from tests.analysis.test_analyse import directory as directory
 from tests.analysis.test_run_outcome import CASE, KILLED

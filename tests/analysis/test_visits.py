@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from interop.analysis.metrics import METRICS
-from interop.analysis.visits import MARKS, visit_times
-from interop.traces.columns import Connection, Form
+from quicsat.analysis.metrics import METRICS
+from quicsat.analysis.visits import MARKS, visit_times
+from quicsat.traces.columns import Connection, Form
 from tests.quic_builder import NOBODY, Row, columns
 
 RESUMED = replace(NOBODY, resumed=True)

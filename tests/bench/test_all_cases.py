@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bench.all_cases import MORE_TESTS, QUIC, TCP, WEBTRANSPORT, Planned, cannot_run, outcomes, planned, ready_cases
-from interop.model.clock import Clock
-from interop.model.units import MIB
-from interop.report.table import render
+from quicsat.model.clock import Clock
+from quicsat.model.units import MIB
+from quicsat.report.table import render
 from tests.results_builder import SAT, run_result
 
 ROOT = Path(__file__).resolve().parents[2]

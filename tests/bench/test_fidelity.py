@@ -17,8 +17,8 @@ from bench.fidelity import (
     summary,
     table,
 )
-from interop.model.units import MBPS
-from interop.report.table import render
+from quicsat.model.units import MBPS
+from quicsat.report.table import render
 from tests.results_builder import SAT, SATLOSS, result_set, runs, virtual
 
 

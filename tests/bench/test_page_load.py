@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bench.page_load import BAR, TIMES, browser_times
-from interop.analysis.objects import object_times
-from interop.config.workloads import load_workloads
-from interop.traces.series import load
+from quicsat.analysis.objects import object_times
+from quicsat.config.workloads import load_workloads
+from quicsat.traces.series import load
 from tests.engine.conftest import ROOT
 
 RUN = ROOT / "tests/data/chromium-page"

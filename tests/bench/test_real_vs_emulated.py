@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from bench.real_vs_emulated import EMULATED, REAL, Comparison, Way, compare, courses, metrics, status
-from interop.model.emulated_link import LinkCounters, SimulatorReport
-from interop.model.results import RunResult
-from interop.model.units import MBPS
-from interop.results.document import StoredResults
+from quicsat.model.emulated_link import LinkCounters, SimulatorReport
+from quicsat.model.results import RunResult
+from quicsat.model.units import MBPS
+from quicsat.results.document import StoredResults
 from tests.laboratory import LinkRecord
 from tests.results_builder import result_set, run_result
 

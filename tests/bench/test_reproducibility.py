@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.reproducibility import TRACES, Equality, Repetition, deviation, equality, reproducibility, table
-from interop.report.table import render
+from quicsat.report.table import render
 from tests.quic_builder import Packet, pcap
 
 PACKETS = [Packet(0.0, False, b"hello"), Packet(0.3, True, b"hi there"), Packet(2.0, False, b"bye")]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bench.ssh_cuts import Case, Cut, moments, phase_at, report
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import Compliance, RunResult
-from interop.results.store import Journal
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import Compliance, RunResult
+from quicsat.results.store import Journal
 from tests.results_builder import result_set, run_result
 
 BEGIN = datetime.datetime(2026, 11, 21, 6, 1, tzinfo=datetime.UTC).timestamp()

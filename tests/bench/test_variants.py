@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.variants import KEPT, WORDS, Sent, distance, effects, names_of, read_qlog
-from interop.config import loader
+from quicsat.config import loader
 
 ROOT = Path(__file__).resolve().parents[2]
 

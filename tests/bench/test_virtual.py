@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bench.virtual import THROUGHPUT, busy_loops, by_repetitions, serial_estimate, stored, wall
-from interop.config import loader
-from interop.model.clock import Clock
-from interop.results.store import write_result_json
+from quicsat.config import loader
+from quicsat.model.clock import Clock
+from quicsat.results.store import write_result_json
 from tests.results_builder import result_set, run_result, runs, virtual
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from interop.site.serve import server
+from quicsat.site.serve import server
 from tests.browser import chromium
 from tests.site import builder
 

@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser, expect
 
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from interop.site import summary_tables
-from interop.site.serve import server
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.site import summary_tables
+from quicsat.site.serve import server
 from tests.browser.chromium import Site, Watched, choose, watched
 from tests.results_builder import SAT, result_set, run_result
 from tests.site import builder

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from interop.model.text import printable
-from interop.site.serve import server
+from quicsat.model.text import printable
+from quicsat.site.serve import server
 from tests.browser.chromium import Site, Watched
 from tests.payloads import PAYLOADS
 from tests.site import builder, hostile

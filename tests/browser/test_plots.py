@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
-from interop.site.serve import server
+from quicsat.site.serve import server
 from tests.browser.chromium import Site, Watched
 from tests.results_builder import result_set, runs
 from tests.site import builder

@@ -11,13 +11,13 @@ from pathlib import Path, PurePosixPath
 import pytest
 from playwright.sync_api import Browser, Page
 
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from interop.results.store import write_result_json
-from interop.site import campaign_pages, campaigns, publish
-from interop.site.pages import Renderer
-from interop.site.recent import Past
-from interop.site.serve import server
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.results.store import write_result_json
+from quicsat.site import campaign_pages, campaigns, publish
+from quicsat.site.pages import Renderer
+from quicsat.site.recent import Past
+from quicsat.site.serve import server
 from tests.browser.chromium import Site, watched
 from tests.results_builder import SAT, result_set, run_result
 from tests.site import builder

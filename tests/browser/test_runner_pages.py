@@ -25,10 +25,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route
 
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet
-from interop.results.qir_export import to_qir, to_qir_se
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet
+from quicsat.results.qir_export import to_qir, to_qir_se
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 pytestmark = pytest.mark.browser

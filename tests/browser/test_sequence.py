@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from interop.model.arrays import Floats
-from interop.model.text import printable
-from interop.site import sequence
-from interop.site.serve import server
-from interop.traces.columns import Frame
+from quicsat.model.arrays import Floats
+from quicsat.model.text import printable
+from quicsat.site import sequence
+from quicsat.site.serve import server
+from quicsat.traces.columns import Frame
 from tests.browser.chromium import Site, Watched, watched
 from tests.payloads import PAYLOADS
 from tests.site import builder

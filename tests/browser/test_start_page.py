@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from interop.model.functional_checks import Check
-from interop.site.serve import server
+from quicsat.model.functional_checks import Check
+from quicsat.site.serve import server
 from tests.browser.chromium import Site, Watched
 from tests.results_builder import SAT, result_set, run_result
 from tests.site import builder

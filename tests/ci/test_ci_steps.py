@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from bench.ci import ActionStep
-from interop.cli import main as cli
-from interop.config.expectations import KnownNames, load_expectations
-from interop.images.lock_file import lock_text
-from interop.model.results import ImageFacts
+from quicsat.cli import main as cli
+from quicsat.config.expectations import KnownNames, load_expectations
+from quicsat.images.lock_file import lock_text
+from quicsat.model.results import ImageFacts
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "ci/github/action.yml").read_text())

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
-from interop.execution import campaign_setup
-from interop.model.clock import Clock
-from interop.model.evidence import Evidence
-from interop.model.implementation import Role
-from interop.model.outcomes import Verdict
-from interop.model.results import Measurement
-from interop.model.run import Run
-from interop.report.plot_request import Gallery, PlotRequest
-from interop.results.store import write_result_json
+from quicsat.cli import main as cli
+from quicsat.execution import campaign_setup
+from quicsat.model.clock import Clock
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Verdict
+from quicsat.model.results import Measurement
+from quicsat.model.run import Run
+from quicsat.report.plot_request import Gallery, PlotRequest
+from quicsat.results.store import write_result_json
 from tests.fakes import FakeEngine, end_with, endpoint, install, judge, only_as
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
+from quicsat.cli import main as cli
 from tests.foreign_builder import foreign_run, qir_output, qir_se_output
 from tests.results.test_qir_logs import run
 

@@ -11,17 +11,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from interop.cli.exit_status import ExitStatus
-from interop.cli.main import main
-from interop.model import whole_file
-from interop.model.errors import MachineError
-from interop.model.implementation import Role
-from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet, RunResult
-from interop.results import store
-from interop.results.baseline import reduced
-from interop.results.store import write_result_json
-from plots.discovery import draw as figures
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.main import main
+from quicsat.model import whole_file
+from quicsat.model.errors import MachineError
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.plots.discovery import draw as figures
+from quicsat.results import store
+from quicsat.results.baseline import reduced
+from quicsat.results.store import write_result_json
 from tests.cli.conftest import ROOT, TEST_CASE, Checkout, Draws
 from tests.fakes import Life, endpoint, hang, only_as
 from tests.results_builder import result_set, run_result, runs, virtual

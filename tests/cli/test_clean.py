@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.errors import HarnessFault
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.errors import HarnessFault
 from tests.cli.conftest import Checkout
 from tests.fakes import connect
 
@@ -21,5 +21,5 @@ def test_a_fault_that_nobody_expected_is_one_line(checkout: Checkout, monkeypatc
     def fault(*_: object, **_options: object) -> None:
         raise HarnessFault("daemon-fault", "cannot list containers: Connection refused")
 
-    monkeypatch.setattr("interop.docker.containers.remove_containers", fault)
+    monkeypatch.setattr("quicsat.docker.containers.remove_containers", fault)
     assert checkout("clean") == (3, "", "cannot list containers: Connection refused (daemon-fault)\n")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.exit_status import ExitStatus
-from interop.cli.main import main
-from interop.model.results import ImageFacts, ResultSet
-from interop.results.store import write_result_json
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.main import main
+from quicsat.model.results import ImageFacts, ResultSet
+from quicsat.results.store import write_result_json
 from tests.cli.conftest import ROOT, Draws
 from tests.results_builder import SAT, result_set, runs, virtual
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import completion, main
+from quicsat.cli import completion, main
 from tests.cli.conftest import ROOT, Checkout
 
 FIGURES = ("heatmap", "histogram")

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from interop.cli import commands, main
+from quicsat.cli import commands, main
 from tests.documentation.pages import PAGES, blocks_of, prose_of
 
 HISTORY = "CHANGELOG.md"

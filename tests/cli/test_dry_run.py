@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from interop.cli import dry_run
-from interop.plan.duration_estimate import Durations
-from interop.plan.limits import CampaignLimits
-from interop.plan.time_windows import Hours, window, zone
+from quicsat.cli import dry_run
+from quicsat.plan.duration_estimate import Durations
+from quicsat.plan.limits import CampaignLimits
+from quicsat.plan.time_windows import Hours, window, zone
 from tests.fakes import CASE, run_of
 from tests.plan.test_duration_estimate import took
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interop.cli import commands
-from interop.cli.entry_point import ROOT, start
+from quicsat.cli import commands
+from quicsat.cli.entry_point import ROOT, start
 
 
 def import_fails(name: str) -> object:
@@ -27,6 +27,6 @@ def test_a_missing_package_is_named_although_a_command_imports_it(
 
 def test_a_module_of_our_own_that_is_missing_is_an_error_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["run.py", "plan"])
-    monkeypatch.setattr(commands, "load", import_fails("interop.plan.gone"))
+    monkeypatch.setattr(commands, "load", import_fails("quicsat.plan.gone"))
     with pytest.raises(ModuleNotFoundError):
         start(ROOT)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.endpoint_log_tail import quote
-from interop.cli.main import main
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.results.store import write_result_json
-from interop.traces.key_log import key_lines
-from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS
-from interop.traces.trace import read
+from quicsat.analysis.endpoint_log_tail import quote
+from quicsat.cli.main import main
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.results.store import write_result_json
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS
+from quicsat.traces.trace import read
 from tests.cli.conftest import ROOT
 from tests.results_builder import SAT, result_set, run_result
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.main import main
-from interop.cli.tables import TABLES
-from plots.discovery import draw
+from quicsat.cli.main import main
+from quicsat.cli.tables import TABLES
+from quicsat.plots.discovery import draw
 from tests.cli.conftest import ROOT, Draws
 from tests.foreign_builder import LEFT, RIGHT, foreign_run, qir_output
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import commands, main
-from interop.cli.help import overview, parser_of
+from quicsat.cli import commands, main
+from quicsat.cli.help import overview, parser_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_COMMANDS = {
@@ -32,7 +32,7 @@ def test_the_overview_names_every_command_in_its_group() -> None:
 
 
 def test_every_command_has_a_module_and_a_test() -> None:
-    modules = {path.stem for path in (ROOT / "interop/cli").glob("*.py")}
+    modules = {path.stem for path in (ROOT / "quicsat/cli").glob("*.py")}
     assert modules - NOT_COMMANDS == set(commands.SUMMARIES)
     tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests/cli").glob("test_*.py")}
     assert set(commands.SUMMARIES) - tests == set()

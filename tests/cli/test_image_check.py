@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import image_check, image_trial
-from interop.cli.image_check import ImageCheck
-from interop.model.evidence import Evidence
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Compliance, Manifest, ResultSet, RunResult
+from quicsat.cli import image_check, image_trial
+from quicsat.cli.image_check import ImageCheck
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "lossy"
 PEER = Implementation("quic-go", "", "", frozenset(Role))

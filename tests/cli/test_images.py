@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from interop.cli import image_check, image_trial
-from interop.cli import main as cli
-from interop.cli.options import CPU_COST
-from interop.execution import campaign_setup
-from interop.model.clock import Clock
-from interop.model.evidence import Evidence
-from interop.model.implementation import Role
-from interop.model.outcomes import Verdict
-from interop.model.results import Measurement
-from interop.model.run import Run
-from interop.model.test_case import TestCase
-from interop.results import store
+from quicsat.cli import image_check, image_trial
+from quicsat.cli import main as cli
+from quicsat.cli.options import CPU_COST
+from quicsat.execution import campaign_setup
+from quicsat.model.clock import Clock
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Verdict
+from quicsat.model.results import Measurement
+from quicsat.model.run import Run
+from quicsat.model.test_case import TestCase
+from quicsat.results import store
 from tests.fakes import FakeEngine, Life, end_with, endpoint, install, judge, only_as
 
 ROOT = Path(__file__).resolve().parents[2]

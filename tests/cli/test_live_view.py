@@ -12,11 +12,11 @@ from typing import IO
 
 import pytest
 
-from interop.cli import console
-from interop.cli.live_view import LiveView
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Measurement, RunResult
-from interop.model.run import Run
+from quicsat.cli import console
+from quicsat.cli.live_view import LiveView
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Measurement, RunResult
+from quicsat.model.run import Run
 from tests.cli.conftest import ROOT, Checkout
 from tests.fakes import CASE, run_of
 from tests.results_builder import run_result
@@ -142,8 +142,8 @@ def test_a_campaign_on_a_terminal(checkout: Checkout, monkeypatch: pytest.Monkey
 
 SCRIPT = """
 import sys, time
-from interop.cli import console
-from interop.cli.live_view import LiveView
+from quicsat.cli import console
+from quicsat.cli.live_view import LiveView
 from tests.fakes import run_of
 assert console.live()
 with LiveView(()).shown() as view:

@@ -9,11 +9,11 @@ from pathlib import Path
 import docker
 import pytest
 
-from interop.cli import machine_check
-from interop.cli.machine_check import MachineCheck, State
-from interop.docker.containers import ContainerSpec, create_container
-from interop.model.errors import MachineError
-from interop.model.real_link import Host
+from quicsat.cli import machine_check
+from quicsat.cli.machine_check import MachineCheck, State
+from quicsat.docker.containers import ContainerSpec, create_container
+from quicsat.model.errors import MachineError
+from quicsat.model.real_link import Host
 from tests.fakes import FakeEngine, Life, connect, simulate
 
 IMAGES = {"simulator": "quicsat/simulator:1", "good": "quicsat/good:1"}

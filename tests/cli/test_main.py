@@ -13,10 +13,10 @@ from threading import Thread
 
 import pytest
 
-from interop import __version__
-from interop.cli import commands
-from interop.cli import main as cli
-from interop.execution.lock import exclusive
+from quicsat import __version__
+from quicsat.cli import commands
+from quicsat.cli import main as cli
+from quicsat.execution.lock import exclusive
 from tests.cli.conftest import ROOT, Checkout
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
@@ -51,7 +51,7 @@ WITHOUT_ENGINE = [
 EACH_IN_A_FORK = """
 import json, os
 from pathlib import Path
-from interop.cli import main
+from quicsat.cli import main
 for words in json.loads(sys.argv[1]):
     sys.stdout.flush()
     child = os.fork()
@@ -111,7 +111,7 @@ def large_libraries(script: str, *words: str) -> set[str]:
 def test_a_command_imports_only_the_large_libraries_that_it_needs(
     places: list[str], line: str, needed: set[str]
 ) -> None:
-    script = "from pathlib import Path\nfrom interop.cli import main\nmain.main(Path('.'), sys.argv[1:])"
+    script = "from pathlib import Path\nfrom quicsat.cli import main\nmain.main(Path('.'), sys.argv[1:])"
     assert large_libraries(script, *line.format(places[0]).split()) <= needed
 
 
@@ -119,7 +119,7 @@ def test_a_command_imports_only_the_large_libraries_that_it_needs(
     ("module", "needed"), [("image_actions", {"docker", "requests"}), ("machine_check", {"docker", "requests"})]
 )
 def test_what_asks_the_engine_imports_only_its_client(module: str, needed: set[str]) -> None:
-    assert large_libraries(f"import interop.cli.{module}") == needed
+    assert large_libraries(f"import quicsat.cli.{module}") == needed
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_an_error_of_the_system_is_a_sentence(
     def fail(_: object) -> int:
         raise error
 
-    monkeypatch.setattr("interop.cli.list.run", fail)
+    monkeypatch.setattr("quicsat.cli.list.run", fail)
     found, _, err = checkout("list")
     assert (found, err.startswith(told)) == (status, True)
 

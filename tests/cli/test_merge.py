@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
+from quicsat.cli import main as cli
 from tests.results.test_merge import Make
 from tests.results.test_merge import make as make  # a fixture
 

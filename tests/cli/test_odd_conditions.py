@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.commands import SUMMARIES
-from interop.results.store import Journal
+from quicsat.cli.commands import SUMMARIES
+from quicsat.results.store import Journal
 from tests.results_builder import result_set, runs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +29,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 os.environ["DOCKER_HOST"] = "unix:///no/such"
 import numpy, matplotlib.figure, pyarrow.parquet, pydantic, docker, jinja2, seaborn
-from interop.cli import entry_point, main
-from interop.results import document
+from quicsat.cli import entry_point, main
+from quicsat.results import document
 
 def enter(condition):
     global closed

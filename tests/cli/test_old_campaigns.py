@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
-from interop.docker.daemon_images import DaemonImages
-from interop.execution.remaining_work import pinned_images, remaining_work
-from interop.model.results import ImageFacts
-from interop.model.run import RunKey
-from interop.results.document import document
-from interop.results.store import load
+from quicsat.cli import main as cli
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution.remaining_work import pinned_images, remaining_work
+from quicsat.model.results import ImageFacts
+from quicsat.model.run import RunKey
+from quicsat.results.document import document
+from quicsat.results.store import load
 from tests.fakes import FakeEngine, endpoint, install
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.main import main
-from interop.site import serve
+from quicsat.cli.main import main
+from quicsat.site import serve
 
 
 @pytest.fixture

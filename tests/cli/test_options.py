@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from interop.cli import options
-from interop.cli.parser import Parser
-from interop.model.errors import InputError
-from interop.model.results import Schedule
-from interop.plan.limits import CampaignLimits
+from quicsat.cli import options
+from quicsat.cli.parser import Parser
+from quicsat.model.errors import InputError
+from quicsat.model.results import Schedule
+from quicsat.plan.limits import CampaignLimits
 
 
 def parse(*words: str) -> argparse.Namespace:

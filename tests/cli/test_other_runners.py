@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
-from interop.model.implementation import Role
-from interop.model.outcomes import Outcome
-from interop.results import store
+from quicsat.cli import main as cli
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Outcome
+from quicsat.results import store
 from tests.cli.conftest import ROOT, Checkout
 from tests.fakes import Life, end_with, endpoint, hang, only_as
 
@@ -155,7 +155,7 @@ def test_a_file_without_results_is_not_replaced(checkout: Checkout, tmp_path: Pa
 def test_a_large_file_is_not_replaced(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "all.json"
     assert checkout(*GOOD, "-j", str(file))[0] == 0
-    monkeypatch.setattr("interop.cli.other_runners.LARGEST_JSON", file.stat().st_size - 1)
+    monkeypatch.setattr("quicsat.cli.other_runners.LARGEST_JSON", file.stat().st_size - 1)
     assert checkout(*GOOD, "-j", str(file))[0] == 2
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
+from quicsat.cli import main as cli
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "tests" / "data" / "many"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import commands, main
-from interop.cli.help import parser_of
+from quicsat.cli import commands, main
+from quicsat.cli.help import parser_of
 
 
 def parse(line: str) -> argparse.Namespace:

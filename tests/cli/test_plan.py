@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.help import parser_of
-from interop.results import store
+from quicsat.cli.help import parser_of
+from quicsat.results import store
 from tests.cli.conftest import ROOT, Checkout
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")

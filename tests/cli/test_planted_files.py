@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import entry_point
-from interop.cli.exit_status import ExitStatus
-from interop.cli.main import main
+from quicsat.cli import entry_point
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.main import main
 from tests import hostile_results as hostile
 from tests.cli.conftest import ROOT
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from interop.cli.progress import Progress
-from interop.model.evidence import Evidence
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import RunResult
+from quicsat.cli.progress import Progress
+from quicsat.model.evidence import Evidence
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import RunResult
 from tests.fakes import run_of
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
-from interop.results.prune import PINNED
+from quicsat.cli import main as cli
+from quicsat.results.prune import PINNED
 from tests.results.test_merge import Make
 from tests.results.test_merge import make as make  # a fixture
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import commands, main, reference
+from quicsat.cli import commands, main, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reference/cli.md"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from interop.execution import run_campaign
-from interop.execution.campaign_config import CampaignConfig
-from interop.model.implementation import Role
-from interop.model.text import command_line
-from interop.plan.limits import CampaignLimits
+from quicsat.execution import run_campaign
+from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.model.implementation import Role
+from quicsat.model.text import command_line
+from quicsat.plan.limits import CampaignLimits
 from tests.cli.conftest import Checkout
 from tests.fakes import Life, endpoint, hang, only_as
 

@@ -11,16 +11,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from interop.analysis.analyse import analyse
-from interop.cli import main as cli
-from interop.execution import campaign_setup, run_campaign, run_queue
-from interop.execution.lock import early
-from interop.model.clock import Clock
-from interop.model.errors import MachineError
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Measurement
-from interop.results import store
+from quicsat.analysis.analyse import analyse
+from quicsat.cli import main as cli
+from quicsat.execution import campaign_setup, run_campaign, run_queue
+from quicsat.execution.lock import early
+from quicsat.model.clock import Clock
+from quicsat.model.errors import MachineError
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Measurement
+from quicsat.results import store
 from tests.cli.conftest import ROOT, Checkout
 from tests.fakes import Life, endpoint, hang, only_as
 from tests.site.builder import build
@@ -225,8 +225,8 @@ def test_interruption_before_anything_runs(checkout: Checkout, monkeypatch: pyte
 
 
 def test_a_campaign_that_cannot_go_on_shows_what_it_has(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interop.execution.worker_pool.OUTAGE_PATIENCE", 0)
-    monkeypatch.setattr("interop.docker.containers.QUICK", 0.01)
+    monkeypatch.setattr("quicsat.execution.worker_pool.OUTAGE_PATIENCE", 0)
+    monkeypatch.setattr("quicsat.docker.containers.QUICK", 0.01)
 
     def pull_the_plug(life: Life) -> int:
         life.engine.gone = True

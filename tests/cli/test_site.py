@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.main import main
+from quicsat.cli.main import main
 from tests.cli.conftest import ROOT
 
 

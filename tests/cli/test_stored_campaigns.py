@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.exit_status import ExitStatus
-from interop.cli.main import main
-from interop.results.store import load, write_result_json
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.main import main
+from quicsat.results.store import load, write_result_json
 from tests.cli.conftest import ROOT, Draws
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.main import main
-from interop.results.store import write_result_json
+from quicsat.cli.main import main
+from quicsat.results.store import write_result_json
 from tests.cli.conftest import ROOT
 from tests.results_builder import result_set, runs
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from interop.cli import main as cli
-from interop.execution import cluster
+from quicsat.cli import main as cli
+from quicsat.execution import cluster
 from tests.fakes import FakeEngine, endpoint, install
 
 
@@ -47,7 +47,7 @@ def test_only_the_analysis_beside_other_runs_gives_way(
 
     install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
     monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 0.1)
-    monkeypatch.setattr("interop.execution.analysis_pool.analysis_pool", pool)
+    monkeypatch.setattr("quicsat.execution.analysis_pool.analysis_pool", pool)
     assert cli.main(tmp_path, ["worker", "tcp://127.0.0.1:9", *words]) == 3
     assert asked == [low]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_test_cases
-from interop.model.errors import InputError
-from interop.model.test_case import TestCase
+from quicsat.config.loader import load_test_cases
+from quicsat.model.errors import InputError
+from quicsat.model.test_case import TestCase
 from tests.ready import ready_test_cases
 
 MY_YAML = Path("my.yaml")

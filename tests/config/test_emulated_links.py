@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.emulated_link import (
+from quicsat.model.emulated_link import (
     Blackhole,
     Corruption,
     CorruptionMode,

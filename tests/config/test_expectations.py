@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.expectations import KnownNames, load_expectations
-from interop.model.errors import InputError
-from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
+from quicsat.config.expectations import KnownNames, load_expectations
+from quicsat.model.errors import InputError
+from quicsat.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
 from tests.results_builder import SAT
 
 WHOLE = """\

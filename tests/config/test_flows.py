@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from interop.config.flows import parse_flow
-from interop.model.flow import Flow
-from interop.model.gateways import Pep
-from interop.model.names import is_test_case
-from interop.model.test_case import TestCase, flow_fault, with_flows
+from quicsat.config.flows import parse_flow
+from quicsat.model.flow import Flow
+from quicsat.model.gateways import Pep
+from quicsat.model.names import is_test_case
+from quicsat.model.test_case import TestCase, flow_fault, with_flows
 from tests.results_builder import SAT, SATLOSS
 
 PEP = Pep(65536, 65536, 10, "cubic")

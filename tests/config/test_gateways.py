@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_test_cases
-from interop.model.emulated_link import ClientSide, GilbertElliottLoss, UniformLoss
-from interop.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
-from interop.model.units import KIB, MIB
+from quicsat.config.loader import load_test_cases
+from quicsat.model.emulated_link import ClientSide, GilbertElliottLoss, UniformLoss
+from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
+from quicsat.model.units import KIB, MIB
 from tests.config.my_yaml import faults, read
 from tests.ready import ready_test_cases
 

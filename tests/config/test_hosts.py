@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.hosts import hosts_of, load_hosts
-from interop.model.errors import InputError
-from interop.model.real_link import Host, RealLink, Tls
-from interop.model.test_case import TestCase
-from interop.model.units import MBPS
+from quicsat.config.hosts import hosts_of, load_hosts
+from quicsat.model.errors import InputError
+from quicsat.model.real_link import Host, RealLink, Tls
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS
 from tests.results_builder import SAT
 
 LINK = RealLink("modem", "far", 20 * MBPS, 2 * MBPS, 0.6)

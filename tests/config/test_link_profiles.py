@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_test_cases
-from interop.config.profile_files import LARGEST_FILE, MOST_STEPS
-from interop.model.emulated_link import REAL_TIME_RATE, Demand, EmulatedLink, Profile
+from quicsat.config.loader import load_test_cases
+from quicsat.config.profile_files import LARGEST_FILE, MOST_STEPS
+from quicsat.model.emulated_link import REAL_TIME_RATE, Demand, EmulatedLink, Profile
 from tests.config.my_yaml import extending, faults, read
 from tests.ready import ready_test_cases
 

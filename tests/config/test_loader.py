@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import (
+from quicsat.config.loader import (
     known_scenarios,
     load_cases_on_request,
     load_implementations,
     load_known_test_cases,
     load_test_cases,
 )
-from interop.model.emulated_link import EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
-from interop.model.errors import InputError
-from interop.model.functional_checks import Check
-from interop.model.implementation import CongestionControl, Contract, CpuCost, Implementation, Protocol, Role, Variant
-from interop.model.test_case import PROTOCOL_TESTS, TestCase
-from interop.model.units import MBPS, MIB, MS
-from interop.model.webtransport import WebTransport
+from quicsat.model.emulated_link import EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
+from quicsat.model.errors import InputError
+from quicsat.model.functional_checks import Check
+from quicsat.model.implementation import CongestionControl, Contract, CpuCost, Implementation, Protocol, Role, Variant
+from quicsat.model.test_case import PROTOCOL_TESTS, TestCase
+from quicsat.model.units import MBPS, MIB, MS
+from quicsat.model.webtransport import WebTransport
 from tests.config.my_yaml import faults, read
 
 ROOT = Path(__file__).resolve().parents[2]

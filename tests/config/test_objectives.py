@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import known_workloads, load_test_cases
-from interop.model.emulated_link import ClientSide, UniformLoss, loss_share
-from interop.model.gateways import PEPS
-from interop.model.objective import MB, Objective
-from interop.model.test_case import with_workload
+from quicsat.config.loader import known_workloads, load_test_cases
+from quicsat.model.emulated_link import ClientSide, UniformLoss, loss_share
+from quicsat.model.gateways import PEPS
+from quicsat.model.objective import MB, Objective
+from quicsat.model.test_case import with_workload
 from tests.config.my_yaml import faults, read
 from tests.ready import ready_test_cases
 

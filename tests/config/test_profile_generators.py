@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from interop.config.profile_generators import MODCODS
-from interop.model.emulated_link import Profile
+from quicsat.config.profile_generators import MODCODS
+from quicsat.model.emulated_link import Profile
 from tests.config.my_yaml import read
 
 LINK = "scenario: asymmetric-p2p, delay: 300 ms, rate: 20 Mbit/s, queue: 25"

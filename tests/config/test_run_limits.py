@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from interop.links.artefact_limits import download_limits, log_limits, run_limits, trace_limits
-from interop.model.outcomes import ErrorCode
-from interop.model.run_limits import RunLimits
-from interop.model.test_case import TestCase
-from interop.model.units import MIB
+from quicsat.links.artefact_limits import download_limits, log_limits, run_limits, trace_limits
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.run_limits import RunLimits
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MIB
 from tests.config.my_yaml import faults, read
 from tests.fakes import CASE
 from tests.ready import ready_test_cases

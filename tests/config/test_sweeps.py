@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_test_cases
-from interop.model.emulated_link import Queue, UniformLoss, loss_share
-from interop.model.family import Family, SweptValue
-from interop.model.names import is_test_case
-from interop.model.objective import MB
+from quicsat.config.loader import load_test_cases
+from quicsat.model.emulated_link import Queue, UniformLoss, loss_share
+from quicsat.model.family import Family, SweptValue
+from quicsat.model.names import is_test_case
+from quicsat.model.objective import MB
 from tests.config.my_yaml import faults, read
 from tests.ready import ready_test_cases
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
-from interop.execution import campaign_setup
-from interop.model.evidence import Evidence
-from interop.model.implementation import Protocol
-from interop.model.names import is_implementation
-from interop.model.outcomes import Verdict
-from interop.model.results import Measurement
-from interop.model.run import Run
-from interop.results import store
-from interop.results.document import document, parse_document
-from interop.results.qir_export import to_qir_se
+from quicsat.cli import main as cli
+from quicsat.execution import campaign_setup
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Protocol
+from quicsat.model.names import is_implementation
+from quicsat.model.outcomes import Verdict
+from quicsat.model.results import Measurement
+from quicsat.model.run import Run
+from quicsat.results import store
+from quicsat.results.document import document, parse_document
+from quicsat.results.qir_export import to_qir_se
 from tests.fakes import FakeEngine, Life, endpoint, install, judge
 from tests.results_builder import result_set, runs
 

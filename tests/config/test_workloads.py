@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.workloads import load_workloads
-from interop.model.errors import InputError
-from interop.model.workload import ObjectType, RequestOrder
+from quicsat.config.workloads import load_workloads
+from quicsat.model.errors import InputError
+from quicsat.model.workload import ObjectType, RequestOrder
 from tests.config.my_yaml import faults, read
 from tests.engine.conftest import ROOT
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.config import emulated_links, gateways, link_profiles
-from interop.config.profile_generators import GENERATORS
-from interop.model.emulated_link import QueueDiscipline
+from quicsat.config import emulated_links, gateways, link_profiles
+from quicsat.config.profile_generators import GENERATORS
+from quicsat.model.emulated_link import QueueDiscipline
 from tests.config.my_yaml import extending, faults
 
 NO_VALUE, WORD, LIST = "", "nonsense", "[[1]]"

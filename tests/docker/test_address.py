@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker import address
-from interop.docker.address import default_daemon
+from quicsat.docker import address
+from quicsat.docker.address import default_daemon
 
 
 @pytest.fixture

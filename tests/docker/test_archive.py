@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.archive import ArchiveLimits, list_files, pack, unpack
-from interop.model.errors import HarnessFault
-from interop.model.outcomes import ErrorCode
+from quicsat.docker.archive import ArchiveLimits, list_files, pack, unpack
+from quicsat.model.errors import HarnessFault
+from quicsat.model.outcomes import ErrorCode
 
 Edit = Callable[[tarfile.TarFile], None]
 

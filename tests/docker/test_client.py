@@ -10,10 +10,10 @@ from typing import Any
 import docker
 import pytest
 
-from interop.docker.client import Daemon
-from interop.docker.containers import ContainerSpec, create_container
-from interop.model.errors import HarnessFault, MachineError
-from interop.model.outcomes import ErrorCode
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import ContainerSpec, create_container
+from quicsat.model.errors import HarnessFault, MachineError
+from quicsat.model.outcomes import ErrorCode
 from tests.fakes import FakeEngine, Life, connect, end_with, hang
 
 
@@ -95,7 +95,7 @@ def test_the_owner_of_a_socket_tells_that_podman_has_no_root(tmp_path: Path, mon
     path.touch()
     os.chown(path, os.getuid(), os.getgid())
     assert Daemon(f"unix://{path}", "mine").rootless is (os.getuid() != 0)
-    monkeypatch.setattr("interop.docker.client._owner", lambda _path: 1001)
+    monkeypatch.setattr("quicsat.docker.client._owner", lambda _path: 1001)
     assert Daemon(f"unix://{path}", "mine").rootless
 
 
@@ -103,12 +103,12 @@ def test_the_owner_of_a_socket_that_leads_to_docker_tells_nothing(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(docker, "APIClient", engine.client)
-    monkeypatch.setattr("interop.docker.client._owner", lambda _path: 1001)
+    monkeypatch.setattr("quicsat.docker.client._owner", lambda _path: 1001)
     assert not Daemon("unix:///tmp/tunnel.sock", "mine").rootless
 
 
 def test_no_daemon(engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interop.docker.containers.QUICK", 0)
+    monkeypatch.setattr("quicsat.docker.containers.QUICK", 0)
     assert daemon.answers()
     engine.gone = True
     assert not daemon.answers()

@@ -10,10 +10,10 @@ import pytest
 import requests
 from docker.errors import APIError, NotFound
 
-from interop.docker import containers
-from interop.docker.archive import pack
-from interop.docker.client import Daemon
-from interop.docker.containers import (
+from quicsat.docker import containers
+from quicsat.docker.archive import pack
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import (
     CAMPAIGN_LABEL,
     LABEL,
     ContainerEvent,
@@ -25,11 +25,11 @@ from interop.docker.containers import (
     remove_container,
     remove_containers,
 )
-from interop.docker.daemon_images import DaemonImages
-from interop.model.emulated_link import Interval
-from interop.model.errors import HarnessFault
-from interop.model.evidence import Exit
-from interop.model.outcomes import ErrorCode
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.model.emulated_link import Interval
+from quicsat.model.errors import HarnessFault
+from quicsat.model.evidence import Exit
+from quicsat.model.outcomes import ErrorCode
 from tests.fakes import PATIENCE, FakeEngine, Life, connect, end_with, hang
 
 
@@ -229,7 +229,7 @@ def test_removal_is_patient_with_one_under_way(
 
 
 def test_removal_gives_up_in_the_end(engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interop.docker.containers.QUICK", 0)
+    monkeypatch.setattr("quicsat.docker.containers.QUICK", 0)
     engine.refused = {"remove"}
     with pytest.raises(HarnessFault, match="remove was refused"):
         remove_container(daemon, "x")

@@ -9,10 +9,10 @@ import docker
 import pytest
 from docker.errors import NotFound
 
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.model.errors import HarnessFault
-from interop.model.results import ImageFacts
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.model.errors import HarnessFault
+from quicsat.model.results import ImageFacts
 from tests.fakes import FakeEngine, Life, connect, end_with, hang
 
 

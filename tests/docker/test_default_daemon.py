@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 
-from interop.docker.address import default_daemon
-from interop.docker.ssh_tunnel import connected, hosts_from_json, hosts_to_json
-from interop.model.errors import InputError, MachineError
-from interop.model.real_link import Host, Tls
+from quicsat.docker.address import default_daemon
+from quicsat.docker.ssh_tunnel import connected, hosts_from_json, hosts_to_json
+from quicsat.model.errors import InputError, MachineError
+from quicsat.model.real_link import Host, Tls
 from tests.certificates import certificates
 from tests.dockerds import running, wait_for
 

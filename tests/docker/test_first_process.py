@@ -9,8 +9,8 @@ from signal import SIGTERM
 
 import pytest
 
-from interop.docker import resource_use
-from interop.docker.first_process import takes_signal
+from quicsat.docker import resource_use
+from quicsat.docker.first_process import takes_signal
 
 PREPARATIONS = {
     "nothing": "",

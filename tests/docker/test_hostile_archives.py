@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker import archive
-from interop.docker.archive import ArchiveLimits, unpack
-from interop.model.errors import HarnessFault
-from interop.model.outcomes import ErrorCode
+from quicsat.docker import archive
+from quicsat.docker.archive import ArchiveLimits, unpack
+from quicsat.model.errors import HarnessFault
+from quicsat.model.outcomes import ErrorCode
 from tests.hostile_archives import BOMBS, hostile, keywords, sparse_map
 
 SMALL = ArchiveLimits(total=4 * 1024 * 1024, files=2000)

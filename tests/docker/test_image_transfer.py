@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.docker.image_transfer import distribute
-from interop.model.errors import MachineError
-from interop.model.results import ImageFacts
+from quicsat.docker.client import Daemon
+from quicsat.docker.image_transfer import distribute
+from quicsat.model.errors import MachineError
+from quicsat.model.results import ImageFacts
 from tests.fakes import FakeEngine, connect
 
 

@@ -10,23 +10,23 @@ from pathlib import Path
 import docker
 import pytest
 
-from interop.cli import dry_run, machine_check
-from interop.docker.daemon_images import DaemonImages
-from interop.docker.image_transfer import distribute
-from interop.docker.processors import check_all, is_native
-from interop.execution import campaign_setup, worker_service
-from interop.execution.campaign_config import CampaignConfig
-from interop.execution.run_campaign import run_campaign
-from interop.execution.run_config import RunConfig
-from interop.execution.worker_service import RemoteConfig, WorkerService
-from interop.images.pull_or_build import Policy
-from interop.model.clock import Clock
-from interop.model.errors import MachineError
-from interop.model.outcomes import Outcome
-from interop.model.real_link import Host
-from interop.model.results import ImageFacts
-from interop.plan.limits import CampaignLimits
-from interop.plan.selection import Selection, make_plan
+from quicsat.cli import dry_run, machine_check
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.docker.image_transfer import distribute
+from quicsat.docker.processors import check_all, is_native
+from quicsat.execution import campaign_setup, worker_service
+from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.run_campaign import run_campaign
+from quicsat.execution.run_config import RunConfig
+from quicsat.execution.worker_service import RemoteConfig, WorkerService
+from quicsat.images.pull_or_build import Policy
+from quicsat.model.clock import Clock
+from quicsat.model.errors import MachineError
+from quicsat.model.outcomes import Outcome
+from quicsat.model.real_link import Host
+from quicsat.model.results import ImageFacts
+from quicsat.plan.limits import CampaignLimits
+from quicsat.plan.selection import Selection, make_plan
 from tests.fakes import CASE, SIMULATOR, FakeEngine, Life, connect, endpoint, implementation, install, judge
 
 ROOT = Path(__file__).resolve().parents[2]

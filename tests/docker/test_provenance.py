@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import image_tables
-from interop.config import loader
-from interop.docker import provenance
-from interop.docker.daemon_images import DaemonImages
-from interop.images.build_recipes import NO_ENDPOINTS
-from interop.model.results import ImageFacts, Provenance
-from interop.results import document
+from quicsat.cli import image_tables
+from quicsat.config import loader
+from quicsat.docker import provenance
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.images.build_recipes import NO_ENDPOINTS
+from quicsat.model.results import ImageFacts, Provenance
+from quicsat.results import document
 from tests.fakes import FakeEngine, connect, endpoint
 from tests.results_builder import result_set
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker import resource_use
-from interop.docker.received_bytes import ReceivedBytes
+from quicsat.docker import resource_use
+from quicsat.docker.received_bytes import ReceivedBytes
 
 HEAD = "Inter-|   Receive                            |  Transmit\n face |bytes    packets errs\n"
 

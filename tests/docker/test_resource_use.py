@@ -10,9 +10,9 @@ from typing import ClassVar, NoReturn
 
 import pytest
 
-from interop.docker import resource_use
-from interop.docker.resource_use import ControlGroup, ResourceMonitor, control_group
-from interop.model.evidence import ResourceUse
+from quicsat.docker import resource_use
+from quicsat.docker.resource_use import ControlGroup, ResourceMonitor, control_group
+from quicsat.model.evidence import ResourceUse
 
 IDENTITY = "ab12"
 FIRST = f"4:memory:/docker/{IDENTITY}\n3:cpuset:/\n2:cpu,cpuacct:/docker/{IDENTITY}\n0::/\n"

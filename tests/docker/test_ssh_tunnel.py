@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker import ssh_tunnel
-from interop.docker.ssh_tunnel import connected, hosts_from_json, hosts_to_json
-from interop.model.errors import MachineError
-from interop.model.real_link import Host, Tls
+from quicsat.docker import ssh_tunnel
+from quicsat.docker.ssh_tunnel import connected, hosts_from_json, hosts_to_json
+from quicsat.model.errors import MachineError
+from quicsat.model.real_link import Host, Tls
 from tests.fakes import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,8 +95,8 @@ def test_it_ends_with_a_campaign_that_is_killed(ssh: Path) -> None:
 import os, sys
 from unittest.mock import patch
 import docker
-from interop.docker.ssh_tunnel import connected
-from interop.model.real_link import Host
+from quicsat.docker.ssh_tunnel import connected
+from quicsat.model.real_link import Host
 from tests.fakes import FakeEngine
 with patch.object(docker, "APIClient", FakeEngine().client), connected(Host("far", "ssh://far.example"), "x"):
     os.kill(os.getpid(), 9)

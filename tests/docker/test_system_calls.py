@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker import system_calls
-from interop.docker.system_calls import TRACEPOINT, SystemCallCounter
+from quicsat.docker import system_calls
+from quicsat.docker.system_calls import TRACEPOINT, SystemCallCounter
 
 PROGRAM = """
 import os, sys, threading

@@ -9,10 +9,10 @@ from dataclasses import fields
 
 import pytest
 
-from interop.analysis.metrics import METRICS
-from interop.cli.exit_status import ExitStatus
-from interop.cli.tables import TABLES
-from interop.config import (
+from quicsat.analysis.metrics import METRICS
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.tables import TABLES
+from quicsat.config import (
     emulated_links,
     expectations,
     hosts,
@@ -22,14 +22,14 @@ from interop.config import (
     run_limits,
     test_cases,
 )
-from interop.model.errors import InputError, LockedError, MachineError
-from interop.model.functional_checks import Check
-from interop.model.outcomes import NOT_RUN, OURS, Cause, ErrorCode, Outcome
-from interop.model.results import Manifest, RunResult
-from interop.results.document import SCHEMA_FILE
-from interop.results.summary import Cell
-from interop.statistics.judgement import Finding
-from plots.discovery import plots
+from quicsat.model.errors import InputError, LockedError, MachineError
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import NOT_RUN, OURS, Cause, ErrorCode, Outcome
+from quicsat.model.results import Manifest, RunResult
+from quicsat.plots.discovery import plots
+from quicsat.results.document import SCHEMA_FILE
+from quicsat.results.summary import Cell
+from quicsat.statistics.judgement import Finding
 from tests.documentation.pages import ROOT, first_column, text_of
 
 REFERENCE = ROOT / "docs/reference"

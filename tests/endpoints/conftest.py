@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import image_check
-from interop.cli.image_actions import ImageRequest
-from interop.cli.image_trial import findings, try_out
-from interop.config import loader
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.execution.run_campaign import CampaignOutcome
-from interop.images.status import ImageState, stock_of, stock_of_own
-from interop.model.errors import LockedError, MachineError
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import Outcome
-from interop.model.real_link import Host
-from interop.model.test_case import TestCase
-from interop.plan.selection import left_out
+from quicsat.cli import image_check
+from quicsat.cli.image_actions import ImageRequest
+from quicsat.cli.image_trial import findings, try_out
+from quicsat.config import loader
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution.run_campaign import CampaignOutcome
+from quicsat.images.status import ImageState, stock_of, stock_of_own
+from quicsat.model.errors import LockedError, MachineError
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import Outcome
+from quicsat.model.real_link import Host
+from quicsat.model.test_case import TestCase
+from quicsat.plan.selection import left_out
 from tests.collected import below
 from tests.engine.conftest import ROOT, URL
 

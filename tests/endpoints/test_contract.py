@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from interop.cli.image_check import outcome_of
-from interop.cli.image_trial import CLIENT_TRACE
-from interop.model.implementation import Role
-from interop.model.outcomes import Outcome
-from interop.traces.columns import Form
-from interop.traces.key_log import key_lines
-from interop.traces.trace import read
-from interop.traces.tshark import tshark_fields
+from quicsat.cli.image_check import outcome_of
+from quicsat.cli.image_trial import CLIENT_TRACE
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Outcome
+from quicsat.traces.columns import Form
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.trace import read
+from quicsat.traces.tshark import tshark_fields
 from tests.endpoints.conftest import OURS, Look
 
 NO_KEY_LOG = {("kwik", Role.SERVER), ("nginx", Role.SERVER), ("haproxy", Role.SERVER)}

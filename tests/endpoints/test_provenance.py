@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from interop.docker import provenance
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.images.build_recipes import recipe_of
+from quicsat.docker import provenance
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.images.build_recipes import recipe_of
 from tests.endpoints.conftest import KNOWN, OURS, need
 from tests.engine.conftest import ROOT, URL
 

@@ -12,21 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import image_check
-from interop.config import loader
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.execution import transfer as transfers
-from interop.execution.run_inputs import Inputs, make_inputs
-from interop.execution.transfer import RunContext, transfer
-from interop.images.status import ImageState, stock_of, stock_of_own
-from interop.links.keys import certificates
-from interop.links.ns3_testbed import Ns3Backend
-from interop.links.session import InputOrigin
-from interop.model.evidence import Evidence
-from interop.model.implementation import Implementation, Role
-from interop.model.test_case import TestCase
-from interop.plan.selection import make_plan
+from quicsat.cli import image_check
+from quicsat.config import loader
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution import transfer as transfers
+from quicsat.execution.run_inputs import Inputs, make_inputs
+from quicsat.execution.transfer import RunContext, transfer
+from quicsat.images.status import ImageState, stock_of, stock_of_own
+from quicsat.links.keys import certificates
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.links.session import InputOrigin
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.test_case import TestCase
+from quicsat.plan.selection import make_plan
 from tests.endpoints.conftest import KNOWN, LOCK_PATIENCE, OURS, PEER, need
 from tests.engine.conftest import ROOT, URL
 from tests.engine_lock import held

@@ -11,22 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.analyse import analyse
-from interop.docker.client import Daemon
-from interop.docker.containers import Container, ContainerSpec, create_container, list_containers
-from interop.execution.retries import ATTEMPTS
-from interop.execution.run_config import RunConfig
-from interop.execution.transfer import RunContext, transfer
-from interop.links.ns3_testbed import Ns3Testbed
-from interop.links.virtual_machine import VirtualTestbed
-from interop.model.clock import Clock
-from interop.model.emulated_link import EmulatedLink
-from interop.model.evidence import Evidence
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.run import Run
-from interop.model.test_case import TestCase
-from interop.model.units import MBPS, MIB
+from quicsat.analysis.analyse import analyse
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import Container, ContainerSpec, create_container, list_containers
+from quicsat.execution.retries import ATTEMPTS
+from quicsat.execution.run_config import RunConfig
+from quicsat.execution.transfer import RunContext, transfer
+from quicsat.links.ns3_testbed import Ns3Testbed
+from quicsat.links.virtual_machine import VirtualTestbed
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.run import Run
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS, MIB
 
 LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)
 CASE = TestCase("hostile", "HO", "", LINK, (100_000,), 1, 30.0)

@@ -9,15 +9,15 @@ from unittest.mock import patch
 
 import pytest
 
-from interop.docker.archive import pack
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.docker.daemon_images import DaemonImages
-from interop.images import build_recipes
-from interop.images.build_recipes import OWN_FOLDERS
-from interop.links import container_session
-from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
-from interop.model.errors import MachineError
+from quicsat.docker.archive import pack
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.images import build_recipes
+from quicsat.images.build_recipes import OWN_FOLDERS
+from quicsat.links import container_session
+from quicsat.links.ns3_testbed import Ns3Backend, Ns3Testbed
+from quicsat.model.errors import MachineError
 from tests.collected import below
 from tests.engine.bench import Bench, small_endpoint
 from tests.engine_lock import held

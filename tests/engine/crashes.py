@@ -8,23 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from interop.analysis.analyse import analyse
-from interop.docker.archive import pack
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.execution.retries import ATTEMPTS
-from interop.execution.run_config import RunConfig
-from interop.execution.transfer import RunContext, transfer
-from interop.links.backend import Testbed
-from interop.model.clock import Clock
-from interop.model.emulated_link import EmulatedLink
-from interop.model.evidence import Evidence
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.run import Run
-from interop.model.run_limits import RunLimits
-from interop.model.test_case import TestCase
-from interop.model.units import MBPS, MIB
+from quicsat.analysis.analyse import analyse
+from quicsat.docker.archive import pack
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution.retries import ATTEMPTS
+from quicsat.execution.run_config import RunConfig
+from quicsat.execution.transfer import RunContext, transfer
+from quicsat.links.backend import Testbed
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.run import Run
+from quicsat.model.run_limits import RunLimits
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS, MIB
 
 MOMENTS = ("before ready", "handshake", "transfer", "end", "after the other")
 MANNERS = ("panic", "SIGSEGV", "exit 1", "memory", "endless")

@@ -10,7 +10,7 @@ from bench.changing_links import demand_delay, demand_rate, profile_delay, profi
 from bench.result_rows import Figure
 from bench.testbed_traffic import Traffic
 from bench.virtual_traffic import VirtualBench
-from interop.docker.client import Daemon
+from quicsat.docker.client import Daemon
 from tests.engine.test_scenarios import CONSTANT, ON_DEMAND
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.execution import cluster
-from interop.model.outcomes import Outcome
-from interop.results.store import load
-from interop.traces.pcap import check
+from quicsat.cli import main as cli
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.execution import cluster
+from quicsat.model.outcomes import Outcome
+from quicsat.results.store import load
+from quicsat.traces.pcap import check
 from tests.dockerds import running, wait_for
 from tests.engine.conftest import ROOT
 from tests.engine.test_command import PAIR, UNCHECKED, finished, mine  # noqa: F401 - a fixture

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.docker.containers import LABEL, list_containers, remove_container
-from interop.model.outcomes import Outcome
-from interop.model.results import RunResult
-from interop.results.store import load
-from interop.traces.pcap import check
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import LABEL, list_containers, remove_container
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import RunResult
+from quicsat.results.store import load
+from quicsat.traces.pcap import check
 from tests.engine.conftest import LOCK_PATIENCE, ROOT
 
 MINE = """\

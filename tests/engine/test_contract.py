@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import requests.exceptions
 
-from interop.docker.archive import pack
-from interop.docker.client import QUICK, Daemon
-from interop.docker.containers import (
+from quicsat.docker.archive import pack
+from quicsat.docker.client import QUICK, Daemon
+from quicsat.docker.containers import (
     ContainerEvent,
     ContainerSpec,
     StartFailure,
@@ -24,11 +24,11 @@ from interop.docker.containers import (
     remove_container,
     remove_containers,
 )
-from interop.docker.daemon_images import DaemonImages
-from interop.model.errors import HarnessFault
-from interop.model.evidence import Exit
-from interop.model.outcomes import ErrorCode
-from interop.model.units import MIB
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.model.errors import HarnessFault
+from quicsat.model.evidence import Exit
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.units import MIB
 
 
 def spec(daemon: Daemon, image: str, *command: str, name: str = "contract") -> ContainerSpec:

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.links.container_session import ContainerTestbed
-from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
-from interop.model.implementation import Role
-from interop.model.outcomes import Outcome, Verdict
+from quicsat.docker.client import Daemon
+from quicsat.links.container_session import ContainerTestbed
+from quicsat.links.ns3_testbed import Ns3Backend, Ns3Testbed
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Outcome, Verdict
 from tests.captures import Capture, inside
 from tests.engine.bench import Bench
 from tests.engine.test_hostile import addresses_of_the_host

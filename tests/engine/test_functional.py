@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.results.store import load
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.results.store import load
 from tests.engine.test_command import UNCHECKED, call
 
 SERVERS = "quic-go,aioquic"

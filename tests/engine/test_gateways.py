@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.docker.containers import ContainerSpec, create_container
-from interop.links.gateway_description import layout_of
-from interop.model.clock import Clock
-from interop.model.gateways import PEPS
-from interop.model.implementation import Protocol
-from interop.model.outcomes import Outcome
-from interop.model.results import RunResult
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import ContainerSpec, create_container
+from quicsat.links.gateway_description import layout_of
+from quicsat.model.clock import Clock
+from quicsat.model.gateways import PEPS
+from quicsat.model.implementation import Protocol
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import RunResult
 from tests.engine.bench import LINK
 from tests.engine.conftest import need
 from tests.engine.test_command import measure

@@ -18,14 +18,14 @@ from queue import SimpleQueue
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.execution.retries import ATTEMPTS
-from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
-from interop.model.evidence import Evidence
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.units import MIB
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.execution.retries import ATTEMPTS
+from quicsat.links.ns3_testbed import Ns3Backend, Ns3Testbed
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.units import MIB
 from tests.engine.bench import SHORT, Bench
 
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.docker.daemon_images import DaemonImages
-from interop.docker.processors import check_all
-from interop.model.clock import Clock
-from interop.model.errors import MachineError
-from interop.model.results import ImageFacts
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.docker.processors import check_all
+from quicsat.model.clock import Clock
+from quicsat.model.errors import MachineError
+from quicsat.model.results import ImageFacts
 
 MACHINES = {"amd64": 62, "arm64": 183, "s390x": 22}
 """Numbers in ELF headers (e_machine)."""

@@ -35,11 +35,11 @@ from bench.scenarios import (
 )
 from bench.stalls import stalls
 from bench.testbed_traffic import Bench
-from interop.docker.client import Daemon
-from interop.execution.retries import ATTEMPTS
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.emulated_link import Blackhole, CorruptionMode, Demand, EmulatedLink, JitterShape, LinkDirection
-from interop.model.units import MBPS, MS
+from quicsat.docker.client import Daemon
+from quicsat.execution.retries import ATTEMPTS
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.emulated_link import Blackhole, CorruptionMode, Demand, EmulatedLink, JitterShape, LinkDirection
+from quicsat.model.units import MBPS, MS
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.model.clock import Clock
+from quicsat.docker.client import Daemon
+from quicsat.model.clock import Clock
 from tests.engine.conftest import need
 from tests.engine.test_command import measure
 from tests.engine.test_gateways import value, window

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from bench.fairness import BAR, compare
-from interop.docker.archive import pack
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.docker.daemon_images import DaemonImages
-from interop.links.virtual_machine import START, VirtualBackend, VirtualTestbed
-from interop.model.clock import Clock
-from interop.model.evidence import Deadline
-from interop.model.implementation import Protocol, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import RunResult
-from interop.model.units import KIB, MIB
-from interop.results.store import load
+from quicsat.docker.archive import pack
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.links.virtual_machine import START, VirtualBackend, VirtualTestbed
+from quicsat.model.clock import Clock
+from quicsat.model.evidence import Deadline
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import RunResult
+from quicsat.model.units import KIB, MIB
+from quicsat.results.store import load
 from tests.engine.bench import Bench
 from tests.engine.conftest import need
 from tests.engine.crashes import Crash, image, play

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.model.clock import Clock
-from interop.model.implementation import Protocol
-from interop.model.outcomes import Outcome
-from interop.traces.records import records
+from quicsat.docker.client import Daemon
+from quicsat.model.clock import Clock
+from quicsat.model.implementation import Protocol
+from quicsat.model.outcomes import Outcome
+from quicsat.traces.records import records
 from tests.engine.conftest import need
 from tests.engine.test_command import measure
 from tests.engine.test_gateways import OWN

@@ -6,8 +6,8 @@ import os
 import time
 from pathlib import Path
 
-from interop.model.errors import HarnessFault
-from interop.model.outcomes import ErrorCode
+from quicsat.model.errors import HarnessFault
+from quicsat.model.outcomes import ErrorCode
 
 
 def meet(folder: Path, processes: int) -> int:

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import pytest
 
-from interop.execution import admission, local_worker
-from interop.execution.admission import BUDGET, SERVED_RATE, UNKNOWN_NEED, Admission, AdmissionTicket
-from interop.execution.admission import slow_start as lasting
-from interop.execution.cpu_monitor import CpuMonitor
-from interop.model.emulated_link import LinkCounters, SimulatorReport
-from interop.model.evidence import Evidence
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import RunResult
-from interop.model.run import Run
+from quicsat.execution import admission, local_worker
+from quicsat.execution.admission import BUDGET, SERVED_RATE, UNKNOWN_NEED, Admission, AdmissionTicket
+from quicsat.execution.admission import slow_start as lasting
+from quicsat.execution.cpu_monitor import CpuMonitor
+from quicsat.model.emulated_link import LinkCounters, SimulatorReport
+from quicsat.model.evidence import Evidence
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import RunResult
+from quicsat.model.run import Run
 from tests.fakes import CASE, run_of
 
 
@@ -177,7 +177,7 @@ def test_what_is_unknown_shows_in_the_load_after_a_while(monkeypatch: pytest.Mon
     admission = of(cpus=2, meter=meter)
     with under_way(admission, run_of()), under_way(admission, run_of(repetition=2)):
         assert not begins(admission, run_of(repetition=3))
-        monkeypatch.setattr("interop.execution.admission.RAMP", 0)
+        monkeypatch.setattr("quicsat.execution.admission.RAMP", 0)
         assert begins(admission, run_of(repetition=3))
         meter.share = 0.7
         assert not begins(admission, run_of(repetition=4))

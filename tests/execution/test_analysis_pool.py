@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from interop.execution.analysis_pool import analysis_cpus, analysis_pool
-from interop.execution.host_facts import LOWEST
-from interop.model.errors import HarnessFault
-from interop.model.outcomes import ErrorCode
+from quicsat.execution.analysis_pool import analysis_cpus, analysis_pool
+from quicsat.execution.host_facts import LOWEST
+from quicsat.model.errors import HarnessFault
+from quicsat.model.outcomes import ErrorCode
 from tests.execution.background_calls import ask_for_memory, die, die_once, fail, meet, place
 from tests.fakes import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLER = """
 import pathlib, sys, time
-from interop.execution.analysis_pool import analysis_pool
+from quicsat.execution.analysis_pool import analysis_pool
 from tests.execution.background_calls import meet
 with analysis_pool(meet) as call:
     call(pathlib.Path(sys.argv[1]), int(sys.argv[2]))

@@ -11,26 +11,26 @@ from typing import Any
 
 import pytest
 
-from interop.execution import campaign_setup
-from interop.execution.admission import Admission
-from interop.execution.backend_for_clock import emulated_backend
-from interop.execution.campaign_config import CampaignConfig
-from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
-from interop.execution.run_config import RunConfig
-from interop.images.pull_or_build import Policy
-from interop.links.guest_description import describe
-from interop.links.ns3_testbed import Ns3Backend
-from interop.links.session import SessionRequest
-from interop.links.virtual_machine import DIRECTORY, VirtualBackend
-from interop.model.clock import Clock
-from interop.model.errors import MachineError
-from interop.model.gateways import PEPS
-from interop.model.implementation import CpuCost, Role
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.real_link import Host
-from interop.model.test_case import TestCase
-from interop.plan.selection import Selection, make_plan
+from quicsat.execution import campaign_setup
+from quicsat.execution.admission import Admission
+from quicsat.execution.backend_for_clock import emulated_backend
+from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.cpu_monitor import CpuMonitor
+from quicsat.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
+from quicsat.execution.run_config import RunConfig
+from quicsat.images.pull_or_build import Policy
+from quicsat.links.guest_description import describe
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.links.session import SessionRequest
+from quicsat.links.virtual_machine import DIRECTORY, VirtualBackend
+from quicsat.model.clock import Clock
+from quicsat.model.errors import MachineError
+from quicsat.model.gateways import PEPS
+from quicsat.model.implementation import CpuCost, Role
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.real_link import Host
+from quicsat.model.test_case import TestCase
+from quicsat.plan.selection import Selection, make_plan
 from tests.execution.test_remaining_work import interrupt
 from tests.fakes import (
     CASE,
@@ -133,7 +133,7 @@ def test_implementations_have_their_own_costs_unless_all_are_alike(
         asked.append(request)
         return describe(request, *words, **options)
 
-    monkeypatch.setattr("interop.links.virtual_machine.describe", described)
+    monkeypatch.setattr("quicsat.links.virtual_machine.describe", described)
     slow = replace(implementation("good"), cpu_cost=CpuCost(server=7e-6))
     selection = Selection((slow,), (slow,), (CASE,))
     plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)

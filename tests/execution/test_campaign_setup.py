@@ -14,19 +14,19 @@ from typing import Any
 import docker
 import pytest
 
-from interop.execution import campaign_setup
-from interop.execution.campaign_config import CampaignConfig
-from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.host_facts import processor
-from interop.execution.run_campaign import CampaignOutcome, run_campaign
-from interop.execution.run_config import RunConfig
-from interop.images.pull_or_build import Policy
-from interop.model.clock import Clock
-from interop.model.errors import MachineError
-from interop.model.implementation import Role
-from interop.model.outcomes import Outcome
-from interop.model.real_link import Host
-from interop.plan.selection import Selection, make_plan
+from quicsat.execution import campaign_setup
+from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.cpu_monitor import CpuMonitor
+from quicsat.execution.host_facts import processor
+from quicsat.execution.run_campaign import CampaignOutcome, run_campaign
+from quicsat.execution.run_config import RunConfig
+from quicsat.images.pull_or_build import Policy
+from quicsat.model.clock import Clock
+from quicsat.model.errors import MachineError
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Outcome
+from quicsat.model.real_link import Host
+from quicsat.plan.selection import Selection, make_plan
 from tests.fakes import CASE, PATIENCE, Life, Loader, Program, endpoint, implementation, judge, only_as
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,10 +44,10 @@ class Two:
         monkeypatch.setattr(campaign_setup, "analyse_once", judge)
         # its processes would wait for an idle CPU
         monkeypatch.setattr(campaign_setup, "analysis_pool", lambda act, **_: nullcontext(act))
-        monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(folder),))
+        monkeypatch.setattr("quicsat.execution.lock.FOLDERS", (str(folder),))
         for module in ("client", "containers"):
-            monkeypatch.setattr(f"interop.docker.{module}.REMOTE_PATIENCE", 0.2)
-        monkeypatch.setattr("interop.execution.worker_pool.PROBE", 0.05)
+            monkeypatch.setattr(f"quicsat.docker.{module}.REMOTE_PATIENCE", 0.2)
+        monkeypatch.setattr("quicsat.execution.worker_pool.PROBE", 0.05)
         self.said: list[str] = []
 
     def measure(self, client: str = "good", repetitions: int = 4, **settings: Any) -> CampaignOutcome:
@@ -129,7 +129,7 @@ def test_a_machine_may_have_two_entries_for_real_links(two: Two) -> None:
 
 
 def test_no_dask_is_loaded_without_a_cluster() -> None:
-    modules = "interop.cli.main, interop.execution.run_campaign"
+    modules = "quicsat.cli.main, quicsat.execution.run_campaign"
     script = f"import sys, {modules}; print({{'dask', 'distributed'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

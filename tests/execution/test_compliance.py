@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from interop.execution import compliance as module
-from interop.execution.compliance import check_compliance
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.errors import HarnessFault, Interrupted
-from interop.model.implementation import Role
-from interop.model.results import Compliance
+from quicsat.execution import compliance as module
+from quicsat.execution.compliance import check_compliance
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.errors import HarnessFault, Interrupted
+from quicsat.model.implementation import Role
+from quicsat.model.results import Compliance
 from tests.fakes import (
     SIMULATOR,
     FakeEngine,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.execution import cpu_monitor
-from interop.execution.cpu_monitor import CpuMonitor, CpuSample, busiest
+from quicsat.execution import cpu_monitor
+from quicsat.execution.cpu_monitor import CpuMonitor, CpuSample, busiest
 from tests.fakes import PATIENCE
 
 

@@ -12,28 +12,28 @@ from typing import Any
 
 import pytest
 
-from interop.analysis.analyse import analyse
-from interop.execution import worker_pool as module
-from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.dispatcher import Dispatcher
-from interop.execution.local_worker import LocalWorker, WorkerConfig
-from interop.execution.remaining_work import RemainingWork
-from interop.execution.retries import ATTEMPTS
-from interop.execution.run_config import RunConfig
-from interop.execution.worker import Analyse
-from interop.execution.worker_pool import WorkerPool
-from interop.links import container_session
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.errors import Interrupted, MachineError
-from interop.model.evidence import Evidence
-from interop.model.functional_checks import Check
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Manifest, Measurement, RunResult
-from interop.model.run import Run
-from interop.report import functional_table
-from interop.results.store import Journal, load
-from interop.results.summary import summarise
+from quicsat.analysis.analyse import analyse
+from quicsat.execution import worker_pool as module
+from quicsat.execution.cpu_monitor import CpuMonitor
+from quicsat.execution.dispatcher import Dispatcher
+from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.remaining_work import RemainingWork
+from quicsat.execution.retries import ATTEMPTS
+from quicsat.execution.run_config import RunConfig
+from quicsat.execution.worker import Analyse
+from quicsat.execution.worker_pool import WorkerPool
+from quicsat.links import container_session
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.errors import Interrupted, MachineError
+from quicsat.model.evidence import Evidence
+from quicsat.model.functional_checks import Check
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Manifest, Measurement, RunResult
+from quicsat.model.run import Run
+from quicsat.report import functional_table
+from quicsat.results.store import Journal, load
+from quicsat.results.summary import summarise
 from tests.fakes import (
     CASE,
     PATIENCE,
@@ -56,7 +56,7 @@ from tests.fakes import (
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patience that tests can afford."""
     monkeypatch.setattr(module, "OUTAGE_PATIENCE", 2)
-    monkeypatch.setattr("interop.docker.containers.QUICK", 0.01)
+    monkeypatch.setattr("quicsat.docker.containers.QUICK", 0.01)
     monkeypatch.setattr(container_session, "HEARTBEAT", 0.1)
 
 

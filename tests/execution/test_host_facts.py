@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.execution import host_facts
-from interop.execution.cpu_monitor import CpuMonitor
+from quicsat.execution import host_facts
+from quicsat.execution.cpu_monitor import CpuMonitor
 
 INFO = {"KernelVersion": "6.1", "Architecture": "x86_64", "NCPU": 2, "MemTotal": 1024, "ServerVersion": "20.10"}
 
@@ -28,7 +28,7 @@ def test_pressure_is_the_share_of_time_in_which_a_task_waited(monkeypatch: pytes
     pressure = tmp_path / "cpu"
     monkeypatch.setattr(host_facts, "PRESSURE", pressure)
     clock = iter([100.0, 104.0])
-    monkeypatch.setattr("interop.execution.host_facts.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("quicsat.execution.host_facts.time.monotonic", lambda: next(clock))
     pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=5000000\nfull avg10=0.00 total=0\n")
     facts = host_facts.watch(INFO, CpuMonitor())
     pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=6000000\nfull avg10=0.00 total=0\n")

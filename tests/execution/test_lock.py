@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from interop.execution.lock import early, exclusive, lock_path
-from interop.model.errors import LockedError, MachineError
+from quicsat.execution.lock import early, exclusive, lock_path
+from quicsat.model.errors import LockedError, MachineError
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import sys
 import threading
-from interop.execution import lock
+from quicsat.execution import lock
 lock.FOLDERS = (sys.argv[1],)
-from interop.execution.lock import exclusive
+from quicsat.execution.lock import exclusive
 with exclusive("A:B", "campaign 1"):
     print("locked", flush=True)
     sys.stdin.read()
@@ -34,7 +34,7 @@ with exclusive("A:B", "campaign 1"):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr("quicsat.execution.lock.FOLDERS", (str(tmp_path),))
     tmp_path.chmod(0o1777)
     return tmp_path
 
@@ -120,12 +120,12 @@ def _as_user(number: int) -> Iterator[None]:
 def test_only_a_folder_for_all_users_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     private = folder / "private"
     private.mkdir(mode=0o755)
-    monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(private), str(folder / "missing"), str(folder)))
+    monkeypatch.setattr("quicsat.execution.lock.FOLDERS", (str(private), str(folder / "missing"), str(folder)))
     assert lock_path("d").parent == folder
 
 
 def test_what_a_dead_holder_has_left_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interop.execution.lock.INTRODUCTION", 0.1)
+    monkeypatch.setattr("quicsat.execution.lock.INTRODUCTION", 0.1)
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         dead.wait()
     with exclusive("d", "x"):
@@ -155,7 +155,7 @@ def test_an_address_of_the_daemon_is_locked_under_the_words_of_the_command() -> 
 
 def test_who_comes_second_is_told_so_before_anything_large_is_loaded(folder: Path) -> None:
     script = (
-        "import sys; from interop.execution import lock; lock.FOLDERS = (sys.argv.pop(),)\n"
+        "import sys; from quicsat.execution import lock; lock.FOLDERS = (sys.argv.pop(),)\n"
         "import run; status = run.start()\n"
         "assert not {'docker', 'numpy', 'pydantic'} & set(sys.modules)\n"
         "sys.exit(status)"

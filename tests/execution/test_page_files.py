@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from interop.config.workloads import load_workloads
-from interop.execution.page_files import SUFFIXES, page_object
-from interop.model.workload import ObjectType
+from quicsat.config.workloads import load_workloads
+from quicsat.execution.page_files import SUFFIXES, page_object
+from quicsat.model.workload import ObjectType
 from tests.engine.conftest import ROOT
 
 PAGES = {name: each for name, each in load_workloads(ROOT / "testcases/workloads").items() if each.workload.types}

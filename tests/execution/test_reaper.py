@@ -13,10 +13,10 @@ from pathlib import Path
 import docker
 import pytest
 
-from interop.docker.containers import ContainerSpec, create_container
-from interop.docker.ssh_tunnel import hosts_to_json
-from interop.execution import reaper
-from interop.model.real_link import Host
+from quicsat.docker.containers import ContainerSpec, create_container
+from quicsat.docker.ssh_tunnel import hosts_to_json
+from quicsat.execution import reaper
+from quicsat.model.real_link import Host
 from tests.fakes import FakeEngine, connect, endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,8 +78,8 @@ def test_a_reaper_that_was_killed_is_no_fault() -> None:
 def test_it_outlives_a_campaign_that_is_killed(tmp_path: Path) -> None:
     script = """
 import os, sys
-from interop.execution import reaper
-from interop.model.real_link import Host
+from quicsat.execution import reaper
+from quicsat.model.real_link import Host
 with reaper.start_reaper([Host("", sys.argv[1])], "x"):
     pid = os.getpid()
     print(open(f"/proc/{pid}/task/{pid}/children").read(), flush=True)

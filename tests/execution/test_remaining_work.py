@@ -12,23 +12,23 @@ from typing import Any
 
 import pytest
 
-from interop.execution import campaign_setup as module
-from interop.execution.campaign_config import CampaignConfig
-from interop.execution.remaining_work import changed_parameters, remaining_work
-from interop.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
-from interop.images.pull_or_build import Policy
-from interop.model.errors import InputError, MachineError
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.real_link import Host
-from interop.model.results import RunResult
-from interop.model.run import Run
-from interop.plan.limits import CampaignLimits
-from interop.plan.order import involving, part_of, shuffled
-from interop.plan.selection import Selection, make_plan
-from interop.plan.stored_plan import plan_of
-from interop.results import document
-from interop.results.store import load
+from quicsat.execution import campaign_setup as module
+from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.remaining_work import changed_parameters, remaining_work
+from quicsat.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
+from quicsat.images.pull_or_build import Policy
+from quicsat.model.errors import InputError, MachineError
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.real_link import Host
+from quicsat.model.results import RunResult
+from quicsat.model.run import Run
+from quicsat.plan.limits import CampaignLimits
+from quicsat.plan.order import involving, part_of, shuffled
+from quicsat.plan.selection import Selection, make_plan
+from quicsat.plan.stored_plan import plan_of
+from quicsat.results import document
+from quicsat.results.store import load
 from tests.fakes import CASE, FakeEngine, Life, end_with, endpoint, hang, implementation, install, judge, only_as
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -235,7 +235,7 @@ def test_images_that_have_changed_are_refused(
     engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = begin(tmp_path, "bad")
-    monkeypatch.setattr("interop.docker.daemon_images.DaemonImages.find", lambda _self, reference: None)
+    monkeypatch.setattr("quicsat.docker.daemon_images.DaemonImages.find", lambda _self, reference: None)
     with pytest.raises(MachineError, match=r"replaced: simulator \(.*, good .*, bad .*start a new campaign"):
         go_on(first.directory, Outcome.FAILED)
     assert engine.lives == {}

@@ -12,24 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.containers import ContainerSpec, create_container
-from interop.execution import campaign_setup
-from interop.execution import run_campaign as module
-from interop.execution.admission import AUTO_TESTBEDS, fitting_testbeds
-from interop.execution.campaign_config import CampaignConfig
-from interop.execution.host_facts import processor
-from interop.execution.run_campaign import CampaignOutcome, run_campaign
-from interop.execution.tool_version import tool_version
-from interop.images.pull_or_build import Policy
-from interop.model.clock import Clock
-from interop.model.errors import InputError, MachineError
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.real_link import Host
-from interop.model.results import Provenance, RunResult, Versions
-from interop.model.run import Run
-from interop.plan.selection import Selection, make_plan
-from interop.results.store import load
+from quicsat.docker.containers import ContainerSpec, create_container
+from quicsat.execution import campaign_setup
+from quicsat.execution import run_campaign as module
+from quicsat.execution.admission import AUTO_TESTBEDS, fitting_testbeds
+from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.host_facts import processor
+from quicsat.execution.run_campaign import CampaignOutcome, run_campaign
+from quicsat.execution.tool_version import tool_version
+from quicsat.images.pull_or_build import Policy
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError, MachineError
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.real_link import Host
+from quicsat.model.results import Provenance, RunResult, Versions
+from quicsat.model.run import Run
+from quicsat.plan.selection import Selection, make_plan
+from quicsat.results.store import load
 from tests.fakes import (
     CASE,
     SIMULATOR,
@@ -158,8 +158,8 @@ def test_handlers_of_signals_are_put_back(engine: FakeEngine, tmp_path: Path) ->
 def test_a_second_signal_ends_it_at_once() -> None:
     script = """
 import os, signal, threading
-from interop.execution.campaign_setup import CampaignResources
-from interop.execution.run_campaign import _signals
+from quicsat.execution.campaign_setup import CampaignResources
+from quicsat.execution.run_campaign import _signals
 ours = CampaignResources(None, {}, threading.Event(), [])
 with _signals(ours):
     os.kill(os.getpid(), signal.SIGTERM)

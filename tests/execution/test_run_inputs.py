@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from interop.execution.run_inputs import make_inputs
-from interop.links.session import InputOrigin
-from interop.model.emulated_link import EmulatedLink
-from interop.model.implementation import Role
-from interop.model.test_case import TestCase
-from interop.model.webtransport import WebTransport
+from quicsat.execution.run_inputs import make_inputs
+from quicsat.links.session import InputOrigin
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.implementation import Role
+from quicsat.model.test_case import TestCase
+from quicsat.model.webtransport import WebTransport
 
 LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 2e7, 2e7, 25, 25)
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from interop.execution.run_queue import RunQueue
-from interop.execution.worker import result_of
-from interop.model.errors import Interrupted
-from interop.model.evidence import Evidence
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import RunResult
-from interop.model.run import Run
-from interop.plan.duration_estimate import Durations
-from interop.plan.limits import CampaignLimits
-from interop.plan.time_windows import Hours, window, zone
+from quicsat.execution.run_queue import RunQueue
+from quicsat.execution.worker import result_of
+from quicsat.model.errors import Interrupted
+from quicsat.model.evidence import Evidence
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import RunResult
+from quicsat.model.run import Run
+from quicsat.plan.duration_estimate import Durations
+from quicsat.plan.limits import CampaignLimits
+from quicsat.plan.time_windows import Hours, window, zone
 from tests.fakes import CASE, run_of
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -137,7 +137,7 @@ def test_a_run_of_which_nothing_is_known_is_tried() -> None:
 
 def test_the_time_that_a_campaign_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = [100.0]
-    monkeypatch.setattr("interop.execution.run_queue.time.monotonic", lambda: moment[0])
+    monkeypatch.setattr("quicsat.execution.run_queue.time.monotonic", lambda: moment[0])
     told = Told(runs("a", "b"), CampaignLimits(most_seconds=60), (run_of(), stop_reason(run_of(), seconds=20)))
     assert next(told.queue)
     moment[0] += 40

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interop import __version__
-from interop.execution.tool_version import tool_version
+from quicsat import __version__
+from quicsat.execution.tool_version import tool_version
 
 
 @pytest.fixture

@@ -13,26 +13,26 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.analyse import analyse
-from interop.analysis.run_outcome import of_flow
-from interop.docker import disk_monitor
-from interop.docker.archive import ArchiveLimits
-from interop.execution import transfer as module
-from interop.execution.run_inputs import Inputs, SessionInputs
-from interop.execution.transfer import RunContext, transfer
-from interop.links import container_session
-from interop.links.artefact_limits import disk_limit
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.emulated_link import Interval
-from interop.model.errors import Interrupted
-from interop.model.evidence import Deadline, Evidence, Exit, FlowEvidence
-from interop.model.flow import Flow
-from interop.model.implementation import Contract, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.run import File, Run
-from interop.model.run_limits import RunLimits
-from interop.model.units import MIB
-from interop.model.webtransport import WebTransport
+from quicsat.analysis.analyse import analyse
+from quicsat.analysis.run_outcome import of_flow
+from quicsat.docker import disk_monitor
+from quicsat.docker.archive import ArchiveLimits
+from quicsat.execution import transfer as module
+from quicsat.execution.run_inputs import Inputs, SessionInputs
+from quicsat.execution.transfer import RunContext, transfer
+from quicsat.links import container_session
+from quicsat.links.artefact_limits import disk_limit
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.emulated_link import Interval
+from quicsat.model.errors import Interrupted
+from quicsat.model.evidence import Deadline, Evidence, Exit, FlowEvidence
+from quicsat.model.flow import Flow
+from quicsat.model.implementation import Contract, Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.run import File, Run
+from quicsat.model.run_limits import RunLimits
+from quicsat.model.units import MIB
+from quicsat.model.webtransport import WebTransport
 from tests.fakes import (
     CASE,
     PATIENCE,

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from interop.execution import worker_pool as module
-from interop.execution.worker import Outage, Slot
-from interop.execution.worker_pool import WorkerPool
-from interop.model.errors import Interrupted, MachineError
-from interop.model.results import Compliance, RunResult
-from interop.model.run import Run
+from quicsat.execution import worker_pool as module
+from quicsat.execution.worker import Outage, Slot
+from quicsat.execution.worker_pool import WorkerPool
+from quicsat.model.errors import Interrupted, MachineError
+from quicsat.model.results import Compliance, RunResult
+from quicsat.model.run import Run
 from tests.fakes import PATIENCE
 
 OUTAGE = Outage("the daemon is silent")

@@ -15,27 +15,27 @@ import docker
 import pytest
 from distributed import LocalCluster, Worker
 
-from interop.docker.archive import ArchiveLimits, pack
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.execution import cluster as cluster_module
-from interop.execution import worker_proxy, worker_service
-from interop.execution.cluster import PLUGIN, RESOURCE, ServicePlugin
-from interop.execution.dispatcher import Dispatcher
-from interop.execution.lock import exclusive
-from interop.execution.remaining_work import RemainingWork
-from interop.execution.run_config import RunConfig
-from interop.execution.worker import Outage, result_of
-from interop.execution.worker_proxy import discover_workers
-from interop.execution.worker_service import AttemptReport, RemoteConfig, WorkerService
-from interop.model.errors import HarnessFault, Interrupted, MachineError
-from interop.model.evidence import Evidence
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.real_link import Host, Scheduler
-from interop.model.results import RunResult
-from interop.model.run import Run
-from interop.results.store import Journal, load
+from quicsat.docker.archive import ArchiveLimits, pack
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution import cluster as cluster_module
+from quicsat.execution import worker_proxy, worker_service
+from quicsat.execution.cluster import PLUGIN, RESOURCE, ServicePlugin
+from quicsat.execution.dispatcher import Dispatcher
+from quicsat.execution.lock import exclusive
+from quicsat.execution.remaining_work import RemainingWork
+from quicsat.execution.run_config import RunConfig
+from quicsat.execution.worker import Outage, result_of
+from quicsat.execution.worker_proxy import discover_workers
+from quicsat.execution.worker_service import AttemptReport, RemoteConfig, WorkerService
+from quicsat.model.errors import HarnessFault, Interrupted, MachineError
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.real_link import Host, Scheduler
+from quicsat.model.results import RunResult
+from quicsat.model.run import Run
+from quicsat.results.store import Journal, load
 from tests.execution.test_dispatcher import Heard, manifest
 from tests.fakes import CASE, PATIENCE, Life, Loader, endpoint, hang, implementation, judge, only_as, run_of
 
@@ -91,9 +91,9 @@ class Farm:
 
 @pytest.fixture
 def farm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Farm]:
-    monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(tmp_path),))
-    monkeypatch.setattr("interop.docker.containers.QUICK", 0.01)
-    monkeypatch.setattr("interop.links.container_session.HEARTBEAT", 0.1)
+    monkeypatch.setattr("quicsat.execution.lock.FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr("quicsat.docker.containers.QUICK", 0.01)
+    monkeypatch.setattr("quicsat.links.container_session.HEARTBEAT", 0.1)
     monkeypatch.setattr(worker_proxy, "POLL", 0.05)
     monkeypatch.setattr(worker_proxy, "REFUSAL", 0.3)
     monkeypatch.setattr(cluster_module, "WAKE", 0.05)

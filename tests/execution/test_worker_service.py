@@ -12,16 +12,16 @@ from pathlib import Path
 import docker
 import pytest
 
-from interop.execution import worker_service
-from interop.execution.lock import exclusive
-from interop.execution.run_config import RunConfig
-from interop.execution.worker_service import CHUNK, RemoteConfig, WorkerService
-from interop.model.clock import Clock
-from interop.model.errors import HarnessFault, LockedError, MachineError
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.real_link import Host
-from interop.model.results import ImageFacts
-from interop.model.whole_file import scratch_directory
+from quicsat.execution import worker_service
+from quicsat.execution.lock import exclusive
+from quicsat.execution.run_config import RunConfig
+from quicsat.execution.worker_service import CHUNK, RemoteConfig, WorkerService
+from quicsat.model.clock import Clock
+from quicsat.model.errors import HarnessFault, LockedError, MachineError
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.real_link import Host
+from quicsat.model.results import ImageFacts
+from quicsat.model.whole_file import scratch_directory
 from tests.fakes import SIMULATOR, Loader, endpoint, judge, run_of
 
 CONFIG = RemoteConfig("one", {name: ImageFacts(name, name) for name in (SIMULATOR, "good")}, RunConfig(), 3)
@@ -36,7 +36,7 @@ def engine() -> Loader:
 def service(engine: Loader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[WorkerService]:
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(worker_service, "start_reaper", lambda *_: nullcontext())
-    monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr("quicsat.execution.lock.FOLDERS", (str(tmp_path),))
     created = WorkerService(Host("", "fake://engine"), judge, 2, measured=False, name="me")
     yield created
     created.close()

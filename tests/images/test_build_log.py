@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interop.images.build_log import LONGEST, BuildLog
+from quicsat.images.build_log import LONGEST, BuildLog
 
 APT = [
     "Step 3/9 : RUN apt-get update && apt-get install -y libgpg-error0 cmake && cmake --build .",

@@ -9,13 +9,13 @@ from typing import IO, Any
 
 import pytest
 
-from interop.images.build_recipes import find_recipe, recipe_of
-from interop.images.lock_file import LockedImages, check_lock, images_here, lock_text, read_lock
-from interop.images.pull_or_build import Policy
-from interop.model.errors import HarnessFault, InputError, MachineError
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode
-from interop.model.results import ImageFacts
+from quicsat.images.build_recipes import find_recipe, recipe_of
+from quicsat.images.lock_file import LockedImages, check_lock, images_here, lock_text, read_lock
+from quicsat.images.pull_or_build import Policy
+from quicsat.model.errors import HarnessFault, InputError, MachineError
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.results import ImageFacts
 
 PUBLIC, DIGEST = "someone/mine:latest", "someone/mine@sha256:ab"
 MINE = Implementation("mine", PUBLIC, "", frozenset(Role), build="endpoints/mine")

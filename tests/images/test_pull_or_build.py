@@ -10,12 +10,12 @@ from typing import IO
 
 import pytest
 
-from interop.images.build_recipes import BASE, Recipe, build_context, expected
-from interop.images.pull_or_build import PUBLIC_BASE, Images, Policy
-from interop.model.errors import HarnessFault, MachineError
-from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode
-from interop.model.results import ImageFacts
+from quicsat.images.build_recipes import BASE, Recipe, build_context, expected
+from quicsat.images.pull_or_build import PUBLIC_BASE, Images, Policy
+from quicsat.model.errors import HarnessFault, MachineError
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.results import ImageFacts
 
 PUBLIC = "someone/quic-go:latest"
 IMPLEMENTATION = Implementation("quic-go", PUBLIC, "", frozenset(Role), build="endpoints/quic-go")

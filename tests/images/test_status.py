@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.images.build_recipes import find_recipe
-from interop.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_own, used_by
-from interop.model.errors import MachineError
-from interop.model.implementation import Implementation, Role
-from interop.model.results import ImageFacts
-from interop.model.units import MIB
+from quicsat.images.build_recipes import find_recipe
+from quicsat.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_own, used_by
+from quicsat.model.errors import MachineError
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.results import ImageFacts
+from quicsat.model.units import MIB
 from tests.images.test_pull_or_build import FakeStore
 
 MINE = Implementation("mine", "me/mine:1", "", frozenset(Role), build="endpoints/mine")

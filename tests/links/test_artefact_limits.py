@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.archive import ArchiveLimits, list_files, pack, unpack
-from interop.links import ns3_testbed
-from interop.links.artefact_limits import download_limits, log_limits, run_limits, trace_limits
-from interop.links.ns3_testbed import Ns3Backend
-from interop.model.emulated_link import CrossTraffic
-from interop.model.errors import HarnessFault
-from interop.model.gateways import VPNS
-from interop.model.outcomes import ErrorCode
-from interop.model.units import MBPS, MIB
+from quicsat.docker.archive import ArchiveLimits, list_files, pack, unpack
+from quicsat.links import ns3_testbed
+from quicsat.links.artefact_limits import download_limits, log_limits, run_limits, trace_limits
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.model.emulated_link import CrossTraffic
+from quicsat.model.errors import HarnessFault
+from quicsat.model.gateways import VPNS
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.units import MBPS, MIB
 from tests.fakes import CASE, LINK, SIMULATOR, FakeEngine, connect, run_of
 
 GIB = 1024 * MIB

@@ -12,12 +12,12 @@ from threading import Event as Flag
 
 import pytest
 
-from interop.docker.containers import ContainerEvent
-from interop.links.cross_traffic import event_name
-from interop.links.ns3_testbed import Ns3Backend, SimulatedLink
-from interop.model.emulated_link import CrossTraffic
-from interop.model.errors import HarnessFault
-from interop.model.outcomes import ErrorCode
+from quicsat.docker.containers import ContainerEvent
+from quicsat.links.cross_traffic import event_name
+from quicsat.links.ns3_testbed import Ns3Backend, SimulatedLink
+from quicsat.model.emulated_link import CrossTraffic
+from quicsat.model.errors import HarnessFault
+from quicsat.model.outcomes import ErrorCode
 from tests.fakes import CASE, LINK, PATIENCE, REPORT, SIMULATOR, FakeEngine, Life, connect, run_of, simulate
 
 SHARED = replace(LINK, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic("reno"))

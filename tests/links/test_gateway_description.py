@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.daemon_images import ImageProgram
-from interop.links.gateway_description import CAPABILITIES, READY, ROUTER, SIDES, Layout, gateway_files, layout_of
-from interop.links.guest_description import CAPABILITIES as NUMBERS
-from interop.links.guest_description import describe
-from interop.links.ns3_testbed import Ns3Backend
-from interop.links.session import Endpoint, InputOrigin, SessionRecord, SessionRequest
-from interop.links.simulator_arguments import scenario
-from interop.links.virtual_machine import START, VirtualBackend
-from interop.model.emulated_link import ClientSide, UniformLoss
-from interop.model.errors import HarnessFault
-from interop.model.evidence import Exit
-from interop.model.gateways import LINUX, PEPS, VPNS, Pep, Vpn, VpnTransport
-from interop.model.implementation import Protocol, Role
-from interop.model.outcomes import ErrorCode
-from interop.model.run import Run
+from quicsat.docker.daemon_images import ImageProgram
+from quicsat.links.gateway_description import CAPABILITIES, READY, ROUTER, SIDES, Layout, gateway_files, layout_of
+from quicsat.links.guest_description import CAPABILITIES as NUMBERS
+from quicsat.links.guest_description import describe
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.links.session import Endpoint, InputOrigin, SessionRecord, SessionRequest
+from quicsat.links.simulator_arguments import scenario
+from quicsat.links.virtual_machine import START, VirtualBackend
+from quicsat.model.emulated_link import ClientSide, UniformLoss
+from quicsat.model.errors import HarnessFault
+from quicsat.model.evidence import Exit
+from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, Vpn, VpnTransport
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.run import Run
 from tests.fakes import (
     CASE,
     LINK,
@@ -178,7 +178,7 @@ def test_networks_are_kept_for_runs_that_need_the_same() -> None:
 
 
 def test_a_client_waits_for_gateways(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interop.links.container_session.READY_TIMEOUT", 0.5)
+    monkeypatch.setattr("quicsat.links.container_session.READY_TIMEOUT", 0.5)
     engine = FakeEngine(**{"good": endpoint, LINK_GATEWAYS: hold_back})
     [record] = real(engine, split_run())
     assert record.timed_out is not None

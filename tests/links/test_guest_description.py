@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from interop.docker.containers import CONTRACT_CAPABILITIES
-from interop.docker.daemon_images import ImageProgram
-from interop.links.guest_description import CAPABILITIES, LOG_BYTES, SEEDED, SETTLE, describe, further_parts, host_names
-from interop.links.memlock import MEMLOCK
-from interop.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, Endpoint, FurtherFlow, SessionRequest
-from interop.links.simulator_arguments import scenario
-from interop.model.emulated_link import CrossTraffic
-from interop.model.flow import Flow, part_name
-from interop.model.implementation import Protocol, Role
-from interop.model.run import Run
+from quicsat.docker.containers import CONTRACT_CAPABILITIES
+from quicsat.docker.daemon_images import ImageProgram
+from quicsat.links.guest_description import CAPABILITIES, LOG_BYTES, SEEDED, SETTLE, describe, further_parts, host_names
+from quicsat.links.memlock import MEMLOCK
+from quicsat.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, Endpoint, FurtherFlow, SessionRequest
+from quicsat.links.simulator_arguments import scenario
+from quicsat.model.emulated_link import CrossTraffic
+from quicsat.model.flow import Flow, part_name
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.run import Run
 from tests.fakes import CASE, run_of
 from tests.links.test_ns3_testbed import SYMMETRIC
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.archive import CHUNK, ArchiveLimits, list_files, unpack
-from interop.links import guest_files
-from interop.links.guest_files import BLOCK, GuestOutput, pack_input, read_output
-from interop.model.errors import HarnessFault
-from interop.model.outcomes import ErrorCode
-from interop.model.units import MIB
+from quicsat.docker.archive import CHUNK, ArchiveLimits, list_files, unpack
+from quicsat.links import guest_files
+from quicsat.links.guest_files import BLOCK, GuestOutput, pack_input, read_output
+from quicsat.model.errors import HarnessFault
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.units import MIB
 from tests.fakes import described, output_disk
 from tests.hostile_archives import hostile
 

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from interop.links.guest_roots import ARCHIVE, GuestRoots
-from interop.model.errors import HarnessFault
-from interop.model.outcomes import ErrorCode
-from interop.model.units import MIB
+from quicsat.links.guest_roots import ARCHIVE, GuestRoots
+from quicsat.model.errors import HarnessFault
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.units import MIB
 from tests.fakes import VIRTUAL_TIME, FakeEngine, Life, connect, endpoint, virtual_time
 
 
@@ -102,7 +102,7 @@ def test_a_packing_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     def hang(life: Life) -> int:
         return virtual_time(life) if life.command[0] == "roots" else int(not life.ended.wait(60))
 
-    monkeypatch.setattr("interop.links.guest_roots.PATIENCE", 0.1)
+    monkeypatch.setattr("quicsat.links.guest_roots.PATIENCE", 0.1)
     engine = FakeEngine(good=endpoint, **{VIRTUAL_TIME: hang})
     with pytest.raises(HarnessFault, match="could not be packed: without a word"):
         roots_of(engine).ensure("good")

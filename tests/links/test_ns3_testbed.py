@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import requests.exceptions
 
-from interop.analysis.metrics import client_side_loss, link_loss
-from interop.docker.containers import ContainerEvent
-from interop.links import ns3_testbed
-from interop.links.addresses import ADDRESSES, GATEWAYS, hosts
-from interop.links.memlock import MEMLOCK
-from interop.links.ns3_testbed import Ns3Backend
-from interop.links.session import Endpoint, FurtherFlow, SessionRecord, SessionRequest
-from interop.links.simulator_arguments import scenario, simulator_files
-from interop.links.simulator_report import read_report
-from interop.model.emulated_link import (
+from quicsat.analysis.metrics import client_side_loss, link_loss
+from quicsat.docker.containers import ContainerEvent
+from quicsat.links import ns3_testbed
+from quicsat.links.addresses import ADDRESSES, GATEWAYS, hosts
+from quicsat.links.memlock import MEMLOCK
+from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.links.session import Endpoint, FurtherFlow, SessionRecord, SessionRequest
+from quicsat.links.simulator_arguments import scenario, simulator_files
+from quicsat.links.simulator_report import read_report
+from quicsat.model.emulated_link import (
     Blackhole,
     ClientSide,
     Corruption,
@@ -53,10 +53,10 @@ from interop.model.emulated_link import (
     UdpCrossTrafficReport,
     UniformLoss,
 )
-from interop.model.errors import HarnessFault
-from interop.model.flow import Flow
-from interop.model.implementation import Protocol, Role
-from interop.model.outcomes import ErrorCode
+from quicsat.model.errors import HarnessFault
+from quicsat.model.flow import Flow
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.outcomes import ErrorCode
 from tests.fakes import (
     CASE,
     COUNTERS,

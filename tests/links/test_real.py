@@ -15,26 +15,26 @@ import docker
 import pytest
 import requests.exceptions
 
-from interop.analysis.analyse import SERVER_TRACE, analyse
-from interop.cli.progress import Progress
-from interop.docker.client import Daemon
-from interop.docker.containers import ContainerEvent, ContainerSpec, create_container
-from interop.execution.transfer import transfer
-from interop.links import real
-from interop.links.real import HostLocks, RealBackend, RealTestbed, captured, names
-from interop.links.tcp_samples import OPTIONS
-from interop.links.tools import HostPair
-from interop.model.errors import HarnessFault, InputError, MachineError
-from interop.model.evidence import Evidence
-from interop.model.implementation import Protocol, Role
-from interop.model.link_format import format_baseline
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.real_link import CLOCKS, Baseline, CaptureReport, Host, RealLink, RealLinkReport
-from interop.model.results import ResultSet
-from interop.model.units import MBPS
-from interop.report.run_tables import accesses
-from interop.results.store import load, write_result_json
-from interop.traces.run_traces import TCP_INFO
+from quicsat.analysis.analyse import SERVER_TRACE, analyse
+from quicsat.cli.progress import Progress
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import ContainerEvent, ContainerSpec, create_container
+from quicsat.execution.transfer import transfer
+from quicsat.links import real
+from quicsat.links.real import HostLocks, RealBackend, RealTestbed, captured, names
+from quicsat.links.tcp_samples import OPTIONS
+from quicsat.links.tools import HostPair
+from quicsat.model.errors import HarnessFault, InputError, MachineError
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.link_format import format_baseline
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.real_link import CLOCKS, Baseline, CaptureReport, Host, RealLink, RealLinkReport
+from quicsat.model.results import ResultSet
+from quicsat.model.units import MBPS
+from quicsat.report.run_tables import accesses
+from quicsat.results.store import load, write_result_json
+from quicsat.traces.run_traces import TCP_INFO
 from tests.fakes import (
     CASE,
     LINK_TOOLS,

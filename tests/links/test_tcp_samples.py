@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.daemon_images import ImageProgram
-from interop.links.gateway_description import SIDES, Layout
-from interop.links.guest_description import describe
-from interop.links.session import SessionRecord
-from interop.links.tcp_samples import COMMAND, sampled_part
-from interop.model.emulated_link import EmulatedLink
-from interop.model.gateways import PEPS, VPNS
-from interop.model.implementation import Protocol, Role
-from interop.model.run import Run
+from quicsat.docker.daemon_images import ImageProgram
+from quicsat.links.gateway_description import SIDES, Layout
+from quicsat.links.guest_description import describe
+from quicsat.links.session import SessionRecord
+from quicsat.links.tcp_samples import COMMAND, sampled_part
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.gateways import PEPS, VPNS
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.run import Run
 from tests.fakes import CASE, LINK, TCP_INFO, FakeEngine, endpoint, run_of
 from tests.links.test_gateway_description import backend, part, request_of
 

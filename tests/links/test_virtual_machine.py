@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.archive import list_files
-from interop.links import virtual_machine
-from interop.links.artefact_limits import log_limits, run_limits
-from interop.links.session import READY_TIMEOUT, Endpoint, FurtherFlow, SessionRecord, SessionRequest
-from interop.links.virtual_machine import DIRECTORY, START, VirtualBackend, VirtualSession, VirtualTestbed
-from interop.model.emulated_link import CrossTraffic, Interval
-from interop.model.errors import HarnessFault, Interrupted
-from interop.model.evidence import Deadline, Exit
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode
-from interop.model.run import Run
-from interop.model.run_limits import RunLimits
-from interop.model.units import MIB
+from quicsat.docker.archive import list_files
+from quicsat.links import virtual_machine
+from quicsat.links.artefact_limits import log_limits, run_limits
+from quicsat.links.session import READY_TIMEOUT, Endpoint, FurtherFlow, SessionRecord, SessionRequest
+from quicsat.links.virtual_machine import DIRECTORY, START, VirtualBackend, VirtualSession, VirtualTestbed
+from quicsat.model.emulated_link import CrossTraffic, Interval
+from quicsat.model.errors import HarnessFault, Interrupted
+from quicsat.model.evidence import Deadline, Exit
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.run import Run
+from quicsat.model.run_limits import RunLimits
+from quicsat.model.units import MIB
 from tests.fakes import (
     CASE,
     PATIENCE,

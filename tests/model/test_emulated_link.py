@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.emulated_link import EmulatedLink, GilbertElliottLoss, Loss, Profile, UniformLoss, loss_share
+from quicsat.model.emulated_link import EmulatedLink, GilbertElliottLoss, Loss, Profile, UniformLoss, loss_share
 
 BOTH_STATES = GilbertElliottLoss(0.05, 0.3, 0.02, 0.6)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from interop.model.emulated_link import (
+from quicsat.model.emulated_link import (
     Blackhole,
     ClientSide,
     Corruption,
@@ -27,9 +27,9 @@ from interop.model.emulated_link import (
     UdpCrossTraffic,
     UniformLoss,
 )
-from interop.model.gateways import LINUX, PEPS, VPNS, VpnTransport
-from interop.model.link_format import format_link
-from interop.model.units import MBPS, MIB
+from quicsat.model.gateways import LINUX, PEPS, VPNS, VpnTransport
+from quicsat.model.link_format import format_link
+from quicsat.model.units import MBPS, MIB
 from tests.results_builder import SAT, SATLOSS
 
 LINK = SAT.emulated

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from interop.model.names import folder_name, name_of_folder
-from interop.model.run import RunKey
-from interop.plan.stored_plan import plan_of
+from quicsat.model.names import folder_name, name_of_folder
+from quicsat.model.run import RunKey
+from quicsat.plan.stored_plan import plan_of
 from tests.results_builder import result_set, run_result
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.stored_files import (
+from quicsat.model.stored_files import (
     entries,
     files,
     files_below,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interop.model.text import LONGEST, command_line, counted, escaped, numbered, printable, printable_lines, quoted
+from quicsat.model.text import LONGEST, command_line, counted, escaped, numbered, printable, printable_lines, quoted
 
 ANY = st.text(st.characters() | st.sampled_from("\x1b\x9b\x9d\x90\x07[]mP\\\r\n\t\x00\u202e\u2066\ud800\udfff"))
 """Any text, lone surrogates too, with many parts of escape sequences."""
@@ -97,7 +97,7 @@ def test_quoted_text_is_cut() -> None:
 
 def test_no_other_module_filters_characters() -> None:
     root = Path(__file__).parents[2]
-    files = [path for folder in ("interop", "plots") for path in (root / folder).rglob("*.py")]
+    files = [path for folder in ("quicsat", "plots") for path in (root / folder).rglob("*.py")]
     filters = [path.name for path in files if re.search(r"isprintable\(|unicodedata|\\x1b", path.read_text("utf-8"))]
     assert filters == ["text.py"]
 
@@ -109,7 +109,7 @@ def test_a_command_can_be_copied_to_a_shell() -> None:
 
 def test_no_other_module_puts_words_into_a_command() -> None:
     root = Path(__file__).parents[2]
-    files = [path for path in (root / "interop").rglob("*.py") if path.name not in ("text.py", "help.py")]
+    files = [path for path in (root / "quicsat").rglob("*.py") if path.name not in ("text.py", "help.py")]
     assert [path.name for path in files if re.search(r"\./run\.py [^`\"\n]*\{", path.read_text("utf-8"))] == []
 
 

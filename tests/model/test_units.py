@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interop.config.quantities import (
+from quicsat.config.quantities import (
     RATE,
     SHARE,
     SIZE,
@@ -24,8 +24,8 @@ from interop.config.quantities import (
     size,
     within,
 )
-from interop.model import units
-from interop.model.names import did_you_mean, is_image, is_name
+from quicsat.model import units
+from quicsat.model.names import did_you_mean, is_image, is_name
 
 PARSERS: dict[str, tuple[Dimension, Callable[[str], float]]] = {
     "duration": (TIME, duration),

@@ -15,10 +15,10 @@ from threading import Barrier
 
 import pytest
 
-from interop.model import whole_file
-from interop.model.errors import MachineError
-from interop.model.stored_files import open_directory
-from interop.model.whole_file import (
+from quicsat.model import whole_file
+from quicsat.model.errors import MachineError
+from quicsat.model.stored_files import open_directory
+from quicsat.model.whole_file import (
     REMOVED,
     draft_directory,
     make_directories,
@@ -29,9 +29,9 @@ from interop.model.whole_file import (
     turn,
     write_atomically,
 )
-from plots import discovery
-from plots.drawn_before import FILE_NAME, DrawnBefore
-from plots.render import save
+from quicsat.plots import discovery
+from quicsat.plots.drawn_before import FILE_NAME, DrawnBefore
+from quicsat.plots.render import save
 from tests.plots.drawn import plot_request
 from tests.results_builder import result_set, runs
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from interop.model.evidence import Evidence
-from interop.model.outcomes import Outcome, Verdict
-from interop.model.results import RunResult
-from interop.model.run import Run
-from interop.plan.duration_estimate import MOST_OVERHEAD, OVERHEAD, SPREAD, Durations, Span
+from quicsat.model.evidence import Evidence
+from quicsat.model.outcomes import Outcome, Verdict
+from quicsat.model.results import RunResult
+from quicsat.model.run import Run
+from quicsat.plan.duration_estimate import MOST_OVERHEAD, OVERHEAD, SPREAD, Durations, Span
 from tests.fakes import CASE, run_of
 
 

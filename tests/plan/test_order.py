@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from interop.model.run import Run
-from interop.plan.order import involving, part_of, shard, shuffled
-from interop.plan.selection import make_plan
+from quicsat.model.run import Run
+from quicsat.plan.order import involving, part_of, shard, shuffled
+from quicsat.plan.selection import make_plan
 from tests.fakes import CASE, implementation
 
 NAMES = "abcde"

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interop.model.emulated_link import Blackhole, Corruption, CorruptionMode, EmulatedLink, Rebind, TimersFrom
-from interop.model.errors import InputError
-from interop.model.family import Family, SweptValue
-from interop.model.flow import Flow
-from interop.model.functional_checks import Check, Rules
-from interop.model.implementation import CongestionControl, Implementation, Protocol, Role, Variant
-from interop.model.run import Run
-from interop.model.test_case import TestCase, with_workload
-from interop.model.text import quoted
-from interop.model.webtransport import WebTransport
-from interop.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
-from interop.plan.selection import (
+from quicsat.model.emulated_link import Blackhole, Corruption, CorruptionMode, EmulatedLink, Rebind, TimersFrom
+from quicsat.model.errors import InputError
+from quicsat.model.family import Family, SweptValue
+from quicsat.model.flow import Flow
+from quicsat.model.functional_checks import Check, Rules
+from quicsat.model.implementation import CongestionControl, Implementation, Protocol, Role, Variant
+from quicsat.model.run import Run
+from quicsat.model.test_case import TestCase, with_workload
+from quicsat.model.text import quoted
+from quicsat.model.webtransport import WebTransport
+from quicsat.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
+from quicsat.plan.selection import (
     Selection,
     choose,
     is_file,

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from interop.plan.time_windows import Hours, Window, clock, deadline, window, zone, zone_of
+from quicsat.plan.time_windows import Hours, Window, clock, deadline, window, zone, zone_of
 
 ZURICH, NEW_YORK, LORD_HOWE = ZoneInfo("Europe/Zurich"), ZoneInfo("America/New_York"), ZoneInfo("Australia/Lord_Howe")
 # Europe: forward on 2026-03-29 at 01:00 UTC (02:00 -> 03:00), back on 2026-10-25 at 01:00 UTC (03:00 -> 02:00).

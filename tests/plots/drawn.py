@@ -7,9 +7,9 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from interop.model.results import ResultSet
-from interop.report.plot_request import CampaignResults, PlotRequest
-from plots.base import Panel, Plot
+from quicsat.model.results import ResultSet
+from quicsat.plots.base import Panel, Plot
+from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 
 def plot_request(*results: ResultSet, **choices: object) -> PlotRequest:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.real_link import Baseline, CaptureReport, RealLink, RealLinkReport
-from interop.model.results import ResultSet
-from plots import baseline
-from plots.base import NothingToDrawError
+from quicsat.model.real_link import Baseline, CaptureReport, RealLink, RealLinkReport
+from quicsat.model.results import ResultSet
+from quicsat.plots import baseline
+from quicsat.plots.base import NothingToDrawError
 from tests.plots.drawn import axes, plot_request
 from tests.results_builder import SAT, result_set, run_result
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plots.base import NothingToDrawError
-from plots.cdf import PLOT
+from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.cdf import PLOT
 from tests.plots.drawn import axes, panel, plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.implementation import CongestionControl
-from interop.model.results import ResultSet
-from plots.base import NothingToDrawError
-from plots.congestion_controls import PLOT
+from quicsat.model.implementation import CongestionControl
+from quicsat.model.results import ResultSet
+from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.congestion_controls import PLOT
 from tests.plots.drawn import axes, panel, plot_request
 from tests.results_builder import result_set, runs
 

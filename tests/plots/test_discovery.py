@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model.clock import Clock
-from interop.model.results import ResultSet
-from plots.discovery import draw, plots, with_clock
+from quicsat.model.clock import Clock
+from quicsat.model.results import ResultSet
+from quicsat.plots.discovery import draw, plots, with_clock
 from tests.plots.drawn import plot_request
 from tests.results_builder import result_set, runs
 

@@ -14,14 +14,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from interop.model.errors import InputError
-from interop.model.results import ResultSet
-from interop.report.plot_request import PlotRequest
-from plots import theme
-from plots.base import Drawing, NothingToDrawError, Plot
-from plots.discovery import RENAMED, draw, plots
-from plots.drawn_before import content_of
-from plots.render import figure, plain_texts
+from quicsat.model.errors import InputError
+from quicsat.model.results import ResultSet
+from quicsat.plots import theme
+from quicsat.plots.base import Drawing, NothingToDrawError, Plot
+from quicsat.plots.discovery import RENAMED, draw, plots
+from quicsat.plots.drawn_before import content_of
+from quicsat.plots.render import figure, plain_texts
+from quicsat.report.plot_request import PlotRequest
 from tests.campaign_builder import LOSSES, NAMES, PAGE, SMALL, TERRESTRIAL, Shape, campaign
 from tests.plots.drawn import plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs

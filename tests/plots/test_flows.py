@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interop.model.flow import flow_directory
-from interop.model.results import ResultSet
-from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.traces.series import save
-from plots import fairness, flows
-from plots.base import NothingToDrawError
-from plots.render import figure
+from quicsat.model.flow import flow_directory
+from quicsat.model.results import ResultSet
+from quicsat.plots import fairness, flows
+from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.render import figure
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.traces.series import save
 from tests.flows_builder import BESIDE, competing
 from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import result_set, runs

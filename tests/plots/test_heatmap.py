@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from matplotlib.collections import EllipseCollection
 
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from interop.model.results import Measurement
-from plots.base import NothingToDrawError
-from plots.heatmap import PLOT
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import Measurement
+from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.heatmap import PLOT
 from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree as Xml
 
 from matplotlib.axes import Axes
 
-from interop.model.text import printable
-from interop.report.plot_request import FORMATS
-from plots.base import Drawing, Group, Panel, Plot
-from plots.render import save
+from quicsat.model.text import printable
+from quicsat.plots.base import Drawing, Group, Panel, Plot
+from quicsat.plots.render import save
+from quicsat.report.plot_request import FORMATS
 from tests.payloads import ALL, TEX
 
 _PRINTED = {

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.errors import InputError
-from interop.model.results import Measurement, ResultSet
-from plots import box, by_date, cdf, heatmap, strip_plot
-from plots.base import Plot
-from plots.metric_axis import metric_axis
+from quicsat.model.errors import InputError
+from quicsat.model.results import Measurement, ResultSet
+from quicsat.plots import box, by_date, cdf, heatmap, strip_plot
+from quicsat.plots.base import Plot
+from quicsat.plots.metric_axis import metric_axis
 from tests.plots.drawn import axes, panel, plot_request
 from tests.results_builder import result_set, runs
 

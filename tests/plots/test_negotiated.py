@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.model.errors import InputError
-from interop.model.negotiated import Negotiated
-from interop.model.results import Measurement, RunResult
-from plots.base import NothingToDrawError
-from plots.negotiated import PLOT
+from quicsat.model.errors import InputError
+from quicsat.model.negotiated import Negotiated
+from quicsat.model.results import Measurement, RunResult
+from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.negotiated import PLOT
 from tests.plots.drawn import axes, panel, plot_request
 from tests.results_builder import SAT, result_set, run_result
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.collections import LineCollection
 
-from interop.report.object_tables import label_of
-from plots import objects, waterfall
-from plots.render import figure
+from quicsat.plots import objects, waterfall
+from quicsat.plots.render import figure
+from quicsat.report.object_tables import label_of
 from tests.campaign_builder import PAGE, Shape, campaign
 from tests.plots.drawn import plot_request
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from plots.base import NothingToDrawError
-from plots.outcomes import PLOT
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.outcomes import PLOT
 from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import SAT, result_set, run_result
 

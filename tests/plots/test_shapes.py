@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 
-from interop.model.emulated_link import ClientSide, UniformLoss
-from interop.model.implementation import Role
-from interop.model.objective import MB, Objective
-from interop.model.results import ResultSet, RunResult
-from interop.report.plot_request import PlotRequest
-from plots import (
+from quicsat.model.emulated_link import ClientSide, UniformLoss
+from quicsat.model.implementation import Role
+from quicsat.model.objective import MB, Objective
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.plots import (
     comparison,
     data_rate,
     data_size,
@@ -27,8 +26,9 @@ from plots import (
     two_case_scatter,
     violin,
 )
-from plots.base import NothingToDrawError, axis_start
-from plots.time_series_base import overlay
+from quicsat.plots.base import NothingToDrawError, axis_start
+from quicsat.plots.time_series_base import overlay
+from quicsat.report.plot_request import PlotRequest
 from tests.campaign_builder import TERRESTRIAL
 from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 
-from interop.model.family import Family, SweptValue
-from interop.model.outcomes import Outcome
-from interop.model.test_case import TestCase
-from plots.base import NothingToDrawError
-from plots.sweep import PLOT, Axis
+from quicsat.model.family import Family, SweptValue
+from quicsat.model.outcomes import Outcome
+from quicsat.model.test_case import TestCase
+from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.sweep import PLOT, Axis
 from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import SAT, result_set, run_result, runs
 

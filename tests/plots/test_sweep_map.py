@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plots.base import NothingToDrawError
-from plots.sweep_map import PLOT
+from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.sweep_map import PLOT
 from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.plots.test_sweep import GRID_RESULTS, LINE_RESULTS
 

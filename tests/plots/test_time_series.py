@@ -12,16 +12,13 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from interop.model.emulated_link import Profile
-from interop.model.errors import InputError
-from interop.model.implementation import Protocol
-from interop.model.objective import Objective
-from interop.model.results import Measurement, ResultSet
-from interop.model.run import RunKey
-from interop.report.pair_series import PairSeries, load_pairs
-from interop.report.plot_request import Gallery, PlotRequest
-from interop.traces.series import FILE_NAME, save
-from plots import (
+from quicsat.model.emulated_link import Profile
+from quicsat.model.errors import InputError
+from quicsat.model.implementation import Protocol
+from quicsat.model.objective import Objective
+from quicsat.model.results import Measurement, ResultSet
+from quicsat.model.run import RunKey
+from quicsat.plots import (
     data_rate,
     data_size,
     discovery,
@@ -35,10 +32,13 @@ from plots import (
     theme,
     transports,
 )
-from plots.base import Drawing, NothingToDrawError, Panel, Plot
-from plots.discovery import draw, plots
-from plots.render import file_name
-from plots.time_series_base import stacked
+from quicsat.plots.base import Drawing, NothingToDrawError, Panel, Plot
+from quicsat.plots.discovery import draw, plots
+from quicsat.plots.render import file_name
+from quicsat.plots.time_series_base import stacked
+from quicsat.report.pair_series import PairSeries, load_pairs
+from quicsat.report.plot_request import Gallery, PlotRequest
+from quicsat.traces.series import FILE_NAME, save
 from tests.plots.drawn import axes, texts
 from tests.runs_builder import campaign
 from tests.series_builder import Transfer, series

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.errors import MachineError
-from interop.results.store import load
-from interop.traces.run_traces import TCP_INFO
+from quicsat.model.errors import MachineError
+from quicsat.results.store import load
+from quicsat.traces.run_traces import TCP_INFO
 from tests.collected import below
 from tests.dockerds import LaboratoryError
 from tests.laboratory import ROOT, Laboratory, images_of, lab_case, laboratory, prepare

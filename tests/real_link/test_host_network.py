@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.model.outcomes import Outcome
-from interop.results.store import load
-from interop.traces.records import records
-from interop.traces.series import load as load_series
+from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.model.outcomes import Outcome
+from quicsat.results.store import load
+from quicsat.traces.records import records
+from quicsat.traces.series import load as load_series
 from tests.dockerds import inside
 from tests.laboratory import SERVER_ADDRESS, SIMULATOR
 from tests.real_link.conftest import Bench, sampled

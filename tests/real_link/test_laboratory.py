@@ -17,18 +17,18 @@ import numpy as np
 import pytest
 
 from bench.ssh_cuts import cut
-from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
-from interop.docker.client import Daemon
-from interop.docker.containers import list_containers
-from interop.docker.daemon_images import DaemonImages
-from interop.model.implementation import Protocol
-from interop.model.outcomes import Outcome
-from interop.model.real_link import CLOCKS
-from interop.model.results import RunResult
-from interop.results.store import load
-from interop.traces.records import records
-from interop.traces.run_traces import check_traces, read_run
-from interop.traces.series import load as load_series
+from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import list_containers
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.model.implementation import Protocol
+from quicsat.model.outcomes import Outcome
+from quicsat.model.real_link import CLOCKS
+from quicsat.model.results import RunResult
+from quicsat.results.store import load
+from quicsat.traces.records import records
+from quicsat.traces.run_traces import check_traces, read_run
+from quicsat.traces.series import load as load_series
 from tests.dockerds import call, inside, running, wait_for
 from tests.laboratory import ROOT, SERVER_ADDRESS, images_of, lab_case, of_image, unpack_own
 from tests.real_link.conftest import OVER_TCP, URL, Bench, sampled

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main as cli
-from interop.model.functional_checks import Check
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import ResultSet, RunResult
-from interop.model.test_case import TestCase
-from interop.report import attempt_tables, functional_table, terminal_tables
-from interop.report.table import render
-from interop.results import document
-from interop.results.attempts import NOT_STORED, by_cell, tally
-from interop.results.store import Journal, load, write_result_json
-from interop.results.summary import summarise
-from interop.statistics.exclusion import Stratum, dependence
+from quicsat.cli import main as cli
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.report import attempt_tables, functional_table, terminal_tables
+from quicsat.report.table import render
+from quicsat.results import document
+from quicsat.results.attempts import NOT_STORED, by_cell, tally
+from quicsat.results.store import Journal, load, write_result_json
+from quicsat.results.summary import summarise
+from quicsat.statistics.exclusion import Stratum, dependence
 from tests.results_builder import SAT, result_set, run_result
 
 LAG = ErrorCode.SIMULATOR_LAG

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.family import Family, SweptValue
-from interop.model.results import Measurement
-from interop.report import campaign_tables
-from interop.report.table import render
+from quicsat.model.family import Family, SweptValue
+from quicsat.model.results import Measurement
+from quicsat.report import campaign_tables
+from quicsat.report.table import render
 from tests.results_builder import SAT, result_set, runs
 
 

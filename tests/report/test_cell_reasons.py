@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.expectations import Expectations
-from interop.model.outcomes import Cause, ErrorCode, Outcome, Verdict
-from interop.report.cell_reasons import reasons
-from interop.statistics.judgement import judge
+from quicsat.model.expectations import Expectations
+from quicsat.model.outcomes import Cause, ErrorCode, Outcome, Verdict
+from quicsat.report.cell_reasons import reasons
+from quicsat.statistics.judgement import judge
 from tests.results_builder import result_set, runs, virtual
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interop.report.flow_tables import flows, pair_of, with_flows
+from quicsat.report.flow_tables import flows, pair_of, with_flows
 from tests.flows_builder import BESIDE, competing
 from tests.results_builder import SAT, result_set, runs
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from textwrap import dedent
 
-from interop.model.functional_checks import Check, Rules
-from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet, RunResult
-from interop.report.functional_table import matrix
+from quicsat.model.functional_checks import Check, Rules
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.report.functional_table import matrix
 from tests.results_builder import SAT, result_set, run_result
 
 HANDSHAKE = replace(SAT, name="handshake", abbreviation="H", check=Check.HANDSHAKE)

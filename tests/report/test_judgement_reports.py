@@ -9,14 +9,14 @@ from xml.etree import ElementTree
 import pytest
 from markdown_it import MarkdownIt
 
-from interop.model.expectations import CellPattern, Expectations, KnownFailure
-from interop.model.outcomes import Outcome
-from interop.model.results import Measurement, ResultSet
-from interop.report.change_comment import LARGEST, MOST_CELLS, code, comment
-from interop.report.github import MOST_ANNOTATIONS, command, of_judgement
-from interop.report.junit import junit
-from interop.statistics.comparison import Conclusion
-from interop.statistics.judgement import Judgement, judge
+from quicsat.model.expectations import CellPattern, Expectations, KnownFailure
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import Measurement, ResultSet
+from quicsat.report.change_comment import LARGEST, MOST_CELLS, code, comment
+from quicsat.report.github import MOST_ANNOTATIONS, command, of_judgement
+from quicsat.report.junit import junit
+from quicsat.statistics.comparison import Conclusion
+from quicsat.statistics.judgement import Judgement, judge
 from tests.results_builder import result_set, run_result, runs, virtual
 
 HOSTILE = (

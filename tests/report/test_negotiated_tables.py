@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from interop.model.negotiated import Negotiated
-from interop.model.results import Measurement
-from interop.report.negotiated_tables import negotiated
+from quicsat.model.negotiated import Negotiated
+from quicsat.model.results import Measurement
+from quicsat.report.negotiated_tables import negotiated
 from tests.results_builder import SAT, result_set, run_result
 
 

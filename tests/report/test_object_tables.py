@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interop.report.object_tables import label_of, objects
+from quicsat.report.object_tables import label_of, objects
 from tests.campaign_builder import PAGE, Shape, campaign
 from tests.results_builder import SAT, result_set, runs
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.links.simulator_report import read_report
-from interop.model.emulated_link import LinkCounters
-from interop.model.evidence import Deadline, Exit
-from interop.report.run_story import StoryEvent, end_of, story
-from interop.traces.series import Packets
+from quicsat.links.simulator_report import read_report
+from quicsat.model.emulated_link import LinkCounters
+from quicsat.model.evidence import Deadline, Exit
+from quicsat.report.run_story import StoryEvent, end_of, story
+from quicsat.traces.series import Packets
 from tests.fakes import REPORT
 from tests.results_builder import run_result
 from tests.series_builder import Transfer, series

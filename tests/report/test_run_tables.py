@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interop.model.emulated_link import (
+from quicsat.model.emulated_link import (
     Blackhole,
     ClientSide,
     Corruption,
@@ -27,17 +27,17 @@ from interop.model.emulated_link import (
     UdpCrossTraffic,
     UniformLoss,
 )
-from interop.model.flow import Flow
-from interop.model.gateways import Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
-from interop.model.objective import MB, Objective
-from interop.model.real_link import RealLink
-from interop.model.results import Measurement, RunResult
-from interop.model.run_limits import RunLimits
-from interop.model.test_case import Link
-from interop.model.units import MIB
-from interop.model.workload import RequestOrder, Workload
-from interop.report import run_tables
-from interop.report.plot_request import PlotRequest
+from quicsat.model.flow import Flow
+from quicsat.model.gateways import Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
+from quicsat.model.objective import MB, Objective
+from quicsat.model.real_link import RealLink
+from quicsat.model.results import Measurement, RunResult
+from quicsat.model.run_limits import RunLimits
+from quicsat.model.test_case import Link
+from quicsat.model.units import MIB
+from quicsat.model.workload import RequestOrder, Workload
+from quicsat.report import run_tables
+from quicsat.report.plot_request import PlotRequest
 from tests.campaign_builder import TERRESTRIAL
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 from tests.runs_builder import campaign

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet
-from interop.report import functional_table, terminal_tables
-from interop.results import qir_export
-from interop.results.summary import summarise
-from interop.site import failures
-from interop.site.badges import badge
-from interop.site.campaigns import SiteCampaign
-from interop.site.matrix_cell_text import shown
-from interop.statistics.samples import PairOutcome, samples
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet
+from quicsat.report import functional_table, terminal_tables
+from quicsat.results import qir_export
+from quicsat.results.summary import summarise
+from quicsat.site import failures
+from quicsat.site.badges import badge
+from quicsat.site.campaigns import SiteCampaign
+from quicsat.site.matrix_cell_text import shown
+from quicsat.statistics.samples import PairOutcome, samples
 from tests.results_builder import result_set, run_result
 
 REASON = "The last 3 runs of quinn as client in sat timed out or ended in an error."

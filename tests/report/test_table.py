@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from interop.report.table import Column, Table, Unit, latex_text, render
+from quicsat.report.table import Column, Table, Unit, latex_text, render
 
 TABLE = Table(
     "demo",

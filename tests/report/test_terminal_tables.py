@@ -7,18 +7,18 @@ from textwrap import dedent
 
 import pytest
 
-from interop.model.clock import Clock
-from interop.model.errors import InputError
-from interop.model.family import Family, SweptValue
-from interop.model.implementation import CongestionControl, Protocol, Role, Variant
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import ResultSet, RunResult
-from interop.model.run import Run
-from interop.model.text import printable
-from interop.model.units import MIB
-from interop.plan.selection import make_plan
-from interop.report import terminal_tables
-from interop.report.terminal_tables import failures, implementations, matrix, overhead, plan
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
+from quicsat.model.family import Family, SweptValue
+from quicsat.model.implementation import CongestionControl, Protocol, Role, Variant
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.run import Run
+from quicsat.model.text import printable
+from quicsat.model.units import MIB
+from quicsat.plan.selection import make_plan
+from quicsat.report import terminal_tables
+from quicsat.report.terminal_tables import failures, implementations, matrix, overhead, plan
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
 
 ATTACK = "\x1b]0;title\x07\x1b[31mred\x1b[0m\x9b2Jx\u202etxt\r\n\x00| <b>"

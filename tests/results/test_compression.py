@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from interop.analysis.endpoint_log_tail import quote
-from interop.analysis.upstream_outcome import _output as upstream_output
-from interop.model.evidence import Exit
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.results.compression import compress, plain_name
-from interop.results.prune import _files
-from interop.results.qir_logs import find_runs
-from interop.site.files import downloads
-from interop.site.logs import logs
-from interop.traces.congestion import recovery
+from quicsat.analysis.endpoint_log_tail import quote
+from quicsat.analysis.upstream_outcome import _output as upstream_output
+from quicsat.model.evidence import Exit
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.results.compression import compress, plain_name
+from quicsat.results.prune import _files
+from quicsat.results.qir_logs import find_runs
+from quicsat.site.files import downloads
+from quicsat.site.logs import logs
+from quicsat.traces.congestion import recovery
 from tests.analysis.test_run_outcome import CASE, DONE
 
 
@@ -86,7 +86,7 @@ def test_the_website_hands_out_the_qlog_itself(run: Path, monkeypatch: pytest.Mo
     found = dict(downloads(run))
     assert found["server-a.sqlog.json"] == before
     assert found["client-taken-qlog-gz.txt"] == b"by the endpoint"  # no gzip file in spite of its name
-    monkeypatch.setattr("interop.results.compression.LARGEST", len(before) - 1)
+    monkeypatch.setattr("quicsat.results.compression.LARGEST", len(before) - 1)
     assert "server-a.sqlog.json" not in dict(downloads(run))  # larger than any file of the website
 
 
@@ -95,7 +95,7 @@ def test_a_qlog_that_cannot_be_compressed_stays(run: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     before = names(run)
-    monkeypatch.setattr("interop.results.compression.shutil.copyfileobj", full)
+    monkeypatch.setattr("quicsat.results.compression.shutil.copyfileobj", full)
     compress(run)
     assert names(run) == before
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from interop.execution.remaining_work import remaining_work
-from interop.model.clock import Clock
-from interop.model.errors import InputError
-from interop.model.evidence import Evidence
-from interop.model.outcomes import Outcome, Verdict
-from interop.model.results import ImageFacts, Manifest, Measurement, RunResult
-from interop.model.run import Run
-from interop.plan.order import part_of
-from interop.plan.selection import make_plan
-from interop.plan.stored_plan import plan_of
-from interop.results.merge import merge
-from interop.results.store import Journal, load
+from quicsat.execution.remaining_work import remaining_work
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
+from quicsat.model.evidence import Evidence
+from quicsat.model.outcomes import Outcome, Verdict
+from quicsat.model.results import ImageFacts, Manifest, Measurement, RunResult
+from quicsat.model.run import Run
+from quicsat.plan.order import part_of
+from quicsat.plan.selection import make_plan
+from quicsat.plan.stored_plan import plan_of
+from quicsat.results.merge import merge
+from quicsat.results.store import Journal, load
 from tests.fakes import CASE, implementation
 
 ENDS = tuple(map(implementation, ("a", "b", "c")))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.results.prune import (
+from quicsat.results.prune import (
     PINNED,
     RetentionPolicy,
     Stage,
@@ -20,7 +20,7 @@ from interop.results.prune import (
     remove,
     select_removals,
 )
-from interop.results.store import JOURNAL, Journal
+from quicsat.results.store import JOURNAL, Journal
 from tests.faults import manifest
 from tests.results.test_merge import ENDS, PLAN, result
 

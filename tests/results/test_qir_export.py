@@ -11,13 +11,13 @@ from uuid import UUID
 
 import pytest
 
-from interop.model.errors import MachineError
-from interop.model.functional_checks import Check
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import Compliance, ImageFacts, ResultSet
-from interop.results.qir_export import ERROR_CODES, to_qir, to_qir_se, write_json
-from interop.results.qir_import import open_results
+from quicsat.model.errors import MachineError
+from quicsat.model.functional_checks import Check
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import Compliance, ImageFacts, ResultSet
+from quicsat.results.qir_export import ERROR_CODES, to_qir, to_qir_se, write_json
+from quicsat.results.qir_import import open_results
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 
 DETAILS = re.compile(r"(?P<avg>\d+) \(± (?P<stdev>\d+)\) (?P<unit>\w+)")

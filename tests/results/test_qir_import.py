@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from interop.model.clock import Clock
-from interop.model.errors import InputError
-from interop.model.functional_checks import Check
-from interop.model.implementation import CongestionControl
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import ResultSet
-from interop.report import campaign_tables, run_tables
-from interop.results import qir_export
-from interop.results.qir_import import open_results, read
-from interop.results.store import write_result_json
-from interop.statistics.baselines import fit
-from interop.statistics.comparison import campaigns
-from interop.statistics.samples import GOODPUT, samples
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
+from quicsat.model.functional_checks import Check
+from quicsat.model.implementation import CongestionControl
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import ResultSet
+from quicsat.report import campaign_tables, run_tables
+from quicsat.results import qir_export
+from quicsat.results.qir_import import open_results, read
+from quicsat.results.store import write_result_json
+from quicsat.statistics.baselines import fit
+from quicsat.statistics.comparison import campaigns
+from quicsat.statistics.samples import GOODPUT, samples
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs, virtual
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.errors import InputError
-from interop.results import qir_logs
-from interop.results.qir_logs import FILES, RunnerOutput, find_runs, read_output
+from quicsat.model.errors import InputError
+from quicsat.results import qir_logs
+from quicsat.results.qir_logs import FILES, RunnerOutput, find_runs, read_output
 from tests.foreign_builder import qir_output, qir_se_output
 
 

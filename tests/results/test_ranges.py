@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from interop.model.clock import Clock
-from interop.model.errors import HarnessFault, InputError
-from interop.model.outcomes import Outcome, Verdict
-from interop.model.results import ImageFacts, ResultSet, RunResult
-from interop.results.document import json_schema
-from interop.results.store import JOURNAL, Journal, load, write_result_json
+from quicsat.model.clock import Clock
+from quicsat.model.errors import HarnessFault, InputError
+from quicsat.model.outcomes import Outcome, Verdict
+from quicsat.model.results import ImageFacts, ResultSet, RunResult
+from quicsat.results.document import json_schema
+from quicsat.results.store import JOURNAL, Journal, load, write_result_json
 from tests.hostile_results import sealed
 from tests.results_builder import result_set, run_result, runs
 

@@ -25,8 +25,8 @@ from typing import Any
 
 import pytest
 
-from interop.results.qir_export import to_qir_se, write_json
-from interop.results.store import load
+from quicsat.results.qir_export import to_qir_se, write_json
+from quicsat.results.store import load
 from tests.results_builder import SAT, result_set, run_result
 
 FIGURES = {

@@ -23,18 +23,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interop.model.emulated_link import Demand, DirectionLateness, Lateness, LinkCounters, Profile, SimulatorReport
-from interop.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
-from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
-from interop.model.family import Family, SweptValue
-from interop.model.flow import Flow
-from interop.model.implementation import Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Compliance, ImageFacts, Measurement, ResultSet, RunResult
-from interop.model.run import File
-from interop.model.whole_file import write_atomically
-from interop.results import document, ranges
-from interop.results.store import (
+from quicsat.model.emulated_link import Demand, DirectionLateness, Lateness, LinkCounters, Profile, SimulatorReport
+from quicsat.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
+from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts
+from quicsat.model.family import Family, SweptValue
+from quicsat.model.flow import Flow
+from quicsat.model.implementation import Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Compliance, ImageFacts, Measurement, ResultSet, RunResult
+from quicsat.model.run import File
+from quicsat.model.whole_file import write_atomically
+from quicsat.results import document, ranges
+from quicsat.results.store import (
     DOCUMENT,
     JOURNAL,
     LARGEST,
@@ -577,7 +577,7 @@ def test_the_summary_of_result_json(tmp_path: Path) -> None:
 
 def test_the_schema_in_the_repository_is_current() -> None:
     again = (
-        'python -c "from interop.results import document, qir_export; '
+        'python -c "from quicsat.results import document, qir_export; '
         'qir_export.write_json(document.SCHEMA_FILE, document.json_schema())"'
     )
     assert json.loads(document.SCHEMA_FILE.read_bytes()) == document.json_schema(), f"write it again: {again}"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.functional_checks import Check
-from interop.report.pair_series import load_pairs
-from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
+from quicsat.model.functional_checks import Check
+from quicsat.report.pair_series import load_pairs
+from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
 from scripts import gallery
 from tests.campaign_builder import SMALL
 from tests.results_builder import SAT, result_set

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from interop.config import loader
+from quicsat.config import loader
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """

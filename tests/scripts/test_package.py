@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from interop import __version__
-from interop.cli.entry_point import NEEDED, check_checkout
-from interop.model.errors import MachineError
+from quicsat import __version__
+from quicsat.cli.entry_point import NEEDED, check_checkout
+from quicsat.model.errors import MachineError
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PACKAGED = ("interop", "plots", "LICENSE", "THIRD-PARTY-NOTICES.md", "README.md", "pyproject.toml")
+PACKAGED = ("quicsat", "LICENSE", "THIRD-PARTY-NOTICES.md", "README.md", "pyproject.toml")
 
 
 def pinned(name: str) -> set[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.units import MBPS
-from interop.results.document import document
+from quicsat.model.units import MBPS
+from quicsat.results.document import document
 from scripts import sample_site
 from tests.results_builder import result_set, runs
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import ImageFacts, Provenance, ResultSet
-from interop.results.store import write_result_json
-from interop.site import publish
-from interop.traces import series
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import ImageFacts, Provenance, ResultSet
+from quicsat.results.store import write_result_json
+from quicsat.site import publish
+from quicsat.traces import series
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 from tests.series_builder import Transfer
 from tests.series_builder import series as made_series

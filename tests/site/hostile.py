@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model.evidence import Evidence, HostFacts
-from interop.model.implementation import CongestionControl, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Compliance, ImageFacts, Provenance, ResultSet, RunResult
+from quicsat.model.evidence import Evidence, HostFacts
+from quicsat.model.implementation import CongestionControl, Role
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Compliance, ImageFacts, Provenance, ResultSet, RunResult
 from tests.payloads import PAYLOADS
 from tests.results_builder import SAT, implementation, result_set, run_result
 from tests.site import builder

@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from interop.model.errors import InputError, MachineError
-from interop.site import atomic_publish
-from interop.site.address import MARKER
+from quicsat.model.errors import InputError, MachineError
+from quicsat.site import atomic_publish
+from quicsat.site.address import MARKER
 
 
 def make(place: Path, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from interop.site.campaigns import find
+from quicsat.site.campaigns import find
 from tests.site.builder import on_disk, small
 
 

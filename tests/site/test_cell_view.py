@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model.negotiated import Negotiated
-from interop.model.real_link import Baseline, CaptureReport, RealLink, RealLinkReport
-from interop.model.results import Measurement
-from interop.site.campaigns import SiteCampaign
-from interop.site.cell_view import detail, representative
+from quicsat.model.negotiated import Negotiated
+from quicsat.model.real_link import Baseline, CaptureReport, RealLink, RealLinkReport
+from quicsat.model.results import Measurement
+from quicsat.site.campaigns import SiteCampaign
+from quicsat.site.cell_view import detail, representative
 from tests.results_builder import SAT, result_set, run_result, runs
 
 KEY = ("picoquic", "quiche", "sat")

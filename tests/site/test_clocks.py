@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.clock import Clock
-from interop.model.results import ResultSet
-from interop.site.campaign_pages import fingerprint
-from interop.site.campaigns import SiteCampaign
+from quicsat.model.clock import Clock
+from quicsat.model.results import ResultSet
+from quicsat.site.campaign_pages import fingerprint
+from quicsat.site.campaigns import SiteCampaign
 from tests.results_builder import result_set, runs, virtual
 from tests.site import builder
 

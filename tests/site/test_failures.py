@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import RunResult
-from interop.site import failures
-from interop.site.campaigns import SiteCampaign
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import RunResult
+from quicsat.site import failures
+from quicsat.site.campaigns import SiteCampaign
 from tests.results_builder import result_set, run_result
 
 PEERS = ("a", "b", "c")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.site import figures
-from plots.discovery import headings, plots
+from quicsat.plots.discovery import headings, plots
+from quicsat.site import figures
 
 
 @pytest.fixture

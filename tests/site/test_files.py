@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.site.files import downloads, harmless, pcapng, taken_as
-from interop.traces.records import records
+from quicsat.site.files import downloads, harmless, pcapng, taken_as
+from quicsat.traces.records import records
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "lossy"
 

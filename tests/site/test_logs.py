@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.site.logs import logs
+from quicsat.site.logs import logs
 
 
 def test_lines_are_plain_and_numbered(tmp_path: Path) -> None:

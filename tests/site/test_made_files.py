@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.errors import InputError
-from interop.site import made_files
+from quicsat.model.errors import InputError
+from quicsat.site import made_files
 from tests.site import builder
 
 MINE = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from interop.model.outcomes import Outcome
-from interop.results.summary import summarise
-from interop.site.matrix_cell_text import CELL_STATES, SHADES, goodput, shown
+from quicsat.model.outcomes import Outcome
+from quicsat.results.summary import summarise
+from quicsat.site.matrix_cell_text import CELL_STATES, SHADES, goodput, shown
 from tests.results_builder import result_set, run_result, runs
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli.main import main
-from plots import discovery
-from plots.base import Drawing, Plot
-from plots.render import file_name
+from quicsat.cli.main import main
+from quicsat.plots import discovery
+from quicsat.plots.base import Drawing, Plot
+from quicsat.plots.render import file_name
 from tests.scripts.test_nightly import calls, checkout, night
 from tests.site.builder import ROOT, on_disk, small
 

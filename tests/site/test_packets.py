@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.site.packets import TICK, PackedColumn, encode, pack, unpack
-from interop.traces.series import Requests
+from quicsat.site.packets import TICK, PackedColumn, encode, pack, unpack
+from quicsat.traces.series import Requests
 from tests.series_builder import Transfer, series
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from interop.analysis.metrics import METRICS
-from interop.site.pages import duration, ends, web_address
-from interop.statistics.intervals import of_repetitions
+from quicsat.analysis.metrics import METRICS
+from quicsat.site.pages import duration, ends, web_address
+from quicsat.statistics.intervals import of_repetitions
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.emulated_link import DirectionLateness, Lateness, LinkCounters, SimulatorReport
-from interop.model.errors import InputError
-from interop.model.functional_checks import Check
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Versions
-from interop.site import cell_pages, publish
+from quicsat.model.emulated_link import DirectionLateness, Lateness, LinkCounters, SimulatorReport
+from quicsat.model.errors import InputError
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Versions
+from quicsat.site import cell_pages, publish
 from tests.results_builder import result_set, run_result
 from tests.site import builder
 
@@ -278,7 +278,7 @@ def test_builds_of_one_site_wait_for_each_other(tmp_path: Path, monkeypatch: pyt
         active.pop()
         raise InputError("nothing")
 
-    monkeypatch.setattr("interop.site.campaigns.find", find)
+    monkeypatch.setattr("quicsat.site.campaigns.find", find)
     request = publish.SiteRequest((tmp_path,), tmp_path / "site", tmp_path)
 
     def build(_: int) -> None:

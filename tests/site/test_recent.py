@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from interop.model.results import ImageFacts
-from interop.site.campaigns import SiteCampaign
-from interop.site.recent import ABSENT, BLOCKS, FAILED, SHOWN, Past, pasts, trends_of
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ImageFacts
+from quicsat.site.campaigns import SiteCampaign
+from quicsat.site.recent import ABSENT, BLOCKS, FAILED, SHOWN, Past, pasts, trends_of
 from tests.results_builder import SAT, result_set, run_result
 from tests.site.builder import build, on_disk
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.site import report_pages
-from interop.site.report_pages import MOST_DOTS, trend_row
-from interop.statistics.history import Trend, TrendClass
-from interop.statistics.samples import PairOutcome
+from quicsat.site import report_pages
+from quicsat.site.report_pages import MOST_DOTS, trend_row
+from quicsat.statistics.history import Trend, TrendClass
+from quicsat.statistics.samples import PairOutcome
 from tests.site import builder
 
 OK, BAD, NOT = PairOutcome.SUCCEEDED, PairOutcome.FAILED, PairOutcome.NOT_RUN

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import main, run, select_runs
-from interop.execution import run_campaign
-from interop.model.real_link import RealLink
-from interop.model.results import Manifest, Versions
-from interop.model.run import Run
-from interop.site import rerun
+from quicsat.cli import main, run, select_runs
+from quicsat.execution import run_campaign
+from quicsat.model.real_link import RealLink
+from quicsat.model.results import Manifest, Versions
+from quicsat.model.run import Run
+from quicsat.site import rerun
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 from tests.site import builder
 

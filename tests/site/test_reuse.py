@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.functional_checks import Check
-from interop.results.document import StoredResults
-from interop.results.store import load, write_result_json
-from interop.site import brief, campaigns, recent, report_pages
-from interop.statistics import comparison
-from interop.statistics.samples import GOODPUT, samples
+from quicsat.model.functional_checks import Check
+from quicsat.results.document import StoredResults
+from quicsat.results.store import load, write_result_json
+from quicsat.site import brief, campaigns, recent, report_pages
+from quicsat.statistics import comparison
+from quicsat.statistics.samples import GOODPUT, samples
 from tests.results_builder import SAT, result_set, runs
 from tests.site import builder
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure
 
-from interop.site.safe_svg import safe
+from quicsat.site.safe_svg import safe
 
 _HEAD = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 ACTIVE = (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interop.model.emulated_link import EmulatedLink
-from interop.model.implementation import Protocol
-from interop.site import sequence
-from interop.site.packets import unpack
-from interop.traces.congestion import Recovery
-from interop.traces.run_traces import RunTraces, check_traces, read_run
-from interop.traces.series import Samples
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.implementation import Protocol
+from quicsat.site import sequence
+from quicsat.site.packets import unpack
+from quicsat.traces.congestion import Recovery
+from quicsat.traces.run_traces import RunTraces, check_traces, read_run
+from quicsat.traces.series import Samples
 from tests.series_builder import Transfer, series
 from tests.simulated import Link, transfer
 

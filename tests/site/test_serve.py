@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from interop.site import serve
+from quicsat.site import serve
 from tests.site.builder import ROOT
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from interop.site.campaigns import SiteCampaign
-from interop.site.cell_view import detail
-from interop.site.side_by_side import beside
+from quicsat.site.campaigns import SiteCampaign
+from quicsat.site.cell_view import detail
+from quicsat.site.side_by_side import beside
 from tests.results_builder import SAT, result_set, runs
 
 KEY = ("picoquic", "quiche", "sat")

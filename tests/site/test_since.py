@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.outcomes import Outcome
-from interop.site.since import sentence
-from interop.statistics.comparison import ALL, Change, Comparison, PairChange
-from interop.statistics.samples import Sample
+from quicsat.model.outcomes import Outcome
+from quicsat.site.since import sentence
+from quicsat.statistics.comparison import ALL, Change, Comparison, PairChange
+from quicsat.statistics.samples import Sample
 
 UNDECIDED = "Some changes could not be found with these results."
 LARGEST = "2 pairs got worse since Monday, {} got better; the largest change for the worse: {}."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model.functional_checks import Check
-from interop.model.outcomes import Outcome
-from interop.site import summary_tables
-from interop.site.campaigns import SiteCampaign
+from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Outcome
+from quicsat.site import summary_tables
+from quicsat.site.campaigns import SiteCampaign
 from tests.results_builder import SAT, result_set, run_result
 from tests.site import builder
 

@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from interop.site.campaign_pages import PartSize, Site
-from interop.site.pages import Renderer
-from interop.site.workers import working
+from quicsat.site.campaign_pages import PartSize, Site
+from quicsat.site.pages import Renderer
+from quicsat.site.workers import working
 from tests.site import builder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interop.statistics.clusters import cluster, standardised
+from quicsat.statistics.clusters import cluster, standardised
 
 
 def blobs(*centres: tuple[float, float], each: int = 20, spread: float = 0.02) -> list[list[float]]:

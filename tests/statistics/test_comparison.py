@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.model.clock import Clock
-from interop.model.implementation import CpuCost
-from interop.model.outcomes import Outcome
-from interop.model.results import ImageFacts, ResultSet
-from interop.report import campaign_tables
-from interop.report.table import render
-from interop.statistics.comparison import (
+from quicsat.model.clock import Clock
+from quicsat.model.implementation import CpuCost
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ImageFacts, ResultSet
+from quicsat.report import campaign_tables
+from quicsat.report.table import render
+from quicsat.statistics.comparison import (
     ALL,
     BETTER,
     WORSE,
@@ -24,7 +24,7 @@ from interop.statistics.comparison import (
     geometric_mean_ratio,
     links,
 )
-from interop.statistics.samples import GOODPUT, Sample, samples
+from quicsat.statistics.samples import GOODPUT, Sample, samples
 from tests.campaign_builder import NAMES, Shape, campaign
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 

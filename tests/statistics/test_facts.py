@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.errors import InputError
-from interop.model.negotiated import Negotiated
-from interop.model.results import Measurement, RunResult
-from interop.statistics.facts import read_condition, where
+from quicsat.model.errors import InputError
+from quicsat.model.negotiated import Negotiated
+from quicsat.model.results import Measurement, RunResult
+from quicsat.statistics.facts import read_condition, where
 from tests.results_builder import result_set, run_result
 
 

@@ -9,17 +9,17 @@ from itertools import product
 
 import pytest
 
-from interop.cli.exit_status import ExitStatus, exit_status_for
-from interop.model.expectations import Expectations
-from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet, RunResult
-from interop.report import campaign_tables
-from interop.report.comparison_lines import document
-from interop.report.table import render
-from interop.site.since import sentence
-from interop.statistics.comparison import Comparison, campaigns, links
-from interop.statistics.judgement import Judgement, judge
-from interop.statistics.samples import PairOutcome, samples
+from quicsat.cli.exit_status import ExitStatus, exit_status_for
+from quicsat.model.expectations import Expectations
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.report import campaign_tables
+from quicsat.report.comparison_lines import document
+from quicsat.report.table import render
+from quicsat.site.since import sentence
+from quicsat.statistics.comparison import Comparison, campaigns, links
+from quicsat.statistics.judgement import Judgement, judge
+from quicsat.statistics.samples import PairOutcome, samples
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 
 REAL, VIRTUAL, OTHER_CPU = "real", "virtual", "virtual, another processor"

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.model.results import ImageFacts, ResultSet
-from interop.report import campaign_tables
-from interop.statistics.history import (
+from quicsat.model.results import ImageFacts, ResultSet
+from quicsat.report import campaign_tables
+from quicsat.statistics.history import (
     Flakes,
     TrendClass,
     classify,
@@ -21,7 +21,7 @@ from interop.statistics.history import (
     steps,
     sum_of_flakes,
 )
-from interop.statistics.samples import GOODPUT, PairOutcome
+from quicsat.statistics.samples import GOODPUT, PairOutcome
 from tests.results_builder import SAT, result_set, runs
 
 FATES = {

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bench.coverage import extremes, marginal, repeated, shares
-from interop.analysis.metrics import METRICS
-from interop.site.pages import ends
-from interop.statistics.intervals import Mean, additive, of_repetitions, over_partners, quantile
+from quicsat.analysis.metrics import METRICS
+from quicsat.site.pages import ends
+from quicsat.statistics.intervals import Mean, additive, of_repetitions, over_partners, quantile
 
 GOODPUT = next(each for each in METRICS if each.name == "goodput")
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.clock import Clock
-from interop.model.errors import InputError
-from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
-from interop.model.implementation import CpuCost
-from interop.model.negotiated import Negotiated
-from interop.model.outcomes import Outcome
-from interop.model.results import ImageFacts, Measurement, Provenance, ResultSet, RunResult
-from interop.statistics.baselines import check_fit, fit
-from interop.statistics.comparison import Conclusion
-from interop.statistics.differences import differences
-from interop.statistics.judgement import Finding, JudgedCell, judge
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
+from quicsat.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
+from quicsat.model.implementation import CpuCost
+from quicsat.model.negotiated import Negotiated
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ImageFacts, Measurement, Provenance, ResultSet, RunResult
+from quicsat.statistics.baselines import check_fit, fit
+from quicsat.statistics.comparison import Conclusion
+from quicsat.statistics.differences import differences
+from quicsat.statistics.judgement import Finding, JudgedCell, judge
 from tests.results_builder import SAT, result_set, run_result, runs, virtual
 
 NOTHING = Expectations()

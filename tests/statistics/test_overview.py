@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.implementation import CongestionControl, Role
-from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet, RunResult
-from interop.model.test_case import TestCase
-from interop.model.units import MBPS
-from interop.report import campaign_tables
-from interop.report.table import render
-from interop.statistics.overview import family, marginals, relation, scenario
-from interop.statistics.samples import EFFICIENCY, PairOutcome, samples
+from quicsat.model.implementation import CongestionControl, Role
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS
+from quicsat.report import campaign_tables
+from quicsat.report.table import render
+from quicsat.statistics.overview import family, marginals, relation, scenario
+from quicsat.statistics.samples import EFFICIENCY, PairOutcome, samples
 from tests.campaign_builder import TERRESTRIAL
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from interop.model.emulated_link import UNKNOWN, EmulatedLink, Profile
-from interop.model.test_case import TestCase
-from interop.model.units import KIB, MIB
-from interop.statistics.same_conditions import differing
+from quicsat.model.emulated_link import UNKNOWN, EmulatedLink, Profile
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import KIB, MIB
+from quicsat.statistics.same_conditions import differing
 from tests.results_builder import SAT, SATLOSS
 
 

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from interop.statistics.significance import (
+from quicsat.statistics.significance import (
     alike,
     difference,
     holm,

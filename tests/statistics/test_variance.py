@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.model.outcomes import Outcome
-from interop.statistics.samples import Sample
-from interop.statistics.variance import Decomposition, decompose
+from quicsat.model.outcomes import Outcome
+from quicsat.statistics.samples import Sample
+from quicsat.statistics.variance import Decomposition, decompose
 
 
 def made(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.traces.columns import Form
-from interop.traces.key_log import key_lines
-from interop.traces.trace import read
+from quicsat.traces.columns import Form
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.trace import read
 from tests.independent import Range, stream_ranges
 
 REAL = Path(__file__).parents[1] / "data" / "real"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interop.traces.columns import direction
+from quicsat.traces.columns import direction
 
 CLIENT, SERVER, NAT = "193.167.0.100", "193.167.100.100", "193.167.0.7"
 CLIENT_6, SERVER_6 = "fd00:cafe:cafe:0::100", "fd00:cafe:cafe:100::100"

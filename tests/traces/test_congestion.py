@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interop.traces.congestion import MOST_NOTES, congestion_window, recovery
+from quicsat.traces.congestion import MOST_NOTES, congestion_window, recovery
 
 EVENTS: list[dict[str, Any]] = [
     {"time": 5000.0, "name": "transport:packet_received", "data": {}},

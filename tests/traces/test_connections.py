@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.emulated_link import EmulatedLink
-from interop.model.implementation import Protocol
-from interop.traces.columns import Form, Frame
-from interop.traces.connections import counterparts, handshakes, only
-from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.implementation import Protocol
+from quicsat.traces.columns import Form, Frame
+from quicsat.traces.connections import counterparts, handshakes, only
+from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
 from tests.analysis.test_run_outcome import connection, initial
 from tests.quic_builder import NOBODY, Connection, Packet, Row, columns, pcap, stream_frame
 

@@ -15,11 +15,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from interop.analysis.foreign_runs import Findings, examine
-from interop.results.qir_logs import find_runs
-from interop.traces.foreign_captures import plain_captures
-from interop.traces.run_traces import CLIENT_TRACE
-from interop.traces.trace import read
+from quicsat.analysis.foreign_runs import Findings, examine
+from quicsat.results.qir_logs import find_runs
+from quicsat.traces.foreign_captures import plain_captures
+from quicsat.traces.run_traces import CLIENT_TRACE
+from quicsat.traces.trace import read
 from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
 from tests.quic_builder import ACK, CLIENT, PING, Connection, Packet, block, stream_frame
 from tests.quic_builder import pcap as pcap_of

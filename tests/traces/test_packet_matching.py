@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interop.traces.packet_matching import PacketMatches, clock, match_packets
+from quicsat.traces.packet_matching import PacketMatches, clock, match_packets
 from tests.quic_builder import EPOCH, datagram_columns
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interop.analysis import metrics
-from interop.traces import trace
-from interop.traces.columns import Form, Frame, Message, Trace
-from interop.traces.connections import handshakes
-from interop.traces.key_log import key_lines, secrets
-from interop.traces.network import UDP, Segment
-from interop.traces.packets import Dissector
+from quicsat.analysis import metrics
+from quicsat.traces import trace
+from quicsat.traces.columns import Form, Frame, Message, Trace
+from quicsat.traces.connections import handshakes
+from quicsat.traces.key_log import key_lines, secrets
+from quicsat.traces.network import UDP, Segment
+from quicsat.traces.packets import Dissector
 from tests import quic_builder
 from tests.quic_builder import ACK, PING, Connection, stream_frame, varint
 from tests.simulated import Link, Simulated, transfer

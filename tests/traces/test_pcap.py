@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.traces.pcap import check
-from interop.traces.records import Condition
+from quicsat.traces.pcap import check
+from quicsat.traces.records import Condition
 from tests.foreign_builder import shifted
 from tests.quic_builder import CLIENT_6, EPOCH, SERVER_6, Packet, block, pcap, pcapng
 

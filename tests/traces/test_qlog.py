@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interop.traces import qlog
+from quicsat.traces import qlog
 
 WINDOW = {"congestion_window": 12000}
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interop.model.emulated_link import EmulatedLink
-from interop.model.implementation import Protocol
-from interop.model.real_link import RealLink
-from interop.traces.quic_series import QuicTracePair, series
-from interop.traces.run_traces import RunTraces, check_traces, read_run
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.implementation import Protocol
+from quicsat.model.real_link import RealLink
+from quicsat.traces.quic_series import QuicTracePair, series
+from quicsat.traces.run_traces import RunTraces, check_traces, read_run
 from tests.simulated import Link, transfer
 
 DELAY = 0.05

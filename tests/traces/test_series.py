@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from interop.model.bounds import bounded_memory
-from interop.model.implementation import Protocol
-from interop.traces import series as module
-from interop.traces.series import (
+from quicsat.model.bounds import bounded_memory
+from quicsat.model.implementation import Protocol
+from quicsat.traces import series as module
+from quicsat.traces.series import (
     ClockOffset,
     Packets,
     Requests,

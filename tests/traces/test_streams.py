@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interop.traces.streams import ByteRanges, arrived_bytes, finished_connections, new_bytes, response_frames
+from quicsat.traces.streams import ByteRanges, arrived_bytes, finished_connections, new_bytes, response_frames
 from tests.quic_builder import Row, columns
 
 RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=20)

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interop.analysis import metrics
-from interop.model.emulated_link import EmulatedLink
-from interop.model.errors import HarnessFault
-from interop.model.implementation import Protocol
-from interop.model.outcomes import ErrorCode
-from interop.model.real_link import RealLink
-from interop.model.test_case import Link
-from interop.report.run_story import story
-from interop.traces.run_traces import (
+from quicsat.analysis import metrics
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.errors import HarnessFault
+from quicsat.model.implementation import Protocol
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.real_link import RealLink
+from quicsat.model.test_case import Link
+from quicsat.report.run_story import story
+from quicsat.traces.run_traces import (
     BEHIND_PROXY,
     CLIENT_TRACE,
     SERVER_TRACE,
@@ -25,10 +25,10 @@ from interop.traces.run_traces import (
     check_traces,
     read_run,
 )
-from interop.traces.series import UNKNOWN
-from interop.traces.tcp import SYN, finished_handshake, first_seen, read_tcp
-from interop.traces.tcp_events import TcpTracePair
-from interop.traces.tls import hello_version
+from quicsat.traces.series import UNKNOWN
+from quicsat.traces.tcp import SYN, finished_handshake, first_seen, read_tcp
+from quicsat.traces.tcp_events import TcpTracePair
+from quicsat.traces.tls import hello_version
 from tests.quic_builder import CLIENT, EPOCH
 from tests.tcp_traces import Tcp, pcap, transfer
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.traces.tcp_info import kernel_window
+from quicsat.traces.tcp_info import kernel_window
 
 EPOCH = 1_767_225_607
 HEAD = "time,port,congestion_window,segment,smoothed_rtt,threshold,unacknowledged,retransmitted\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interop.traces import key_log, trace
-from interop.traces.columns import Form
-from interop.traces.key_log import key_lines
-from interop.traces.streams import arrived_bytes, new_bytes
+from quicsat.traces import key_log, trace
+from quicsat.traces.columns import Form
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.streams import arrived_bytes, new_bytes
 from tests.quic_builder import ACK, CLIENT_6, PING, SERVER_6, Connection, Packet, pcap, stream_frame
 
 DATA = Path(__file__).parents[1] / "data"

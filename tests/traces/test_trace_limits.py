@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interop.analysis import analyse as module
-from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
-from interop.model import trace_size
-from interop.model.errors import HarnessFault
-from interop.model.evidence import Exit
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.traces import packets, streams
-from interop.traces.records import embedded_secrets, records, unsorted_records
-from interop.traces.trace import read
+from quicsat.analysis import analyse as module
+from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
+from quicsat.model import trace_size
+from quicsat.model.errors import HarnessFault
+from quicsat.model.evidence import Exit
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.traces import packets, streams
+from quicsat.traces.records import embedded_secrets, records, unsorted_records
+from quicsat.traces.trace import read
 from tests.analysis.test_analyse import EVIDENCE, RUN, transfer
 from tests.quic_builder import PING, Connection, Packet, block, pcap, pcapng, stream_frame
 
@@ -150,7 +150,7 @@ def test_optional_evidence_without_end_costs_only_itself(flooded: Path, monkeypa
     monkeypatch.setattr(trace_size, "LEAST_PACKETS", 10 * MOST)
     monkeypatch.setattr(module, "LEAST_PACKETS", 10 * MOST)
     monkeypatch.setattr(module, "CPU_TIME", 1.0)
-    monkeypatch.setattr("interop.traces.run_traces.recovery", spin)
+    monkeypatch.setattr("quicsat.traces.run_traces.recovery", spin)
     verdict, measurement = analyse(RUN, EVIDENCE, flooded)
     assert verdict.outcome is Outcome.SUCCEEDED
     assert measurement is not None

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.errors import HarnessFault, MachineError
-from interop.model.outcomes import ErrorCode
-from interop.traces import tshark as program
+from quicsat.model.errors import HarnessFault, MachineError
+from quicsat.model.outcomes import ErrorCode
+from quicsat.traces import tshark as program
 from tests.traces.test_trace import DATA, LEFT, keys_of
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.traces.tunnel import tunnel_overhead
+from quicsat.traces.tunnel import tunnel_overhead
 
 SECOND = 1_000_000_000
 CLIENT, SERVER = ("193.167.0.100", 5000), ("193.167.100.100", 443)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.docker.client import Daemon
-from interop.docker.daemon_images import DaemonImages
-from interop.images.build_recipes import BASE, VIRTUAL_TIME, find_recipe
-from interop.model.errors import MachineError
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.images.build_recipes import BASE, VIRTUAL_TIME, find_recipe
+from quicsat.model.errors import MachineError
 from tests.collected import below
 from tests.engine_lock import held
 from tests.virtual_time.machine import Machines

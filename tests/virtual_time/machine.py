@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from interop.docker.archive import pack
-from interop.docker.client import Daemon
-from interop.docker.containers import CAMPAIGN_LABEL, CONTRACT_CAPABILITIES, LABEL, remove_container
-from interop.model.units import MIB
+from quicsat.docker.archive import pack
+from quicsat.docker.client import Daemon
+from quicsat.docker.containers import CAMPAIGN_LABEL, CONTRACT_CAPABILITIES, LABEL, remove_container
+from quicsat.model.units import MIB
 
 DIRECTORY = "/run/virtual-time"
 BLOCK = 4096

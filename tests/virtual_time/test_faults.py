@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-from interop.model.units import MIB
+from quicsat.model.units import MIB
 from tests.virtual_time.machine import Machines, description, disk
 
 PATIENCE = 60

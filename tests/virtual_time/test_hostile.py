@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from interop.model.units import MIB
+from quicsat.model.units import MIB
 from tests.virtual_time.machine import DIRECTORY, MEMORY, OUTPUT, OVERHEAD, PIDS, Ended, Machines, input_disk
 
 PATIENCE = 90

@@ -1,4 +1,4 @@
-// Reads the files of packets and of sequence diagrams, which interop/site/packets.py makes.
+// Reads the files of packets and of sequence diagrams, which quicsat/site/packets.py makes.
 "use strict";
 (() => {
   const decode = (bytes) => {

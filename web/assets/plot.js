@@ -1,5 +1,5 @@
 // The packets of a cell's runs: time-offset, packet numbers, rates, RTT and window, with one time axis for all.
-// Several cells stand in columns with the same axes. The files are made by interop/site/packets.py.
+// Several cells stand in columns with the same axes. The files are made by quicsat/site/packets.py.
 "use strict";
 (() => {
   const make = (name, attributes = {}, ...children) => {

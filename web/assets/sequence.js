@@ -1,5 +1,5 @@
 // The sequence diagram of a run: each datagram as a line from its sender to its receiver, time from top to bottom.
-// The file is made by interop/site/sequence.py. site.js loads this script when the page is idle.
+// The file is made by quicsat/site/sequence.py. site.js loads this script when the page is idle.
 "use strict";
 (() => {
   const place = document.getElementById("sequence-view");

@@ -1,0 +1,372 @@
+"""Metrics of a run of another runner, from its traces, key logs and output.
+
+Nothing is assumed of the link: only the runner's own output tells its rate, and nothing tells what its queue dropped.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from quicsat.analysis import metrics
+from quicsat.analysis.causes import FailureContext, explain
+from quicsat.analysis.series_metrics import series_metrics
+from quicsat.model.arrays import Flags
+from quicsat.model.emulated_link import UNKNOWN, EmulatedLink
+from quicsat.model.errors import HarnessFault, UserError
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.real_link import RealLink
+from quicsat.model.test_case import Link
+from quicsat.model.text import counted
+from quicsat.model.units import byte_size, percent
+from quicsat.results.qir_logs import UNKNOWN_OUTCOME, ForeignRun
+from quicsat.traces.columns import Form, Trace
+from quicsat.traces.connections import handshakes
+from quicsat.traces.foreign_captures import PlainCaptures, plain_captures
+from quicsat.traces.network import PPP
+from quicsat.traces.protection import SALTS
+from quicsat.traces.quic_series import QuicTracePair
+from quicsat.traces.records import Condition, DamagedTraceError, unsorted_records
+from quicsat.traces.run_traces import (
+    RunTraces,
+    TraceStates,
+    check_traces,
+    read_run,
+)
+from quicsat.traces.series import save
+from quicsat.traces.streams import ByteRanges, response_frames
+
+SIMULATOR, HOST, MIXED = "simulator", "1970", "mixed"
+"""From when the times of traces count: the start of a simulation, 1970, or one of them per trace."""
+UNMATCHED = 0.05
+"""Share of packets that arrived and were never sent, above which the loss is unknown."""
+NO_CAUSE = "The traces do not show the cause: they are not complete."
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What could be found out about a run; SI units, None for what is not known."""
+
+    outcome: str
+    """What the runner's output says, else what the streams show."""
+    clock: str = ""
+    """One of ``SIMULATOR``, ``HOST`` and ``MIXED``; empty without traces."""
+    size: int | None = None
+    """Bytes of all files."""
+    size_from: str = ""
+    """Where the size comes from."""
+    handshake: float | None = None
+    goodput: float | None = None
+    efficiency: float | None = None
+    loss_forward: float | None = None
+    loss_return: float | None = None
+    notes: tuple[str, ...] = ()
+    """A sentence each: the cause of a failure, and what could not be found out."""
+    complete: bool | None = None
+    """Whether the runner, the client and the streams say that nothing is missing; None if nothing is known."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """The metrics of ``quicsat.analysis.metrics.METRICS`` that are known, if series were wanted."""
+
+
+def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Findings:
+    """What the files of a run say; ``size`` of all its files in bytes, if the caller knows it.
+
+    Nothing is written but the series of the run, if a directory for them is given.
+    """
+    if run.refused:
+        return Findings("not read", notes=(f"Not read: {run.refused}.",))
+    try:
+        with plain_captures(run.directory) as captures:
+            return _examined(run, captures, size, series)
+    except (HarnessFault, UserError) as fault:
+        reason = str(fault)
+    except Exception as error:  # noqa: BLE001 - files of strangers: one run must not cost the others
+        reason = f"reading its files failed ({type(error).__name__})"
+    return Findings(run.runner_output.outcome, notes=(f"Not read: {reason.removesuffix('.')}.",))
+
+
+def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None, series: Path | None) -> Findings:
+    found = check_traces(captures.directory, Protocol.HQ)
+    notes = [*captures.notes, *_unusable(captures, found)]
+    if not len(found.client.datagrams):
+        if len(found.server.datagrams):
+            notes.append("Handshake and goodput are seen at the client, whose trace cannot be used.")
+        return Findings(run.runner_output.outcome, _clock(found), notes=tuple(notes))
+    try:
+        traces = read_run(captures.directory, Protocol.HQ, _link(found), found)
+    except HarnessFault as fault:
+        return Findings(run.runner_output.outcome, _clock(found), notes=(*notes, fault.reason))
+    findings = _findings(run, captures, found, traces, notes, size)
+    return findings if series is None or captures.timeless else _with_series(findings, run, traces, series)
+
+
+def _with_series(findings: Findings, run: ForeignRun, traces: RunTraces, place: Path) -> Findings:
+    """The findings with all metrics of a run, whose series are stored in ``place``."""
+    assert isinstance(traces.trace_pair, QuicTracePair)
+    place.mkdir(parents=True, exist_ok=True)
+    save(traces.series(), place)
+    client = traces.trace_pair.client
+    values = {
+        "goodput": findings.goodput,
+        "efficiency": findings.efficiency,
+        "handshake_time": findings.handshake,
+        "loss_forward": findings.loss_forward,
+        "loss_return": findings.loss_return,
+    }
+    if findings.complete:
+        values |= {
+            "time_to_first_byte": metrics.time_to_first_byte(client),
+            "completion_time": metrics.completion_time(client),
+        }
+    if not traces.cut:
+        values |= series_metrics(traces.series(), run.runner_output.forward_rate or 0.0)
+    known = {name: value for name, value in values.items() if value is not None}
+    return replace(findings, values=known, notes=(*findings.notes, *traces.qlog_notes, *traces.unread))
+
+
+def _unusable(captures: PlainCaptures, found: TraceStates) -> list[str]:
+    """Why traces without packets have none; a trace that ends early has some."""
+    sides = ((Role.CLIENT, found.client), (Role.SERVER, found.server))
+    return [
+        f"The {side}'s trace cannot be used: {state.reason}"
+        for side, state in sides
+        if state.condition is not Condition.OK and not len(state.datagrams) and side not in captures.absent
+    ]
+
+
+def _clock(found: TraceStates) -> str:
+    clocks = {SIMULATOR if state.simulated else HOST for state in (found.client, found.server) if state.packets}
+    return MIXED if len(clocks) > 1 else next(iter(clocks), "")
+
+
+def _link(found: TraceStates) -> Link:
+    """A link with no known property except whether one clock stamped both traces."""
+    if found.client.simulated and found.server.simulated:
+        return EmulatedLink(UNKNOWN, 0.0, 0.0, 0.0, 0.0, 0, 0)
+    return RealLink("client", "server", 0.0, 0.0, 0.0)
+
+
+# ---- numbers --------------------------------------------------------------------------------
+
+
+def _findings(
+    run: ForeignRun,
+    captures: PlainCaptures,
+    found: TraceStates,
+    traces: RunTraces,
+    notes: list[str],
+    given_size: int | None,
+) -> Findings:
+    assert isinstance(traces.trace_pair, QuicTracePair)
+    client = traces.trace_pair.client
+    streams = stream_bytes(client)
+    if streams.whole is False and (captures.damaged or captures.incomplete or found.cut):
+        streams = replace(streams, whole=None)
+    size, source = _size(run, streams, given_size, notes)
+    if not streams.arrived:
+        notes.append(_undecrypted(client, found))
+    handshake, goodput = _at_client(run, captures, found, client, streams, size, notes)
+    rate = run.runner_output.forward_rate
+    losses = _losses(captures, found, traces, notes)
+    if _failed(run, streams):
+        unclear = captures.damaged or captures.incomplete or captures.timeless or not len(found.server.datagrams)
+        notes.append(NO_CAUSE if unclear else _cause(run, traces, size))
+    return Findings(
+        outcome=_outcome(run, streams),
+        clock=_clock(found),
+        size=size,
+        size_from=source,
+        handshake=handshake,
+        goodput=goodput,
+        efficiency=metrics.efficiency(goodput, rate) if goodput is not None and rate else None,
+        loss_forward=losses[0],
+        loss_return=losses[1],
+        notes=tuple(filter(None, notes)),
+        complete=_complete(run, streams),
+    )
+
+
+def _at_client(
+    run: ForeignRun,
+    captures: PlainCaptures,
+    found: TraceStates,
+    client: Trace,
+    streams: StreamBytes,
+    size: int | None,
+    notes: list[str],
+) -> tuple[float | None, float | None]:
+    """Handshake and goodput; notes tell why there are none."""
+    handshake, connections = metrics.handshake_time(client), handshakes(client)
+    if Role.CLIENT in captures.timeless or not _initials(client).any():
+        return None, None
+    if handshake is not None and handshake <= 0:
+        notes.append("The client's first 1-RTT packet is not later than its first Initial: its times cannot be used.")
+        return None, None
+    handshake = None if _hidden(client, found, from_server=False) else handshake
+    goodput = None
+    if connections != 1:
+        shown = f"{connections} handshakes" if connections else "no handshake that the server answered"
+        notes.append(f"The client's trace shows {shown}, so there is no goodput of one connection.")
+    elif size is None:
+        notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
+    elif _failed(run, streams) or _hidden(client, found, from_server=True):
+        pass
+    elif streams.whole is None and (Role.CLIENT in captures.damaged or captures.incomplete):
+        notes.append("The client's trace does not show the whole response, so there is no goodput.")
+    else:
+        goodput = metrics.goodput(client, size)
+    return handshake, goodput
+
+
+def _hidden(client: Trace, found: TraceStates, *, from_server: bool) -> bool:
+    """Whether cut records may hold 1-RTT packets of a side behind others that have long headers."""
+    if not found.client.cut or not len(client):
+        return False
+    firsts = np.flatnonzero(client.size > 0)
+    cut = np.add.reduceat(client.length, firsts) < client.size[firsts]
+    return bool((cut & (client.version[firsts] >= 0) & (client.from_server[firsts] == from_server)).any())
+
+
+def _initials(client: Trace) -> Flags:
+    found: Flags = ~client.from_server & (client.form == Form.INITIAL)
+    return found
+
+
+def _undecrypted(client: Trace, found: TraceStates) -> str:
+    """Why nothing of the responses could be decrypted."""
+    versions = {*client.version[_initials(client)].tolist()}
+    if not versions and client.from_server.all():
+        return "The client's trace has no packet of the client, so nothing can be decrypted."
+    if not versions:
+        return "The client's trace begins after the handshake: it has no Initial packet, so nothing can be decrypted."
+    if not client.from_server.any():
+        return "The client's trace has no packet of the server."
+    if not versions & SALTS.keys():
+        names = ", ".join(f"0x{version:08x}" for version in sorted(versions))
+        return f"The packets have QUIC version {names}, which is not decrypted."
+    if found.client.cut:
+        records = counted(found.client.cut, "record of the client's trace is", "records of the client's trace are")
+        return f"{records} cut (snap length), so the rest cannot be decrypted."
+    return "No response could be decrypted: key logs are missing or do not fit, or nothing was answered."
+
+
+@dataclass(frozen=True)
+class StreamBytes:
+    """What the client's trace shows of the responses."""
+
+    arrived: int
+    """Different bytes."""
+    whole: bool | None
+    """Every stream that was asked on is answered to its end; None if nothing of the responses could be decrypted."""
+    http3: bool
+    """The streams hold HTTP/3, whose frames are more than the files."""
+
+
+def stream_bytes(client: Trace) -> StreamBytes:
+    """The bytes of the responses and whether all are there (RFC 9000, section 3.2: all data up to the final size)."""
+    frames, answers = client.frames, response_frames(client)
+    asked = (~client.from_server[frames.packet]) & (frames.stream % 4 == 0)
+    connection = client.connection[frames.packet]
+    ranges: defaultdict[tuple[int, int], ByteRanges] = defaultdict(ByteRanges)
+    final: dict[tuple[int, int], int] = {}
+    for row in np.flatnonzero(answers).tolist():
+        key = int(connection[row]), int(frames.stream[row])
+        begin, end = int(frames.offset[row]), int(frames.offset[row] + frames.length[row])
+        ranges[key].add(begin, end)
+        if frames.fin[row]:
+            final[key] = end
+    wanted = {*zip(connection[asked].tolist(), frames.stream[asked].tolist(), strict=True), *ranges}
+    complete = all(key in final and ranges[key].size == final[key] for key in wanted) if ranges else None
+    http3 = any(each.alpn.startswith("h3") for each in client.connections)
+    return StreamBytes(sum(each.size for each in ranges.values()), complete, http3)
+
+
+def _size(run: ForeignRun, streams: StreamBytes, given_size: int | None, notes: list[str]) -> tuple[int | None, str]:
+    """Bytes of all files, and the source; None if the source contradicts the streams, or if there is none."""
+    shown = streams.arrived if streams.whole and not streams.http3 else None
+    for size, source in ((given_size, "option"), (run.runner_output.size, "output")):
+        if size is not None:
+            if shown is None or shown == size:
+                return size, source
+            notes.append(f"The streams hold {counted(shown, 'byte')}, but the {source} says {size}.")
+            return None, ""
+    return (shown, "streams") if shown is not None else (None, "")
+
+
+def _outcome(run: ForeignRun, streams: StreamBytes) -> str:
+    if run.runner_output.outcome != UNKNOWN_OUTCOME or streams.whole is None:
+        return run.runner_output.outcome
+    return "streams complete" if streams.whole else "streams incomplete"
+
+
+def _failed(run: ForeignRun, streams: StreamBytes) -> bool:
+    """Whether the runner, the client or the streams say that something is missing."""
+    status = dict(run.runner_output.exits).get("client", 0)
+    return run.runner_output.timeout is not None or status != 0 or streams.whole is False
+
+
+def _complete(run: ForeignRun, streams: StreamBytes) -> bool | None:
+    known = streams.whole is not None or run.runner_output.outcome != UNKNOWN_OUTCOME
+    return not _failed(run, streams) if known else None
+
+
+def _losses(
+    captures: PlainCaptures, found: TraceStates, traces: RunTraces, notes: list[str]
+) -> tuple[float | None, float | None]:
+    """Loss forward and return; None where the traces do not show it."""
+    if not len(found.server.datagrams) or captures.incomplete or captures.timeless:
+        return None, None
+    if traces.cut:
+        notes.append(
+            f"{counted(traces.cut, 'packet of the traces is', 'packets of the traces are')} cut, so that "
+            "the loss could not be measured."
+        )
+        return None, None
+    if any(map(_inside_ns3, captures.sources.values())):
+        notes.append("A trace was recorded inside ns-3, behind the queue: what the queue dropped is not in the loss.")
+    pair = traces.trace_pair
+    values = list[float | None]()
+    for matches, receiver, sender, name in (
+        (pair.forward, pair.at_client, Role.SERVER, "forward"),
+        (pair.back, pair.at_server, Role.CLIENT, "return"),
+    ):
+        arrived = int((matches.arrived >= 0).sum())
+        unmatched = matches.unmatched
+        if sender in captures.damaged:  # what came after the sender's trace ended was sent all the same
+            since = int(matches.arrived.max(initial=-1)) + 1
+            unmatched -= int((receiver.from_server[since:] == (sender is Role.SERVER)).sum())
+        if unmatched > UNMATCHED * (unmatched + arrived):
+            share = percent(unmatched / (unmatched + arrived))
+            notes.append(f"{share} of the packets that arrived {name} were never sent so: the loss is not known.")
+        elif unmatched:
+            notes.append(
+                f"{counted(unmatched, 'packet')} arrived {name} changed, and "
+                f"{'counts' if unmatched == 1 else 'count'} as lost."
+            )
+        values.append(matches.loss if unmatched <= UNMATCHED * (unmatched + arrived) else None)
+    if _clock(found) == MIXED:
+        notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
+    return values[0], values[1]
+
+
+def _inside_ns3(path: Path) -> bool:
+    """Whether ns-3 wrote a trace at one of its own devices, whose link type is PPP."""
+    try:
+        return next(iter(unsorted_records(path))).link_type == PPP
+    except (DamagedTraceError, StopIteration):
+        return False
+
+
+def _cause(run: ForeignRun, traces: RunTraces, size: int | None) -> str:
+    """The cause of the failure, as far as it can be found without the size of the files."""
+    assert isinstance(traces.trace_pair, QuicTracePair)
+    series = traces.series()
+    if size is None and len(series.arrived):
+        return f"{byte_size(int(series.arrived.new.sum()))} arrived; the cause needs the size, see --file-size."
+    stopped = run.runner_output.timeout is not None
+    context = FailureContext(traces.trace_pair, series, size or 1, run.runner_output.forward_rate or 0.0, stopped, 0.0)
+    return explain(context)[1]

@@ -1,0 +1,70 @@
+"""``./run.py baseline``: saves a campaign as a small file, or checks a campaign against such a file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console, continuous_integration
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
+from quicsat.model.errors import InputError
+from quicsat.model.text import command_line
+from quicsat.model.units import byte_size
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+SAVE, CHECK = "save", "check"
+DESCRIPTION = (
+    "`save` writes the results of a campaign, together with the clock, seed, images and versions, to a small file that "
+    "you can keep with the sources of an implementation. `check` compares a campaign with this file. The exit status "
+    "of `check` is 1 if something is worse, and 2 if the campaign used a different clock, seed or partner image."
+)
+EXAMPLES = (
+    "baseline save results/latest baseline.json",
+    "baseline check results/latest baseline.json --comment comment.md",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "action", choices=(SAVE, CHECK), help="Save a campaign as a baseline, or check one; example: save."
+    )
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest."
+    )
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="File that contains the baseline; example: baseline.json."
+    )
+    continuous_integration.add_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file, or compare the campaign with it."""
+    from quicsat.results import baseline, store
+
+    if options.file.is_dir() and options.directory.is_file():
+        right = command_line("baseline", options.action, options.file, options.directory)
+        raise InputError(f"{options.file}: is a directory. If it is that of the campaign, name it first: {right}")
+    record = store.load(options.directory)
+    for warning in record.warnings:
+        console.message(warning)
+    if options.action == SAVE:
+        if options.expect or options.junit or options.comment or options.github:
+            raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
+        check_outputs([("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory)
+        check_earlier("FILE", options.file, "baseline", baseline.is_baseline)
+        baseline.save(record.result_set, options.directory, options.file)
+        if is_plain(options.file):
+            console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
+        return ExitStatus.SUCCESS
+    begun = record.result_set.manifest
+    names = (*begun.servers, *begun.clients)
+    request = continuous_integration.read_request(options, names, begun.test_cases, options.directory, options.file)
+    request = replace(request, decides=True)
+    status = continuous_integration.conclude(request, record.result_set, options.directory, options.draw)
+    return ExitStatus.SUCCESS if status is None else status

@@ -1,0 +1,83 @@
+"""What you see of a campaign: its matrices, the summary at its end, and its exit status."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console, continuous_integration
+from quicsat.cli.exit_status import SIGNAL, ExitStatus, exit_status_of
+from quicsat.model.errors import UserError
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet
+from quicsat.model.text import command_line, counted
+from quicsat.report import functional_table, terminal_tables
+
+if TYPE_CHECKING:
+    from quicsat.execution.run_campaign import CampaignOutcome
+
+UNSTORED = {
+    "--hosts": "hosts", "--cluster": "cluster", "--cluster-tls": "cluster_tls", "-j": "json", "--expect": "expect",
+    "--junit": "junit", "--comment": "comment",
+}  # fmt: skip
+"""With a value: options that a campaign does not store, so that the command to continue it repeats them."""
+
+
+def show_results(results: ResultSet, *, markdown: bool) -> None:
+    """Print the matrices of a campaign, its failures, and the time that it took."""
+    colour, width = console.colour(), console.width()
+    if functional := functional_table.matrix(results, colour=colour, markdown=markdown):
+        console.show(f"{functional}\n")
+    for case in (case for case in results.manifest.test_cases if not case.functional):
+        matrix = terminal_tables.matrix(results, case.name, colour=colour, width=width, markdown=markdown)
+        console.show(f"{matrix}\n")
+    if any(result.verdict.outcome is not Outcome.SUCCEEDED for result in results.results):
+        console.show(f"{terminal_tables.failures(results, colour=colour, width=width, markdown=markdown)}\n")
+    if results.results:
+        console.show(terminal_tables.overhead(results, markdown=markdown))
+
+
+def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: continuous_integration.CiRequest) -> int:
+    """Print and write the results of a campaign that ended or was interrupted; the exit status.
+
+    ``options``: of ``run`` or ``resume``. Raises InputError if it cannot be compared with the
+    baseline of ``request``.
+    """
+    results = finished.record.result_set
+    show_results(results, markdown=options.markdown)
+    console.show(f"\nResults: {finished.directory}")
+    stopped = f"Stopped by signal {finished.signal}." if finished.signal is not None else None
+    if ended := stopped or finished.fault or finished.out_of_time:
+        kept = (
+            f"{len(results.done)} of {counted(results.manifest.planned_runs, 'run is', 'runs are')} "
+            "finished and stored."
+        )
+        given = [(flag, file) for flag, name in UNSTORED.items() if (file := getattr(options, name)) is not None]
+        command = command_line("resume", finished.directory, *chain(*given), *["--github"] * options.github)
+        console.message(f"{ended}\n{kept}\nTo continue: {command}")
+    try:
+        status = _write(finished, options, request)
+    except UserError as error:
+        if finished.signal is None:
+            raise
+        console.message(str(error))
+    if finished.signal is not None:
+        return SIGNAL + finished.signal
+    if ended:
+        return ExitStatus.MACHINE if finished.fault else ExitStatus.TIME_UP
+    return exit_status_of(results) if status is None else status
+
+
+def _write(
+    finished: CampaignOutcome, options: argparse.Namespace, request: continuous_integration.CiRequest
+) -> ExitStatus | None:
+    """Write the files that were asked for; the exit status if expectations decide it."""
+    results = finished.record.result_set
+    if options.json:
+        from quicsat.cli.export import log_directory
+        from quicsat.results import qir_export
+
+        document = qir_export.to_qir_se(results, log_directory(finished.directory, options.json))
+        qir_export.write_json(options.json, document)
+    return continuous_integration.conclude(request, results, finished.directory, options.draw)

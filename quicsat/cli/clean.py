@@ -1,0 +1,41 @@
+"""``./run.py clean``: removes containers, and their volumes, that killed campaigns left behind."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli import options as shared
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.config import hosts
+from quicsat.model.text import counted
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+DESCRIPTION = (
+    "Remove the containers that a killed campaign left behind. This command refuses to run while a campaign is using "
+    "the Docker daemon. The next campaign also removes these containers when it begins."
+)
+EXAMPLES = ("clean", "clean --hosts hosts.yml   # clean other machines, too")
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    shared.add_hosts(parser.add_argument_group("machines"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Remove the containers, and print how many there were."""
+    from quicsat.docker import ssh_tunnel
+    from quicsat.docker.containers import remove_containers
+    from quicsat.execution import lock
+
+    removed = 0
+    for host in (shared.daemon(), *hosts.known(options.hosts).values()):
+        with ssh_tunnel.connected(host, "clean") as daemon, lock.exclusive(daemon.id, "clean"):
+            removed += remove_containers(daemon, passes=2)
+    words = f"Removed {counted(removed, 'container')}."
+    console.show(words if removed else "No containers were left behind.")
+    return ExitStatus.SUCCESS

@@ -1,0 +1,175 @@
+"""``./run.py compare``: compares two campaigns, or two test cases of one campaign."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console, stored_campaigns
+from quicsat.cli import options as shared
+from quicsat.cli.exit_status import ExitStatus, exit_status_for
+from quicsat.model.errors import InputError
+from quicsat.model.stored_files import resolved, status
+from quicsat.report.plot_request import PlotRequest
+from quicsat.statistics.samples import find
+
+if TYPE_CHECKING:
+    from quicsat.model.results import ResultSet
+    from quicsat.report.plot_request import CampaignResults
+    from quicsat.statistics.comparison import Comparison
+
+DESCRIPTION = (
+    "Show which pairs became significantly slower or faster, broke, or were fixed between two campaigns. With two test "
+    "cases of one campaign, show how pairs differ between them. The exit status is 1 if something became significantly "
+    "worse or the second campaign is unfinished, 3 if one of its runs ended in an error, and 5 if something may be "
+    "worse that the results cannot show. In virtual time, runs with the same seed are reproducible, so one repetition "
+    "is enough to find a change in goodput of 1 %."
+)
+EXAMPLES = (
+    "compare results/before results/after",
+    "compare --previous results/latest       # with the campaign before it",
+    "compare results/latest -t SAT SATL      # two test cases of one campaign",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    group = stored_campaigns.add_directories(parser)
+    group.add_argument(
+        "--previous", action="store_true",
+        help="Compare DIR with the newest earlier campaign in the same folder that used the same clock and has nearly "
+        "all of its cells, which leaves out campaigns that were killed early.",
+    )  # fmt: skip
+    group.add_argument("--all", action="store_true", help="Also list pairs without a significant change.")
+    group = parser.add_argument_group("output")
+    shared.add_text_format(group)
+    group.add_argument(
+        "-j", "--json", type=Path, metavar="FILE",
+        help="Also write what changed to this file, as JSON (default: no file; example: changes.json).",
+    )  # fmt: skip
+    group.add_argument(
+        "--plot", type=Path, metavar="DIR",
+        help="Also draw the comparison and save it in this directory (default: no figure; example: figures).",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the comparison."""
+    from quicsat.report import campaign_tables
+    from quicsat.report.table import Unit, render
+    from quicsat.statistics import comparison
+
+    if len(options.directories) > (1 if options.previous else 2):
+        raise InputError(
+            "Pass one campaign with --previous, or two campaigns. For more, see ./run.py tables --table history."
+        )
+    passed_over = list[str]()
+    if options.previous and not _find_previous(options, passed_over):
+        return _without_previous(options, passed_over)
+    opened = stored_campaigns.open_campaigns(options)
+    if len(opened) < len(options.directories):
+        raise InputError("There is no second campaign to compare.")
+    first, second = opened[0], opened[-1]
+    status = ExitStatus.SUCCESS
+    if len(opened) == 1:
+        names = stored_campaigns.two_test_cases(options.test)
+        cases = [find(first.results, name) for name in names]
+        found = comparison.links(first.results, *(case for case in cases if case is not None))
+        table = campaign_tables.comparison(found, *names, Unit.SHARE, everything=options.all)
+    else:
+        chosen = stored_campaigns.test_cases(first.results, options.test)
+        if not {case.name for case in chosen} & {case.name for case in second.results.manifest.test_cases}:
+            raise InputError(f"{first.label} and {second.label} have no test case in common to compare.")
+        found = comparison.campaigns(first.results, second.results, chosen)
+        table = campaign_tables.comparison(found, first.label, second.label, everything=options.all)
+        status = exit_status_for(found)
+    console.show(render(table, options.format, console.width()))
+    _write(options, found, first, second, passed_over)
+    if options.plot is not None:
+        request = PlotRequest(opened, options.plot, ("comparison",), test_cases=tuple(options.test))
+        console.show("\n" + "\n".join(map(str, stored_campaigns.draw(options, request).files)))
+    return status
+
+
+def _write(
+    options: argparse.Namespace,
+    found: Comparison,
+    first: CampaignResults,
+    second: CampaignResults,
+    passed_over: list[str],
+) -> None:
+    from quicsat.report.comparison_lines import document
+
+    if options.json is not None:
+        place = str(options.directories[0])
+        _put(options.json, document(found, first.results, second.results, place, passed_over))
+
+
+def _put(file: Path, content: object) -> None:
+    from quicsat.model.whole_file import write_atomically
+
+    write_atomically(file, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def _find_previous(options: argparse.Namespace, passed_over: list[str]) -> bool:
+    """Put the campaign to compare with in front of the directories; whether there is one.
+
+    ``passed_over`` gets those newer ones that did not end, in words.
+    """
+    from quicsat.report.comparison_lines import incomplete
+    from quicsat.results import store
+    from quicsat.statistics.previous import conclusive_cells, most_alike
+
+    [directory] = options.directories
+    after = store.load(directory).result_set
+    earlier = list(_earlier(directory, after))
+    at = most_alike(conclusive_cells(after), [conclusive_cells(each) for _, each in earlier])
+    for _, each in earlier[:at]:
+        if each.finished is None:
+            passed_over.append(incomplete(each))
+            console.message(f"The campaign of {passed_over[-1]} is incomplete.")
+    if at is not None:
+        options.directories.insert(0, earlier[at][0])
+    return at is not None
+
+
+def _earlier(directory: Path, after: ResultSet) -> Iterator[tuple[Path, ResultSet]]:
+    """The campaigns of the same clock beside one that began before it, the newest first, and not more than needed."""
+    from quicsat.results import store
+    from quicsat.statistics.previous import LOOKED_BACK
+
+    found: list[tuple[Path, ResultSet]] = []
+    here = resolved(directory)
+    for place in sorted(store.campaigns_in(here.parent), key=_changed, reverse=True):
+        if place == here or len(found) >= LOOKED_BACK:
+            continue
+        try:
+            results = store.load(place).result_set
+        except InputError:
+            continue
+        if results.manifest.time == after.manifest.time and results.manifest.started < after.manifest.started:
+            found.append((place, results))
+    found.sort(key=lambda each: each[1].manifest.started, reverse=True)
+    yield from found
+
+
+def _changed(place: Path) -> float:
+    """When the results in a directory were written; 0 if there are none."""
+    from quicsat.results import store
+
+    states = (status(place / name) for name in (store.JOURNAL, store.DOCUMENT))
+    return max((state.st_mtime for state in states if state is not None), default=0.0)
+
+
+def _without_previous(options: argparse.Namespace, passed_over: list[str]) -> int:
+    from quicsat.report.comparison_lines import document
+    from quicsat.results import store
+
+    [directory] = options.directories
+    if options.json is not None:
+        _put(options.json, document(None, None, store.load(directory).result_set, "", passed_over))
+    console.message(f"{directory}: there is no earlier campaign beside it with the same clock and cells.")
+    return ExitStatus.UNDECIDED

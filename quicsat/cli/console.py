@@ -1,0 +1,110 @@
+"""The only module that prints: results to standard output, progress and errors to standard error."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import shutil
+import sys
+from contextlib import suppress
+from typing import TextIO, cast
+
+from quicsat.model.text import printable_lines
+
+_tokens: list[str] = []
+"""What lets GitHub read workflow commands again; empty if it reads them."""
+
+
+def open_closed_streams() -> None:
+    """Open those of the three standard streams that are closed, before other files take their numbers.
+
+    Nothing can be read then, and messages are lost. What is printed to standard output fails with an error (EBADF): it
+    was to be the result.
+    """
+    for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest number that is free
+    sys.stdin = sys.stdin or _stream(0, "r")
+    sys.stdout = sys.stdout or _stream(1, "w")
+    sys.stderr = sys.stderr or _stream(2, "w")
+
+
+def _stream(number: int, mode: str) -> TextIO:
+    return cast(TextIO, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def prepare() -> None:
+    """Replace characters that the locale cannot encode, instead of failing on them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def show(text: str) -> None:
+    """Print a result to standard output; if its reader has gone, the command goes on, and keeps its exit status."""
+    _print(text)
+
+
+def _print(text: str, *, flush: bool = False) -> None:
+    try:
+        print(text, flush=flush)
+    except BrokenPipeError:
+        discard_output()
+
+
+def stop_commands() -> None:
+    """Let GitHub take nothing for a workflow command from here on: logs and messages hold text of images."""
+    _tokens.append(secrets.token_hex(16))
+    _print(f"::stop-commands::{_tokens[-1]}", flush=True)
+
+
+def allow_commands(*commands: str) -> None:
+    """End what :func:`stop_commands` began, and print workflow commands; print no text of images afterwards."""
+    lines = [*(f"::{token}::" for token in _tokens), *commands]
+    _tokens.clear()
+    for line in lines:
+        _print(line, flush=True)
+
+
+def message(text: str) -> None:
+    """Print progress, a warning or an error to standard error, with control characters escaped: images supply some."""
+    try:
+        print(printable_lines(text), file=sys.stderr, flush=True)
+    except OSError:  # the work goes on; nothing is left that could be told
+        _discard(sys.stderr)
+
+
+def width() -> int | None:
+    """Columns of the terminal; None if standard output is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def colour() -> bool:
+    """Whether to colour standard output: it is a capable terminal, and NO_COLOR is not set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def live() -> bool:
+    """Whether messages go to a terminal on which a picture can be drawn again and again."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+
+
+def flush() -> None:
+    """Write what is still buffered; raises OSError if standard output takes no more, though it has a reader."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Send what is still buffered to /dev/null, after standard output took no more."""
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
+    with suppress(io.UnsupportedOperation):  # it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

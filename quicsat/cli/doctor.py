@@ -1,0 +1,42 @@
+"""``./run.py doctor``: checks whether this machine is ready for measurements, and suggests a fix for each problem."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli import options as shared
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.config import hosts
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+DESCRIPTION = (
+    "Check Python, tshark, the disk, the Docker daemon and the images on this machine, check the daemons in a hosts "
+    "file, and suggest a fix for each problem. The exit status is 3 if a problem prevents measurements."
+)
+EXAMPLES = ("doctor", "doctor --hosts hosts.yml   # check other machines, too")
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    shared.add_hosts(parser.add_argument_group("machines"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a line per check."""
+    from quicsat.cli.machine_check import State, examine, examine_hosts
+    from quicsat.images import build_recipes
+
+    worst = ExitStatus.SUCCESS
+    known = hosts.known(options.hosts)
+    here = examine(shared.daemon(), build_recipes.expected(options.root), options.root / "results")
+    for finding in chain(here, examine_hosts(known.values())):
+        console.show(f"{finding.state:4}  {finding.what:16}  {finding.text}")
+        if finding.state is not State.OK:
+            console.show(f"{'':24}-> {finding.remedy}")
+            worst = ExitStatus.MACHINE if finding.state is State.FAIL else worst
+    return worst

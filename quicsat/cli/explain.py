@@ -1,0 +1,187 @@
+"""``./run.py explain``: tells the course of a run in about ten lines, with the packets that show it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console, foreign_inputs
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.model.errors import HarnessFault, InputError
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.outcomes import Outcome
+from quicsat.model.stored_files import is_file
+from quicsat.model.text import command_line, printable
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+    from quicsat.model.results import ResultSet, RunResult
+    from quicsat.report.run_story import StoryEvent
+    from quicsat.results.qir_logs import ForeignRun
+    from quicsat.traces.columns import Trace
+    from quicsat.traces.series import Series
+
+DESCRIPTION = (
+    "Explain a run in about ten lines: its outcome, the cause, and a list of events, each with the "
+    "packets in which it is visible."
+)
+EXAMPLES = (
+    "explain results/latest/quic-go_aioquic/sat/1",
+    "explain logs/quic-go_ngtcp2/goodput/1   # a run of another runner",
+)
+NAMED = 5
+"""Runs of a campaign that a message names."""
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "run", type=Path, metavar="RUN",
+        help="Directory of a run, also of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
+        "example: results/latest/quic-go_aioquic/sat/1.",
+    )  # fmt: skip
+    foreign_inputs.add_file_size(parser.add_argument_group("logs of QIR and QIR-SE"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the outcome, the events, and how to look at their packets; InputError if there is no such run."""
+    from quicsat.analysis.endpoint_log_tail import CUT
+    from quicsat.analysis.run_outcome import cited_frames
+    from quicsat.model.run import OUTPUT
+    from quicsat.report.run_story import end_of
+    from quicsat.results.compression import stored
+    from quicsat.traces.run_traces import SERVER_TRACE
+    from quicsat.traces.series import SeriesError, load
+
+    if (foreign := foreign_inputs.one_run(options, options.run)) is not None:
+        return _explain_foreign(options, foreign)
+    results, result, place, directory = _found(options.run)
+    verdict = result.verdict
+    case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
+    number = f", attempt {result.attempt}" if result in results.earlier else ""
+    console.show(f"{result.key}{number}: {verdict.summary}")
+    if reason := printable(verdict.reason or result.evidence.fault, None):
+        console.show(reason)
+    output = stored(place / OUTPUT)
+    logs = directory / output.name if is_file(output) else None
+    if CUT in reason:
+        whole = f"all of it is in {logs}" if logs else "the log with all of it is not stored"
+        console.show(f"The endpoint's line is cut here; {whole}.")
+    try:
+        series = load(place)
+    except SeriesError as error:
+        series = None
+        console.message(f"{error}")
+    trace = None if result.protocol is Protocol.TCP else _client_trace(place)
+    shown = _show_events(series, case.total_size, trace)
+    if series is None:
+        kept = f"no packets of this run; its logs are in {logs}" if logs else "neither packets nor logs of this run"
+        console.show(f"quicsat has stored {kept}.")
+    console.show(end_of(result))
+    side, cited = cited_frames(verdict)
+    _show_command(directory, trace, {*shown, *(cited if side is Role.CLIENT else ())})
+    if cited and side is Role.SERVER and is_file(place / SERVER_TRACE):
+        again = command_line("packets", directory, *sorted({*cited}), "--server")
+        console.show(f"To see the frames of the server's trace that the reason names: {again}")
+    return ExitStatus.SUCCESS
+
+
+def _explain_foreign(options: argparse.Namespace, run: ForeignRun) -> int:
+    """Print what the files of a run of another runner say."""
+    from quicsat.analysis.foreign_runs import examine
+    from quicsat.traces.foreign_captures import plain_captures
+    from quicsat.traces.series import load
+
+    place = foreign_inputs.scratch(options)
+    found = examine(run, options.file_size, place)
+    console.show(f"{run.name}: {found.outcome}")
+    for note in found.notes:
+        console.show(printable(note, None))
+    with plain_captures(run.directory) as captures:
+        trace = _client_trace(captures.directory)
+    _show_command(options.run, trace, _show_events(load(place), found.size or 0, trace))
+    return ExitStatus.SUCCESS
+
+
+def _show_events(series: Series | None, size: int, trace: Trace | None) -> set[int]:
+    """Print the events of a run whose files have ``size`` bytes; the frames that show them in the client's trace."""
+    from quicsat.report.run_story import story
+
+    events = story(size, series) if series is not None else []
+    shown = [_frame(trace, event) for event in events]
+    for event, frame in zip(events, shown, strict=True):
+        text = event.text if frame is None else f"{event.text.removesuffix('.')}; frame {frame}."
+        console.show(f"{event.time:9.3f} s  {text}")
+    return {*filter(None, shown)}
+
+
+def _show_command(run: Path, trace: Trace | None, frames: set[int]) -> None:
+    """Print how to see the first frame of the client's trace, and those of ``frames`` that are QUIC packets."""
+    if trace is not None and len(trace):
+        known = sorted({int(trace.frame[0]), *frames}.intersection(trace.frame.tolist()))
+        console.show(f"To see these frames of the client's trace: {command_line('packets', run, *known)}")
+
+
+def _found(given: Path) -> tuple[ResultSet, RunResult, Path, Path]:
+    """The campaign with ``given``, the result of the run that it is or belongs to, and the directory of this run.
+
+    The last one twice: without links, and as the user may name it. An attempt that was repeated has a directory of its
+    own. Raises InputError if ``given`` is in no run.
+    """
+    from quicsat.results import store
+
+    campaign, place = store.find_campaign(given)
+    if campaign is None and not given.exists():
+        raise InputError(f"{given}: does not exist. Pass a directory like {EXAMPLES[0].split()[1]}")
+    if campaign is None:
+        raise InputError(f"{given}: is in no campaign. Pass a directory like {EXAMPLES[0].split()[1]}")
+    results = store.load(campaign).result_set
+    if campaign == place:
+        bad = [each.key for each in results.results if each.verdict.outcome is not Outcome.SUCCEEDED]
+        kind, some = ("Runs that did not succeed", bad) if bad else ("Its runs", [each.key for each in results.results])
+        named = f"{kind}: {_listed(given / key.path for key in some)}" if some else "It has no runs yet."
+        raise InputError(f"{given}: is a campaign. Pass the directory of a run. {named}")
+    runs = {campaign / each.key.path: each for each in results.results}
+    runs |= {store.attempt_directory(campaign / each.key.path, each.attempt): each for each in results.earlier}
+    for run in filter(runs.__contains__, _upwards(place)):
+        return results, runs[run], run, given if run == place else run
+    if below := [given / run.relative_to(place) for run in runs if run.is_relative_to(place)]:
+        raise InputError(f"{given}: is no run. Name one of its runs: {_listed(below)}")
+    raise InputError(f"{given}: no such run. Pass a directory like {EXAMPLES[0].split()[1]}")
+
+
+def _upwards(place: Path) -> tuple[Path, ...]:
+    return place, *place.parents
+
+
+def _listed(runs: Iterable[Path]) -> str:
+    """``a/1, a/2 and 3 more``."""
+    names = list(map(str, runs))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
+
+
+def _client_trace(directory: Path) -> Trace | None:
+    """None if it is not stored, or cannot be read."""
+    from quicsat.traces.key_log import key_lines
+    from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS
+    from quicsat.traces.trace import read
+
+    if not is_file(directory / CLIENT_TRACE):
+        return None
+    try:
+        return read(directory / CLIENT_TRACE, key_lines(*(directory / log for log in KEY_LOGS)))
+    except HarnessFault:
+        return None
+
+
+def _frame(trace: Trace | None, event: StoryEvent) -> int | None:
+    """Number in the client's trace of the packet that shows an event; None if there is none, or it did not arrive."""
+    from quicsat.traces.columns import Form
+
+    if trace is None or event.number < 0:
+        return None
+    rows = (trace.number == event.number) & (trace.from_server == event.from_server) & (trace.form == Form.ONE_RTT)
+    return int(trace.frame[rows][-1]) if rows.any() else None

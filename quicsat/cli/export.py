@@ -1,0 +1,57 @@
+"""``./run.py export``: writes results in the JSON formats of QIR and QIR-SE."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import other_runners
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.output_files import check_outputs
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+QIR, QIR_SE = "qir", "qir-se"
+DESCRIPTION = (
+    "Write the results of a campaign in the JSON format of the QUIC Interop Runner (QIR) or of QIR-SE, the runner of "
+    "arXiv 2202.08228."
+)
+EXAMPLES = ("export results/latest all.json --format qir",)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="File to write; example: all.json.")
+    parser.add_argument_group("output").add_argument(
+        "--format", choices=(QIR, QIR_SE), default=QIR_SE, metavar="FORMAT",
+        help=f"Write this format: {QIR} or {QIR_SE} (default: {QIR_SE}; example: {QIR}).",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file."""
+    from quicsat.results import qir_export, store
+
+    check_outputs(
+        [("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory, exported=options.file
+    )
+    other_runners.earlier_export("export", options.file)
+    results = store.load(options.directory).result_set
+    convert = qir_export.to_qir if options.format == QIR else qir_export.to_qir_se
+    qir_export.write_json(options.file, convert(results, log_directory(options.directory, options.file)))
+    return ExitStatus.SUCCESS
+
+
+def log_directory(directory: Path, file: Path) -> str:
+    """The path of a campaign relative to the JSON file; its name if the file is in it.
+
+    The web page of QIR and the scripts of QIR-SE look for logs by the name of the directory that has the file.
+    """
+    place, beside = directory.resolve(), file.resolve().parent
+    return place.name if place == beside else os.path.relpath(place, beside)

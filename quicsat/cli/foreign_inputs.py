@@ -1,0 +1,162 @@
+"""Runs of QIR and QIR-SE that a command line names: log directories, and captures with their key log."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli import options as shared
+from quicsat.config import loader, quantities
+from quicsat.model.errors import InputError
+from quicsat.model.stored_files import resolved
+from quicsat.model.text import counted
+from quicsat.model.whole_file import scratch_directory, take_file
+
+if TYPE_CHECKING:
+    from quicsat.model.run import RunKey
+    from quicsat.model.test_case import TestCase
+    from quicsat.results.document import StoredResults
+    from quicsat.results.qir_logs import ForeignRun, Tree
+
+TRIPLE = "LEFT.pcap:RIGHT.pcap:KEYS"
+"""Captures at the client and at the server and a key log, as QIR-SE names them; the second or third may be missing."""
+STAGED = Path("unknown_unknown", "captures")
+"""Directory of runs that are made of such captures: their implementations are not known."""
+MOST_NOTES = 20
+"""Notes on runs that are shown."""
+
+
+def add_file_size(group: argparse._ArgumentGroup) -> None:
+    """Declare the size of the files, which other runners may not state."""
+    group.add_argument(
+        "--file-size", type=shared.value_of(quantities.within(quantities.size, "1 B", "1000 GB")), metavar="SIZE",
+        help='Total size of the files of a run (default: from output.txt or the streams; example: "10 MiB").',
+    )  # fmt: skip
+
+
+def add_link_rate(group: argparse._ArgumentGroup) -> None:
+    """Declare the rate of the link, which other runners may not state."""
+    rate = quantities.within(quantities.rate, "1 bit/s", "1000 Gbit/s")
+    group.add_argument(
+        "--link-rate", type=shared.value_of(rate), metavar="RATE",
+        help="Rate of the link to the client (default: from output.txt; example: 20Mbit/s).",
+    )  # fmt: skip
+
+
+# ---- what a path names ----------------------------------------------------------------------
+
+
+def staged(options: argparse.Namespace, places: Sequence[Path]) -> list[tuple[Path, str]]:
+    """The places with their names, with one directory instead of all ``TRIPLE``, each of which is a run in it.
+
+    Raises InputError if a file of them is missing.
+    """
+    triples = [place for place in places if _is_triple(place)]
+    others = [(place, str(place)) for place in places if place not in triples]
+    if not triples:
+        return others
+    root = scratch(options) / "captures"
+    for number, triple in enumerate(triples, start=1):
+        _stage(triple, root / STAGED / str(number))
+    return [(root, ", ".join(map(str, triples))), *others]
+
+
+def _is_triple(place: Path) -> bool:
+    return ":" in str(place) and not place.exists()
+
+
+def _stage(triple: Path, target: Path) -> None:
+    from quicsat.traces.key_log import key_lines
+    from quicsat.traces.records import embedded_secrets
+    from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
+
+    files = [Path(part) for part in str(triple).split(":")]
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing or len(files) not in (2, 3):
+        raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. Name captures as {TRIPLE}.")
+    names = [CLIENT_TRACE, SERVER_TRACE, KEY_LOGS[0]]
+    if len(files) == 2 and key_lines(files[1]) and not embedded_secrets(files[1]):
+        del names[1]
+    for file, name in zip(files, names, strict=False):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        take_file(resolved(file), target / name)
+
+
+def scratch(options: argparse.Namespace) -> Path:
+    """A new directory that is removed when the command ends."""
+    found: Path = options.closing.enter_context(scratch_directory())
+    return found
+
+
+def runs_below(options: argparse.Namespace, place: Path) -> Tree | None:
+    """The runs of another runner in a directory; None if it is none, or is or lies in a campaign of quicsat."""
+    from quicsat.results.qir_logs import find_runs
+    from quicsat.results.store import find_campaign
+
+    if not place.is_dir() or find_campaign(place)[0] is not None:
+        return None
+    tree = find_runs(place, loader.load_implementations(options.root / "implementations.json"))
+    return tree if tree.runs else None
+
+
+def one_run(options: argparse.Namespace, given: Path) -> ForeignRun | None:
+    """The run of another runner that ``given`` names; None if it names none; InputError if it names several."""
+    [(place, _)] = staged(options, [given])
+    tree = runs_below(options, place)
+    if tree is None:
+        return None
+    if len(tree.runs) > 1:
+        names = [str(given / run.directory.relative_to(place.resolve())) for run in tree.runs[:5]]
+        raise InputError(
+            f"{given}: holds {counted(len(tree.runs), 'run')}. Name one of them, such as {', '.join(names)}."
+        )
+    return tree.runs[0]
+
+
+@contextmanager
+def readable_captures(options: argparse.Namespace, given: Path) -> Iterator[Path]:
+    """A directory with captures of the run ``given`` that tshark and quicsat can read alike."""
+    from quicsat.results.store import find_campaign
+    from quicsat.traces.foreign_captures import plain_captures
+
+    run = one_run(options, given)
+    if run is None:
+        yield find_campaign(given)[1]
+        return
+    with plain_captures(run.directory) as captures:
+        for note in captures.notes:
+            console.message(note)
+        yield captures.directory
+
+
+# ---- campaigns ------------------------------------------------------------------------------
+
+
+def read_runs(
+    options: argparse.Namespace, name: str, tree: Tree, listed: Sequence[TestCase] = ()
+) -> tuple[StoredResults, Path]:
+    """Results of the selected runs, and the directory with their series; notes on them are printed.
+
+    ``listed``: test cases of the runner's own result file.
+    """
+    from quicsat.analysis.foreign_campaign import Given, read_campaign
+
+    place, pairs = scratch(options), getattr(options, "pair", [])
+    labels = {case.name: (case.name, case.abbreviation.casefold()) for case in listed}
+    tests = {test.casefold() for test in options.test}
+
+    def wanted(key: RunKey) -> bool:
+        is_selected = not tests or bool(tests.intersection(labels.get(key.test_case, (key.test_case,))))
+        return is_selected and (not pairs or f"{key.server}_{key.client}" in pairs)
+
+    known = loader.load_implementations(options.root / "implementations.json")
+    record = read_campaign(name, tree.runs, place, Given(options.file_size, options.link_rate), known, wanted, listed)
+    for warning in record.warnings[:MOST_NOTES]:
+        console.message(warning)
+    if len(record.warnings) > MOST_NOTES:
+        console.message(f"{counted(len(record.warnings) - MOST_NOTES, 'more note')}; analyse prints all of them.")
+    return record, place

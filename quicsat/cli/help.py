@@ -1,0 +1,70 @@
+"""``./run.py help``: the overview of all commands, the help of one, or the whole reference as Markdown."""
+
+from __future__ import annotations
+
+import argparse
+
+from quicsat.cli import commands, console
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.parser import Parser
+
+DESCRIPTION = "Show an overview of all commands, the help for one command, or the reference for all commands."
+EXAMPLES = ("help plot", "help --markdown > cli.md   # the reference page")
+
+PROGRAM = "./run.py"
+OVERVIEW = """\
+usage: {program} [COMMAND] [OPTIONS]
+
+Measure QUIC implementations over satellite links. Options of a command: {program} COMMAND --help
+
+{groups}
+
+Example:
+  {program} -s quic-go -c aioquic -t sat          one server, one client, one link
+
+{program} --version: the version. Exit status: 0 success, 1 a run failed, 2 wrong option or file,
+3 infrastructure error, 4 time up, 75 another campaign is running, 128 + n signal n."""
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "name", nargs="?", metavar="COMMAND", choices=commands.SUMMARIES, help="Command to explain; example: plot."
+    )
+    parser.add_argument_group("output").add_argument(
+        "--markdown", action="store_true", help="Print the reference of all commands as Markdown."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the help that was asked for."""
+    if options.markdown:
+        from quicsat.cli import reference
+
+        console.show(reference.markdown().removesuffix("\n"))
+    elif options.name:
+        console.show(parser_of(options.name).format_help().removesuffix("\n"))
+    else:
+        console.show(overview())
+    return ExitStatus.SUCCESS
+
+
+def overview() -> str:
+    """All commands by group; fits on one screen."""
+    groups = [
+        f"{title}:\n" + "\n".join(f"  {name:10} {summary}" for name, summary in group.items())
+        for title, group in commands.GROUPS.items()
+    ]
+    return OVERVIEW.format(program=PROGRAM, groups="\n\n".join(groups))
+
+
+def parser_of(name: str) -> Parser:
+    """The parser of a command in :data:`commands.SUMMARIES`."""
+    command = commands.load(name)
+    parser = Parser(f"{PROGRAM} {name}", description=command.DESCRIPTION, examples=command.EXAMPLES,
+                    known=tuple(commands.SUMMARIES))  # fmt: skip
+    command.add_options(parser)
+    general = parser.add_argument_group("general")
+    general.add_argument("-d", "--debug", action="store_true", help="Log details to standard error.")
+    general.add_argument("-h", "--help", action="help", help="Show this help and exit.")
+    return parser

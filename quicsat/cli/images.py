@@ -1,0 +1,69 @@
+"""``./run.py images``: lists, builds, pulls and checks Docker images of implementations and of the simulator."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli import options as shared
+from quicsat.cli.exit_status import SIGNAL, ExitStatus
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+ACTIONS = ("list", "sources", "build", "pull", "check", "lock")
+DESCRIPTION = (
+    "`list` shows the images on this machine. `sources` shows the version, commit, patches and build type of each "
+    "image. `build` builds images from endpoints/, and pulls the images that you name if they have no Dockerfile "
+    "there. `pull` pulls images from a registry. `check` tests whether an image follows the endpoint contract, and "
+    "runs transfers and functional tests with quic-go. `lock` writes the digests of the images on this machine into a "
+    "file, so that `run --locked` uses the same images."
+)
+EXAMPLES = (
+    "images list",
+    "images build simulator quic-go aioquic",
+    "images check picoquic:bbr",
+    "images lock",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "action", choices=ACTIONS, metavar="ACTION", help=f"One of {', '.join(ACTIONS)}; example: list."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help="Implementations, or simulator, link-tools, virtual-time, link-gateways (default: all but the last three; "
+        "example: quic-go simulator).",
+    )  # fmt: skip
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--lock-file", type=Path, default=shared.LOCK_FILE, metavar="FILE",
+        help=f"Lock file; if you name implementations, only their entries change (default: {shared.LOCK_FILE}; "
+        "example: paper.lock).",
+    )  # fmt: skip
+    group.add_argument("-m", "--markdown", action="store_true", help="Print the table of sources as Markdown.")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry the action out, and print its table."""
+    from quicsat.cli.image_actions import ImageRequest, perform
+    from quicsat.cli.progress import reporter
+
+    request = ImageRequest(
+        options.action,
+        options.names,
+        shared.daemon(),
+        options.root,
+        options.words,
+        markdown=options.markdown,
+        lock=options.lock_file,
+    )
+    report = perform(request, console.message, reporter)
+    console.show(report.text)
+    if report.signal is not None:
+        return SIGNAL + report.signal
+    return ExitStatus.MACHINE if report.missing else ExitStatus.FAILURE if report.failed else ExitStatus.SUCCESS

@@ -1,0 +1,40 @@
+"""``./run.py list``: lists test cases and implementations."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.config import loader
+from quicsat.report import terminal_tables
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+TESTS, IMPLEMENTATIONS = "tests", "implementations"
+DESCRIPTION = "List the test cases and implementations that -t, -s and -c accept."
+EXAMPLES = ("list tests",)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "what", nargs="?", choices=(TESTS, IMPLEMENTATIONS), metavar="KIND",
+        help=f"List only these: {TESTS} or {IMPLEMENTATIONS} (default: both; example: {TESTS}).",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the lists."""
+    if options.what in (None, TESTS):
+        cases = loader.load_known_test_cases(options.root / "testcases")
+        on_request = loader.load_cases_on_request(options.root / "testcases", cases)
+        console.show(terminal_tables.test_cases([*cases.values(), *on_request.values()]))
+        workloads = loader.known_workloads(options.root / "testcases" / "workloads")
+        console.show(terminal_tables.workloads(workloads.values()))
+    if options.what in (None, IMPLEMENTATIONS):
+        known = loader.load_implementations(options.root / "implementations.json")
+        console.show(terminal_tables.implementations(known.values()))
+    return ExitStatus.SUCCESS

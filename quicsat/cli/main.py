@@ -1,0 +1,142 @@
+"""Entry point of the command line: finds the command, runs it, and turns errors into messages and exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat import __version__
+from quicsat.cli import commands, console
+from quicsat.cli.exit_status import SIGNAL, ExitStatus
+from quicsat.cli.help import overview, parser_of
+from quicsat.cli.parser import Parser
+from quicsat.model.errors import HarnessFault, InputError, UserError
+
+if TYPE_CHECKING:
+    from quicsat.report.plot_request import Draw
+
+
+PRIVATE = "docker"
+"""Library whose debug messages tell of the user's accounts at registries; urllib3 logs its requests."""
+FAULTS_OF_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
+"""Errors of the system for a path that no file can have."""
+PYTHONS_LOOP = "Symlink loop"
+"""How the error begins that ``Path.resolve`` raises for a loop of symbolic links, before Python 3.13."""
+
+
+def main(
+    root: Path,
+    arguments: Sequence[str] | None = None,
+    draw: Draw | None = None,
+    figures: Callable[[], Mapping[str, str]] = dict,
+) -> int:
+    """Run the command line for the checkout at ``root``; the exit status. ``draw`` makes figures.
+
+    ``figures`` names all kinds of figures, with the heading of each.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    console.prepare()
+    status: int = ExitStatus.SUCCESS
+    try:
+        status = _status(root, words, draw, figures)
+        console.flush()
+    except UserError as error:
+        console.message(str(error))
+        return error.exit_status
+    except HarnessFault as fault:
+        console.message(f"{fault.reason} ({fault.code})")
+        return ExitStatus.MACHINE
+    except OSError as error:
+        return _tell(error)
+    except RuntimeError as error:
+        if not str(error).startswith(PYTHONS_LOOP):
+            raise
+        console.message(f"{error}: remove the link, or choose another path.")
+        return ExitStatus.USAGE
+    except KeyboardInterrupt:
+        console.message(f"Stopped by signal {signal.SIGINT.value}.")
+        return SIGNAL + signal.SIGINT
+    finally:
+        console.allow_commands()
+    return status
+
+
+def _status(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Mapping[str, str]]) -> int:
+    """The exit status of the command; what the parser prints before it exits is written, too, or raises OSError."""
+    try:
+        return _run(root, words, draw, figures)
+    except SystemExit:
+        console.flush()
+        raise
+
+
+def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Mapping[str, str]]) -> int:
+    if words[:1] in (["-h"], ["--help"]):
+        console.show(overview())
+        return ExitStatus.SUCCESS
+    if words == ["--version"]:
+        console.show(_version(root))
+        return ExitStatus.SUCCESS
+    options = parse(words)
+    options.root, options.draw, options.figures, options.words = root, draw, figures, tuple(sys.argv)
+    logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
+    logging.getLogger(PRIVATE).setLevel(logging.WARNING)
+    _check_paths(options)
+    with ExitStack() as options.closing:
+        return commands.load(options.command).run(options)
+
+
+def _check_paths(options: argparse.Namespace) -> None:
+    """Raise InputError if no file can have one of the paths that the user named."""
+    for path in _paths(options):
+        try:
+            path.stat()
+        except OSError as error:
+            if error.errno in FAULTS_OF_NAMES:
+                raise InputError(_sentence(path, error)) from error
+
+
+def _paths(options: argparse.Namespace) -> Iterator[Path]:
+    for value in vars(options).values():
+        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Path))
+
+
+def _tell(error: OSError) -> int:
+    """Print an error of the system that no command expected; the exit status."""
+    if error.filename is None:
+        console.discard_output()  # what is still buffered would raise the same error again
+        console.message(f"Reading or writing failed: {error.strerror or error}.")
+        return ExitStatus.MACHINE
+    console.message(_sentence(error.filename, error))
+    return ExitStatus.USAGE if error.errno in FAULTS_OF_NAMES else ExitStatus.MACHINE
+
+
+def _sentence(path: object, error: OSError) -> str:
+    return f"{path}: cannot be read or written: {error.strerror}."
+
+
+def _version(root: Path) -> str:
+    """``quicsat 0.1.0 (d8a2457)``: the release, and the commit of a checkout."""
+    from quicsat.execution.tool_version import tool_version
+
+    commit = tool_version(root)
+    return f"quicsat {__version__}" + (f" ({commit})" if commit != __version__ else "")
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line, with ``command``; exits with status 2 and a message if they are wrong."""
+    name, rest = commands.DEFAULT, list(words)
+    if rest and not rest[0].startswith("-"):
+        name = rest.pop(0)
+        if name not in commands.SUMMARIES:
+            Parser("./run.py", known=tuple(commands.SUMMARIES)).error(f"invalid choice: '{name}'")
+    options = parser_of(name).parse_args(rest)
+    options.command = name
+    return options

@@ -1,0 +1,35 @@
+"""``./run.py merge``: merges the shards of a campaign, measured by several machines, into one campaign."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli.exit_status import ExitStatus
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+DESCRIPTION = "Merge the shards of a campaign (`./run.py run --shard I/N`) into one campaign."
+EXAMPLES = ("merge part-1 part-2 -o whole",)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "directories", type=Path, nargs="+", metavar="DIR", help="One campaign per shard; example: part-1 part-2."
+    )
+    parser.add_argument_group("output").add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR",
+        help="Directory of the new campaign (required; example: whole).",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Merge, and print a summary."""
+    from quicsat.results import merge
+
+    console.show(merge.merge(options.directories, options.output))
+    return ExitStatus.SUCCESS

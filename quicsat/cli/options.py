@@ -1,0 +1,391 @@
+"""Options that several commands share: selection, schedule, hosts and cluster, output; and what they mean together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from quicsat.cli.parser import Once, Parser
+from quicsat.config import hosts, quantities
+from quicsat.config.flows import parse_flow
+from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import REAL_TIME_RATE
+from quicsat.model.errors import InputError
+from quicsat.model.results import Schedule
+from quicsat.model.text import quoted
+from quicsat.model.units import mbit_per_s
+from quicsat.plan import order, time_windows
+from quicsat.plan.limits import CampaignLimits
+
+if TYPE_CHECKING:
+    from quicsat.model.real_link import Host, Scheduler
+    from quicsat.model.test_case import TestCase
+
+T = TypeVar("T")
+
+CPU_COST = 3e-6
+"""Default of --cpu-cost, seconds, for programs without a cost of their own; docs/guide/virtual-time.md shows what it
+changes."""
+AS_BEGUN = 0
+"""Value of ``--parallel`` if it is not given: one run at a time, or as the resumed campaign began."""
+MOST_TESTBEDS = 32
+"""A larger ``--parallel`` is taken for a typing error."""
+HIGHEST_PORT = 65535
+LOCK_FILE = Path("images.lock")
+"""Usual name of the lock file of images, in the working directory."""
+TEXT_FORMATS = ("text", "markdown", "csv", "latex")
+
+
+# ---- declarations ---------------------------------------------------------------------------
+
+
+def add_selection(parser: Parser) -> None:
+    """Declare what is run: implementations, test cases, images, and how the runs are ordered and shared out."""
+    group = parser.add_argument_group("selection")
+    group.add_argument(
+        "-s", "--server", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Implementations to measure as servers (default: all that can act as servers; "
+        "example: quic-go picoquic:bbr).",
+    )  # fmt: skip
+    group.add_argument(
+        "-c", "--client", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Implementations to measure as clients (default: all that can act as clients; example: aioquic).",
+    )  # fmt: skip
+    group.add_argument(
+        "-t", "--test", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Test cases or families by name or abbreviation, or your own YAML files "
+        "(default: all with an emulated link; example: sat ./my-link.yaml).",
+    )  # fmt: skip
+    group.add_argument(
+        "--with", nargs="+", action="append", default=[], dest="beside", type=value_of(parse_flow), metavar="FLOW",
+        help="Add flows that share the link, each as SERVER/CLIENT or same, optionally followed by @ and a start "
+        "delay; each --with defines another set of flows (default: none; example: nginx-tcp/curl@2s).",
+    )  # fmt: skip
+    group.add_argument(
+        "-r", "--replace", nargs="+", action="extend", default=[], metavar="NAME=IMAGE",
+        help="Use another image for an implementation (default: the image in implementations.json; "
+        "example: quic-go=me/my-build:dev).",
+    )  # fmt: skip
+    group.add_argument(
+        "-i", "--must-include", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Measure only pairs that contain at least one of these implementations, as the server or as the client "
+        "(default: all pairs; example: quic-go).",
+    )  # fmt: skip
+    group.add_argument(
+        "--repetitions", type=value_of(quantities.count), metavar="N",
+        help="Measure each pair and test case N times (default: as in the test case; example: 10).",
+    )  # fmt: skip
+    group.add_argument(
+        "--timeout", metavar="DURATION",
+        type=value_of(quantities.within(quantities.duration_or_seconds, "1 ms", "24 h")),
+        help="End each transfer after this time, in seconds if it has no unit (default: as in the test case; "
+        'example: 2min).',
+    )  # fmt: skip
+    group.add_argument(
+        "--strict-upstream", action="store_true",
+        help="Apply the rules of the QUIC Interop Runner to functional tests (default: quicsat's rules).",
+    )  # fmt: skip
+    group = parser.add_argument_group("order and shards")
+    group.add_argument(
+        "--seed", type=value_of(quantities.count), metavar="N",
+        help="Seed for the random losses on links, for --shuffle, and for all random values in virtual time "
+        "(default: a random seed; example: 7).",
+    )  # fmt: skip
+    group.add_argument(
+        "--shuffle", action="store_true", help="Run pairs and test cases in random order within each repetition."
+    )
+    group.add_argument(
+        "--shard", type=value_of(_shard), metavar="I/N",
+        help="Run only the I-th of N parts of the plan; all parts need the same --seed (default: 1/1; example: 2/4).",
+    )  # fmt: skip
+
+
+def add_clock(parser: Parser) -> None:
+    """Declare the clock of the runs."""
+    group = parser.add_argument_group("clock")
+    group.add_argument(
+        "--clock", type=value_of(_clock), choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
+        help="Clock for endpoints and emulated links: real, or virtual, which is a simulated clock that the load on "
+        "this machine cannot disturb (default: real; example: virtual).",
+    )  # fmt: skip
+    group.add_argument(
+        "--cpu-cost", type=value_of(quantities.within(quantities.duration, "0 s", "1 ms")), metavar="DURATION",
+        help="Virtual time that each system call and each reading of the clock takes, the same for all programs "
+        f'(default: the cpu cost of each implementation, otherwise {CPU_COST * 1e6:.0f} us; example: "1 us").',
+    )  # fmt: skip
+
+
+def add_schedule(parser: Parser) -> None:
+    """Declare when runs may start, and how many run at a time."""
+    group = parser.add_argument_group("schedule")
+    group.add_argument(
+        "--parallel", type=parallel, default=AS_BEGUN, metavar="N|auto",
+        help=f"Number of parallel runs, 1 to {MOST_TESTBEDS}, or auto for as many as the CPUs allow "
+        "(default: 1, auto in virtual time, or as in the resumed campaign; example: auto).",
+    )  # fmt: skip
+    group.add_argument(
+        "--deadline", metavar="TIME",
+        help="Do not start runs that are unlikely to end before this time of day or date "
+        "(default: none; example: 06:00 or 2026-11-22T06:00).",
+    )  # fmt: skip
+    group.add_argument(
+        "--max-runtime", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
+        help="Do not start runs that are unlikely to end within this time from now "
+        '(default: none; example: "5 h").',
+    )  # fmt: skip
+    group.add_argument(
+        "--pause", "--pause-between", type=value_of(time_windows.window), action="append", default=[], metavar="HOURS",
+        help="Do not start runs during these hours of the day; can be repeated "
+        "(default: none; example: 18:00-23:00).",
+    )  # fmt: skip
+    group.add_argument(
+        "--time-zone", type=value_of(time_windows.zone), metavar="NAME",
+        help="Time zone for --deadline and --pause (default: this machine's time zone; example: Europe/Zurich).",
+    )  # fmt: skip
+    group.add_argument(
+        "--breaker", type=value_of(quantities.within(quantities.count, "1", "1000")), metavar="N",
+        help="After N consecutive runs of an implementation that timed out or ended in an error, skip its "
+        "pairs whose last run also timed out or ended in an error (default: never; example: 3).",
+    )  # fmt: skip
+    group.add_argument(
+        "--skip-on-failure", action=argparse.BooleanOptionalAction, default=None,
+        help="Skip further repetitions of a pair in a test case after one that did not succeed (default: run them).",
+    )  # fmt: skip
+    group.add_argument(
+        "--require", metavar="TEST",
+        help="Begin with this test case, and skip all other test cases of the pairs that do not succeed in it "
+        "(default: none; example: transfer).",
+    )  # fmt: skip
+    group.add_argument(
+        "--budget", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
+        help="Skip the remaining runs of an implementation once its runs have taken this long in total "
+        '(default: no limit; example: "1 h").',
+    )  # fmt: skip
+
+
+def add_hosts(parser: argparse._ActionsContainer) -> None:
+    """Declare the hosts file."""
+    parser.add_argument(
+        "--hosts", type=Path, metavar="FILE",
+        help="YAML file that lists other machines, for real links or for more parallel runs (default: none; "
+        "example: hosts.yml).",
+    )  # fmt: skip
+
+
+def add_cluster_tls(parser: argparse._ActionsContainer) -> None:
+    """Declare where the certificates for a scheduler with a tls:// address are."""
+    parser.add_argument(
+        "--cluster-tls", type=Path, metavar="DIR",
+        help="Directory with ca.pem, cert.pem and key.pem, for a tls:// address (default: none; example: ~/tls).",
+    )  # fmt: skip
+
+
+def add_machines(parser: Parser) -> argparse._ArgumentGroup:
+    """Declare which machines carry runs out besides this one."""
+    group = parser.add_argument_group("machines")
+    add_hosts(group)
+    group.add_argument(
+        "--cluster", type=scheduler_address, metavar="ADDRESS",
+        help="Run on the workers of this Dask scheduler (default: on this machine; example: tcp://scheduler:8786).",
+    )  # fmt: skip
+    add_cluster_tls(group)
+    return group
+
+
+def add_markdown(parser: argparse._ActionsContainer) -> None:
+    """Declare the form of matrices."""
+    parser.add_argument("-m", "--markdown", action="store_true", help="Print tables as Markdown.")
+
+
+def add_output(parser: Parser) -> argparse._ArgumentGroup:
+    """Declare what a campaign prints and writes at its end."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-j", "--json", type=Path, action=Once, metavar="FILE",
+        help="Also write the results in the JSON format of QIR-SE, the runner of arXiv 2202.08228 (default: no file; "
+        "example: results.json).",
+    )  # fmt: skip
+    add_markdown(group)
+    return group
+
+
+def add_text_format(parser: argparse._ActionsContainer) -> None:
+    """Declare the form of tables."""
+    parser.add_argument(
+        "--format", choices=TEXT_FORMATS, default="text", metavar="FORMAT",
+        help=f"Print tables in this format: {', '.join(TEXT_FORMATS)} (default: text; example: csv).",
+    )  # fmt: skip
+
+
+# ---- meaning --------------------------------------------------------------------------------
+
+
+def daemon() -> Host:
+    """The Docker daemon that the user has chosen, else a local one; raises :class:`InputError`."""
+    from quicsat.docker import address
+
+    return address.default_daemon(os.environ)
+
+
+def engine_for_itself(options: argparse.Namespace) -> AbstractContextManager[None]:
+    """Hold the lock of this machine's daemon during a campaign, unless it runs on a cluster; raises LockedError.
+
+    It needs no large library, so that a second campaign fails at once.
+    """
+    from quicsat.execution import lock
+
+    return nullcontext() if options.cluster else lock.early(options.words[1:], os.environ)
+
+
+def cluster(options: argparse.Namespace) -> Scheduler | None:
+    """The Dask scheduler of ``--cluster``, None if it is not given."""
+    from quicsat.model.real_link import Scheduler
+
+    return Scheduler(options.cluster, options.cluster_tls) if options.cluster else None
+
+
+def machines(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> Mapping[str, Host]:
+    """The hosts that the test cases need or may use, by name; raises InputError, also if a cluster is to use them."""
+    found = hosts.hosts_of(test_cases, hosts.known(options.hosts), options.hosts)
+    if found and options.cluster:
+        raise InputError(
+            "--hosts and --cluster exclude each other: a cluster has neither real links nor hosts driven directly."
+        )
+    return found
+
+
+def without_addresses(words: Sequence[str]) -> tuple[str, ...]:
+    """A command line to store with results, which may be published: the scheduler's address is replaced."""
+    kept = [re.sub(r"^--cluster=.*", "--cluster=ADDRESS", word, flags=re.S) for word in words]
+    return tuple("ADDRESS" if before == "--cluster" else word for before, word in zip(["", *kept], kept, strict=False))
+
+
+def cpu_cost(options: argparse.Namespace) -> float:
+    """Seconds of virtual time that a system call takes: ``--cpu-cost`` or its default."""
+    return CPU_COST if options.cpu_cost is None else float(options.cpu_cost)
+
+
+def check_clock(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> None:
+    """Raise :class:`InputError` if the options ask for what one clock cannot do."""
+    real = [case.name for case in test_cases if case.real]
+    if options.clock is Clock.VIRTUAL and real:
+        raise InputError(f"Real links have no virtual time: leave out --clock virtual, or {' and '.join(real)}.")
+    if options.clock is Clock.REAL:
+        fast = [
+            f"{case.name} ({mbit_per_s(rate)})" for case, rate in _highest_rates(test_cases) if rate > REAL_TIME_RATE
+        ]
+        if fast:
+            limit = mbit_per_s(REAL_TIME_RATE)
+            fault = f"In real time, links carry at most {limit}; use --clock virtual for {', '.join(fast)}."
+            raise InputError(fault)
+    if options.clock is Clock.REAL and options.cpu_cost is not None:
+        raise InputError("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
+
+
+def _highest_rates(test_cases: Sequence[TestCase]) -> list[tuple[TestCase, float]]:
+    """The emulated ones, and the highest rate that their links ever have, bit/s."""
+    return [(case, case.emulated.highest_rate) for case in test_cases if not case.real]
+
+
+def usual_schedule(clock: Clock) -> Schedule:
+    """The schedule of a campaign without options: one run at a time in real time, one for each CPU in virtual time."""
+    return Schedule(None if clock is Clock.VIRTUAL else 1)
+
+
+def most_testbeds(options: argparse.Namespace, begun: Schedule) -> int | None:
+    """Runs at a time: ``--parallel``, else as the campaign was ``begun``; None for as many as the CPUs allow."""
+    return begun.testbeds if options.parallel == AS_BEGUN else options.parallel
+
+
+def limits(
+    options: argparse.Namespace, environment: Mapping[str, str], begun: Schedule, test_cases: Sequence[TestCase] = ()
+) -> CampaignLimits:
+    """The limits of :func:`add_schedule`; some of them default to those that the campaign was ``begun`` with.
+
+    ``test_cases`` are those of the campaign. Raises InputError with all that is wrong with the options together.
+    """
+    now = datetime.now(UTC)
+    here = options.time_zone or time_windows.zone_of(environment.get("TZ"))
+    moment, problems = None, []
+    if options.deadline is not None:
+        try:
+            moment = time_windows.deadline(options.deadline, here, now)
+        except ValueError as fault:
+            problems.append(f"--deadline {quoted(options.deadline)} {fault}")
+    closed = time_windows.Hours(here, tuple(options.pause)) if options.pause else None
+    if closed is not None and closed.opening(now) is None:
+        problems.append("--pause leaves no time of the day in which a run may start.")
+    required = begun.required
+    if options.require is not None:
+        found = [case.name for case in test_cases if case.has_label(options.require)]
+        required = found[0] if len(found) == 1 else None
+        if required is None:
+            problems.append(f"--require {quoted(options.require)} is none of the selected test cases.")
+    if problems:
+        raise InputError(*problems)
+    return CampaignLimits(
+        closed,
+        moment,
+        options.max_runtime,
+        options.breaker or begun.breaker,
+        options.budget or begun.budget,
+        required,
+        begun.skip_on_failure if options.skip_on_failure is None else options.skip_on_failure,
+    )
+
+
+# ---- values ---------------------------------------------------------------------------------
+
+
+def value_of(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A type for argparse from a parser whose ValueError messages follow the quoted value."""
+
+    def parse_word(word: str) -> T:
+        try:
+            return parse(word)
+        except ValueError as fault:
+            message = f"{quoted(word)} {str(fault).removesuffix('.')}"
+            raise argparse.ArgumentTypeError(message) from fault
+
+    return parse_word
+
+
+def _clock(word: str) -> Clock:
+    return Clock(quantities.one_of(Clock)(word))
+
+
+def port(word: str) -> int:
+    """A TCP port on which to serve; 0 is any free one. Raises ArgumentTypeError."""
+    return value_of(quantities.within(quantities.count, "0", str(HIGHEST_PORT)))(word)
+
+
+def _shard(word: str) -> str:
+    order.shard(word)
+    return word
+
+
+def scheduler_address(word: str) -> str:
+    """The address of a Dask scheduler; raises ArgumentTypeError if it is none."""
+    match = re.fullmatch(r"([a-z]+://)?(\[[\w:.%]+\]|[^\s/:\[\]]+):([0-9]{1,5})", word)
+    if match is not None and not 1 <= int(match[3]) <= HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f"{word!r} has a wrong port; allowed: 1 to {HIGHEST_PORT}")
+    if match is None:
+        message = f'{word!r} is not the address of a Dask scheduler; example: "tcp://scheduler:8786"'
+        raise argparse.ArgumentTypeError(message)
+    return word
+
+
+def parallel(word: str) -> int | None:
+    """A number of runs at a time; None for ``auto``."""
+    if word.casefold() == "auto":
+        return None
+    if word.isdecimal() and 1 <= int(word) <= MOST_TESTBEDS:
+        return int(word)
+    message = f"{word} is neither auto nor a number from 1 to {MOST_TESTBEDS}"
+    raise argparse.ArgumentTypeError(message)

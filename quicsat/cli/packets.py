@@ -1,0 +1,76 @@
+"""``./run.py packets``: shows packets of a run with every field that tshark decodes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console, foreign_inputs
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.options import value_of
+from quicsat.config import quantities
+from quicsat.model.errors import InputError
+from quicsat.model.stored_files import is_file
+from quicsat.model.text import command_line, printable
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+MOST = "1000000000"
+"""Highest number of a packet."""
+LONGEST = 200
+"""Characters of a field's values that are shown."""
+DESCRIPTION = "Decrypt packets of a run, and show them with every QUIC and TLS field. This command needs tshark."
+EXAMPLES = ("packets results/latest/quic-go_aioquic/sat/1 146",)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "run", type=Path, metavar="RUN",
+        help="Directory of a run, also of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
+        "example: results/latest/quic-go_aioquic/sat/1.",
+    )  # fmt: skip
+    parser.add_argument(
+        "frames", type=value_of(quantities.within(quantities.count, "1", MOST)), nargs="+", metavar="FRAME",
+        help="Frame numbers in the trace, as tshark and Wireshark count them; example: 146 147.",
+    )  # fmt: skip
+    parser.add_argument_group("trace").add_argument(
+        "--server", action="store_true", help="Read the trace at the server (default: the trace at the client)."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a line per frame, and below it a line per field with its values.
+
+    Raises InputError if there is no such trace or frame, HarnessFault if tshark fails, MachineError if it is missing.
+    """
+    from quicsat.traces.key_log import key_lines
+    from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
+    from quicsat.traces.tshark import tshark_fields
+
+    with foreign_inputs.readable_captures(options, options.run) as directory:
+        trace = directory / (SERVER_TRACE if options.server else CLIENT_TRACE)
+        if not is_file(trace):
+            raise InputError(f"{options.run}: has no such trace. Pass the directory of a run: {EXAMPLES[0].split()[1]}")
+        found = tshark_fields(trace, key_lines(*(directory / log for log in KEY_LOGS)), options.frames)
+    if found:
+        shown = [frame for frame in options.frames if frame in found]
+        console.show("\n".join(line for frame in shown for line in _lines(frame, found[frame])))
+    missing = sorted({*options.frames} - {*found})
+    if missing:
+        raise InputError(
+            f"{options.run}: the trace has no QUIC packets in these frames: {', '.join(map(str, missing))}.",
+            'FRAME is the number of a captured frame, and "packet 6" in a reason is a QUIC packet number. To see what '
+            f"happened in which frames: {command_line('explain', options.run)}",
+        )
+    return ExitStatus.SUCCESS
+
+
+def _lines(frame: int, fields: dict[str, tuple[str, ...]]) -> list[str]:
+    return [f"frame {frame}", *(f"  {name}  {_shown(', '.join(values))}" for name, values in fields.items() if name)]
+
+
+def _shown(text: str) -> str:
+    return printable(text, LONGEST)

@@ -1,0 +1,131 @@
+"""Progress of a campaign: a live view on a terminal, else a line per finished run with the estimated time left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from quicsat.cli import console
+from quicsat.model.clock import Clock
+from quicsat.model.outcomes import Outcome
+from quicsat.model.real_link import CLOCKS
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.run import Run
+from quicsat.model.text import printable
+from quicsat.model.units import mbit_per_s, percent
+from quicsat.plan.duration_estimate import Durations, Span
+
+if TYPE_CHECKING:
+    from quicsat.execution.run_watcher import RunWatcher
+
+PAST = 3
+"""Newest campaigns from which durations are estimated."""
+
+
+def earlier_campaigns(root: Path, clock: Clock, resumed: ResultSet | None = None) -> tuple[ResultSet, ...]:
+    """The newest campaigns of the checkout at ``root`` with that clock, after the one that is ``resumed``, if any."""
+    from quicsat.results import store
+
+    others = [each for each in store.newest(root / "results", PAST) if each.manifest.clock is clock]
+    if resumed is None:
+        return tuple(others)
+    return resumed, *(each for each in others if each.manifest.id != resumed.manifest.id)
+
+
+class ProgressView(Protocol):
+    """Where the progress of a campaign is shown."""
+
+    @property
+    def watcher(self) -> RunWatcher | None:
+        """What the campaign tells about runs under way; None if nobody wants to know."""
+
+    def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
+        """Called with the runs that are to be made; returns what takes each result, and how many runs are done."""
+
+
+@contextmanager
+def view(past: Sequence[ResultSet], *, debug: bool) -> Iterator[ProgressView]:
+    """A live view if messages go to a terminal, else lines; so too with debug messages, which would tear it apart."""
+    if debug or not console.live():
+        yield Lines(past)
+        return
+    from quicsat.cli.live_view import LiveView
+
+    with LiveView(past).shown() as live:
+        yield live
+
+
+class Lines:
+    """A line per finished run."""
+
+    watcher = None
+
+    def __init__(self, past: Sequence[ResultSet]) -> None:
+        """``past``: earlier campaigns, from which durations are estimated."""
+        self._past = past
+
+    def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
+        """See :class:`ProgressView`."""
+        return reporter(runs, self._past)
+
+
+def reporter(runs: Sequence[Run], past: Sequence[ResultSet] = ()) -> Callable[[RunResult, int], None]:
+    """A function that prints the progress line of each result of ``runs``."""
+    progress = Progress(runs, past)
+    return lambda result, finished: console.message(progress.line(result, finished))
+
+
+class Progress:
+    """Estimates how long the runs that are left take."""
+
+    def __init__(self, runs: Sequence[Run], past: Iterable[ResultSet] = ()) -> None:
+        """``runs``: all runs of the campaign; ``past``: earlier campaigns, from which durations are estimated."""
+        self._left = {run.key: run for run in runs}
+        self._total = len(runs)
+        self._durations = Durations(past)
+        self._spent = 0.0
+        self._begin = time.monotonic()
+        self._warned: set[str] = set()
+
+    def line(self, result: RunResult, finished: int) -> str:
+        """The line for a result; ``finished`` counts the runs that are done, this one included."""
+        self.learn(result)
+        left, warning = self.left(), self.warning(result)
+        rest = f"  about {left} left" if left is not None else ""
+        return f"[{finished}/{self._total}] {result.key}: {in_words(result)}{rest}" + (
+            f"\n{warning}" if warning else ""
+        )
+
+    def learn(self, result: RunResult) -> None:
+        """Take note of how long a run took, which is not left any more."""
+        run = self._left.pop(result.key, None)
+        if run is not None:
+            self._durations.learn(run.test_case, result)
+        self._spent += sum(result.evidence.phases.values())
+
+    def warning(self, result: RunResult) -> str:
+        """A warning about the clocks of hosts, once per test case; else empty."""
+        found = [note for note in (result.measurement.notes if result.measurement else ()) if note.startswith(CLOCKS)]
+        if not found or result.test_case in self._warned:
+            return ""
+        self._warned.add(result.test_case)
+        return f"warning: {found[0]}"
+
+    def left(self) -> Span | None:
+        """The estimated time left at the present rate, with as many runs at a time as now; None at the end."""
+        if not self._left:
+            return None
+        total = self._durations.total(list(self._left.values()))
+        pace = min((time.monotonic() - self._begin) / self._spent, 1.0) if self._spent else 1.0
+        return Span(total.low * pace, total.high * pace)
+
+
+def in_words(result: RunResult) -> str:
+    """Goodput and efficiency of a run that succeeded, else its outcome and the reason."""
+    verdict, measurement = result.verdict, result.measurement
+    if verdict.outcome is Outcome.SUCCEEDED and measurement is not None and "goodput" in measurement.values:
+        return f"{mbit_per_s(measurement.values['goodput'])} ({percent(measurement.values['efficiency'])})"
+    return printable(": ".join(filter(None, (verdict.outcome, verdict.reason))))

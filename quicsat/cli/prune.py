@@ -1,0 +1,97 @@
+"""``./run.py prune``: removes traces and logs of old campaigns to free disk space."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.options import value_of
+from quicsat.config import quantities
+from quicsat.model.errors import MachineError, UserError
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+DAYS = value_of(quantities.within(quantities.count, "0", "36500"))
+SIZE = value_of(quantities.within(quantities.size, "0 B", "999999 GiB"))
+CAMPAIGNS = value_of(quantities.within(quantities.count, "1", "1000000"))
+DESCRIPTION = (
+    "Remove the traces, and then the logs, of the oldest campaigns. Results are removed only with --keep. Without "
+    "--yes, this command only lists the files to remove. It never changes campaigns that are pinned or in progress."
+)
+EXAMPLES = (
+    'prune --traces 14 --min-free "50 GiB"   # show what would be removed',
+    "prune --traces 14 --logs 60 --yes       # remove it",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "directory", type=Path, nargs="?", metavar="DIR",
+        help="Directory that contains the campaigns (default: results; example: /data/results).",
+    )  # fmt: skip
+    group = parser.add_argument_group("what to remove")
+    group.add_argument(
+        "--traces", type=DAYS, metavar="DAYS",
+        help="Remove traces older than this many days (default: keep; example: 14).",
+    )  # fmt: skip
+    group.add_argument(
+        "--logs", type=DAYS, metavar="DAYS",
+        help="Remove qlogs and endpoint logs older than this many days (default: keep; example: 60).",
+    )  # fmt: skip
+    group.add_argument(
+        "--keep", type=CAMPAIGNS, metavar="N",
+        help="Remove all campaigns, with their results, except the newest N (default: keep all; example: 100).",
+    )  # fmt: skip
+    group.add_argument(
+        "--max-size", type=SIZE, metavar="SIZE",
+        help="Remove files until all campaigns together take up at most this much space "
+        '(default: no limit; example: "200 GiB").',
+    )  # fmt: skip
+    group.add_argument(
+        "--min-free", type=SIZE, metavar="SIZE",
+        help='Remove files until this much disk space is free (default: no limit; example: "50 GiB").',
+    )  # fmt: skip
+    group.add_argument("--yes", action="store_true", help="Remove the files instead of only listing them.")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what was removed, or would be; raises MachineError if that does not free enough space."""
+    from quicsat.results import prune
+    from quicsat.results.store import JOURNAL, has
+
+    place = options.directory or options.root / "results"
+    if not place.is_dir():
+        raise UserError(f"{place}: no such directory.")
+    if has(place, JOURNAL):
+        raise UserError(f"{place}: is a campaign. Pass the directory that contains the campaigns.")
+    policy = prune.RetentionPolicy(
+        _age(options.traces), _age(options.logs), options.keep, options.max_size, options.min_free
+    )
+    if policy == prune.RetentionPolicy():
+        raise UserError(
+            "Select what to remove with --traces DAYS, --logs DAYS, --keep N, --max-size SIZE or --min-free SIZE."
+        )
+    campaigns = prune.find_campaigns(place)
+    free = shutil.disk_usage(place).free
+    removals = prune.select_removals(campaigns, policy, datetime.now(UTC), free)
+    if options.yes:
+        chosen, removals = removals, prune.remove(removals)
+        begun = {each.stored.directory for each in chosen} - {each.stored.directory for each in removals}
+        campaigns = [replace(each, protected="in use") if each.directory in begun else each for each in campaigns]
+    summary = prune.describe(removals, campaigns, done=options.yes)
+    if shortage := prune.shortfall(removals, campaigns, policy, free):
+        raise MachineError(f"{summary}\n{shortage}")
+    console.show(summary)
+    return ExitStatus.SUCCESS
+
+
+def _age(days: int | None) -> timedelta | None:
+    return None if days is None else timedelta(days=days)

@@ -1,0 +1,134 @@
+"""``./run.py resume``: continues an interrupted campaign with the same plan, seeds, images and options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import campaign_report, console, continuous_integration, other_runners
+from quicsat.cli import options as shared
+from quicsat.cli.help import parser_of
+from quicsat.cli.progress import earlier_campaigns, view
+from quicsat.model.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+    from quicsat.model.real_link import Host
+    from quicsat.plan.limits import CampaignLimits
+    from quicsat.results.document import StoredResults
+
+DESCRIPTION = (
+    "Continue a campaign with its original plan, seeds, images and options. Finished runs are kept, and runs that "
+    "ended in an error are repeated."
+)
+EXAMPLES = (
+    "resume                                   # the newest campaign",
+    "resume results/a --retry failed timeout  # also repeat failures and timeouts",
+)
+RETRY = [
+    outcome.value for outcome in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED, Outcome.SKIPPED, Outcome.ERROR)
+]
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "directory", type=Path, nargs="?", metavar="DIR",
+        help="Directory of the campaign (default: results/latest; example: results/a).",
+    )  # fmt: skip
+    add_retry(parser.add_argument_group("selection"))
+    shared.add_schedule(parser)
+    shared.add_machines(parser)
+    shared.add_output(parser)
+    continuous_integration.add_options(parser)
+    other_runners.add_refusals(parser.add_argument_group("options of QIR-SE"))
+    parser.explain_unknown(_hint)
+
+
+def _hint(option: str) -> str:
+    """A sentence about an option that only ``run`` has."""
+    known = {flag for action in parser_of("run")._actions for flag in action.option_strings}
+    return f" A campaign continues with its own plan and options; leave {option} out." if option in known else ""
+
+
+def add_retry(parser: argparse._ActionsContainer) -> None:
+    """Declare which finished runs of a campaign are repeated."""
+    parser.add_argument(
+        "--retry", nargs="+", action="extend", default=[], choices=RETRY, metavar="OUTCOME",
+        help=f"Also repeat runs with these outcomes: {', '.join(RETRY)} (default: error; example: failed timeout).",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Continued:
+    """A campaign to continue, and what the options mean for it."""
+
+    directory: Path
+    stored: StoredResults
+    limits: CampaignLimits
+    machines: Mapping[str, Host]
+    request: continuous_integration.CiRequest
+
+
+def check(options: argparse.Namespace, directory: Path, *, report: bool = True) -> Continued:
+    """Read the campaign and the files that options name; raises InputError with what keeps it from being continued.
+
+    ``report``: also write the fault into the reports that were asked for.
+    """
+    from quicsat.results import store
+
+    stored = store.load_to_continue(directory)
+    begun = stored.result_set.manifest
+    names = (*begun.servers, *begun.clients)
+    request = continuous_integration.read_request(options, names, begun.test_cases, directory)
+    other_runners.check_earlier_results(options.json, directory)
+    continuous_integration.check_manifest(request, begun, report=report)
+    limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
+    machines = shared.machines(options, begun.test_cases)
+    return Continued(directory, stored, limits, machines, request)
+
+
+def outcomes(options: argparse.Namespace) -> list[Outcome]:
+    """Those of ``--retry``."""
+    return [Outcome(word) for word in options.retry]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check all that needs no engine, run what is left, and print the results."""
+    continued = check(options, options.directory or options.root / "results" / "latest")
+    with shared.engine_for_itself(options):
+        return _measure(options, continued)
+
+
+def _measure(options: argparse.Namespace, continued: Continued) -> int:
+    """Carry the runs out, and print the results; only here are the libraries imported that this takes."""
+    from quicsat.execution import run_campaign
+    from quicsat.execution.campaign_config import CampaignConfig
+    from quicsat.images import pull_or_build as images
+
+    begun = continued.stored.result_set.manifest
+    past = earlier_campaigns(options.root, begun.clock, continued.stored.result_set)
+    config = CampaignConfig(
+        shared.daemon(),
+        options.root,
+        options.root / "results",
+        None,
+        images.Policy.LOCAL,
+        0,
+        (),
+        testbeds=shared.most_testbeds(options, begun.schedule),
+        limits=continued.limits,
+        past=past,
+        cluster=shared.cluster(options),
+        hosts=continued.machines,
+    )
+    with view(past, debug=options.debug) as progress:
+        config = replace(config, watcher=progress.watcher)
+        finished = run_campaign.resume_campaign(
+            continued.directory, outcomes(options), config, console.message, progress.begin
+        )
+    return campaign_report.conclude(finished, options, continued.request)

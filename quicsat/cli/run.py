@@ -1,0 +1,191 @@
+"""``./run.py run``: measures the selected servers, clients and test cases; the default command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import campaign_report, console, continuous_integration, other_runners, select_runs
+from quicsat.cli import options as shared
+from quicsat.cli.output_files import check_place
+from quicsat.cli.progress import earlier_campaigns, view
+from quicsat.config import quantities
+from quicsat.model.clock import Clock
+from quicsat.model.results import Schedule
+from quicsat.model.run import Run
+from quicsat.model.text import printable
+from quicsat.plan import selection as plan
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+    from quicsat.execution.campaign_config import CampaignConfig
+    from quicsat.model.results import ResultSet
+
+LONGEST_NOTE = 500
+"""Characters."""
+DESCRIPTION = (
+    "Measure each selected server with each selected client in each selected test case, and print the results. "
+    "Press Ctrl-C to stop the campaign, and use `./run.py resume` to continue it."
+)
+EXAMPLES = (
+    "-s quic-go -c aioquic -t sat                          # one server, one client, one link",
+    "-s picoquic:bbr picoquic:cubic -c quic-go -t SAT      # two congestion control algorithms",
+    "-s quic-go -c quic-go -t sat --repetitions 3 --parallel auto",
+    "run -t SAT --seed 1 --shard 2/4 -l part-2             # a quarter of a campaign, see merge",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    shared.add_selection(parser)
+    group = parser.add_argument_group("images and endpoints")
+    group.add_argument(
+        "--images", choices=("auto", "local", "pull", "build"), default="auto", metavar="SOURCE",
+        help="Source of images: local (only this machine), pull (this machine, otherwise a registry), build (from "
+        "endpoints/), or auto (this machine, otherwise a registry, otherwise build) (default: auto; example: local).",
+    )  # fmt: skip
+    group.add_argument(
+        "--locked", nargs="?", type=Path, const=shared.LOCK_FILE, metavar="FILE",
+        help="Use exactly the images that this file names, and refuse others; `images lock` writes it (default: no "
+        f"file, or {shared.LOCK_FILE} if you write --locked alone; example: paper.lock).",
+    )  # fmt: skip
+    group.add_argument(
+        "--skip-compliance-check", action="store_true",
+        help="Do not check whether images follow the endpoint contract.",
+    )  # fmt: skip
+    group.add_argument("--no-qlog", action="store_true", help="Do not request qlogs, which slow some endpoints down.")
+    shared.add_clock(parser)
+    shared.add_schedule(parser)
+    group = shared.add_machines(parser)
+    group.add_argument(
+        "--baseline", default=0.0, metavar="DURATION",
+        type=shared.value_of(quantities.within(quantities.duration_or_seconds, "0 s", "1 h")),
+        help="First measure TCP throughput of real links with iperf3, in each direction for this duration, in seconds "
+        "if it has no unit (default: 0, which means no measurement; example: 10s).",
+    )  # fmt: skip
+    parser.rename("--bare-link", "--baseline")
+    group = shared.add_output(parser)
+    group.add_argument(
+        "-l", "--log-dir", type=Path, metavar="DIR",
+        help="Directory of the campaign, which must be empty or not exist (default: results/DATE; example: results/a).",
+    )  # fmt: skip
+    group.add_argument(
+        "--note", type=shared.value_of(_note), default="", metavar="TEXT",
+        help="Note to store with the campaign, for example on conditions of a real link "
+        "(default: none; example: \"rain, 8 °C\").",
+    )  # fmt: skip
+    group.add_argument(
+        "-f", "--save-files", action="store_true", help="Keep the transferred files of runs that do not succeed."
+    )
+    for flag in ("-f", "--save-files"):
+        parser.without_value(flag, other_runners.SAVE_FILES)
+    continuous_integration.add_options(parser)
+    other_runners.add_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check all that needs no engine, measure, and print the results."""
+    selection, runs, seed = select_runs.select(options)
+    request = check_files(options, selection, seed)
+    return measure(options, selection, runs, seed, request)
+
+
+def check_files(
+    options: argparse.Namespace, selection: plan.Selection, seed: int, *, report: bool = True
+) -> continuous_integration.CiRequest:
+    """Read the files that options name, and raise InputError if one cannot be read, or be written at the end.
+
+    ``report``: also write what keeps the campaign from being compared into the reports that were asked for.
+    """
+    if options.log_dir:
+        from quicsat.results.store import check_campaign_directory
+
+        check_campaign_directory(options.log_dir)
+        check_place(options.log_dir, str(options.log_dir))
+    if options.locked:
+        from quicsat.images.build_recipes import own_images
+        from quicsat.images.lock_file import check_lock
+
+        implementations = dict.fromkeys((*selection.servers, *selection.clients, *selection.others))
+        check_lock(options.locked, options.root, implementations, own_images(selection.test_cases, options.clock))
+    names = (each.name for each in (*selection.servers, *selection.clients))
+    request = continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
+    other_runners.check_earlier_results(options.json)
+    continuous_integration.check_plan(request, options.clock, seed, report=report)
+    return request
+
+
+def measure(
+    options: argparse.Namespace,
+    selection: plan.Selection,
+    runs: Sequence[Run],
+    seed: int,
+    request: continuous_integration.CiRequest,
+) -> int:
+    """Carry the runs out with an engine for itself, and print the results; only then are large libraries imported.
+
+    ``options``: of :func:`add_options`, with the root of the checkout and the words of the command line.
+    """
+    limits = shared.limits(options, os.environ, Schedule(), selection.test_cases)
+    machines = shared.machines(options, selection.test_cases)
+    with shared.engine_for_itself(options):
+        from quicsat.execution import run_campaign
+
+        past = earlier_campaigns(options.root, options.clock)
+        config = replace(_config(options, selection, seed, past), limits=limits, hosts=machines)
+        config = replace(config, check=partial(continuous_integration.check_manifest, request))
+        if lost := plan.left_out(selection.servers, selection.clients, selection.test_cases):
+            console.message(lost)
+        with view(past, debug=options.debug) as progress:
+            config = replace(config, watcher=progress.watcher)
+            finished = run_campaign.run_campaign(selection, runs, config, console.message, progress.begin(runs))
+        return campaign_report.conclude(finished, options, request)
+
+
+def _note(text: str) -> str:
+    """A note of one line; raises ValueError."""
+    if len(text) > LONGEST_NOTE:
+        raise ValueError(f"has {len(text)} characters; at most {LONGEST_NOTE} are stored.")
+    return printable(" ".join(text.split()))
+
+
+def _config(
+    options: argparse.Namespace, selection: plan.Selection, seed: int, past: tuple[ResultSet, ...]
+) -> CampaignConfig:
+    """The options as a campaign takes them."""
+    from quicsat.execution.campaign_config import CampaignConfig
+    from quicsat.execution.run_config import RunConfig, environment_parameters
+    from quicsat.images import pull_or_build as images
+
+    return CampaignConfig(
+        bare_link=options.baseline,
+        daemon=shared.daemon(),
+        root=options.root,
+        results=options.root / "results",
+        directory=options.log_dir,
+        policy=images.Policy(options.images),
+        lock=options.locked,
+        seed=seed,
+        command=shared.without_addresses(options.words),
+        note=options.note,
+        check_compliance=not options.skip_compliance_check,
+        run=RunConfig(
+            not options.no_qlog,
+            options.save_files,
+            environment_parameters(),
+            options.clock,
+            shared.cpu_cost(options),
+            own_cpu_costs=options.clock is Clock.VIRTUAL and options.cpu_cost is None,
+        ),
+        testbeds=shared.most_testbeds(options, shared.usual_schedule(options.clock)),
+        shuffle=options.shuffle,
+        shard=options.shard or "",
+        must_include=select_runs.must_include(options),
+        past=past,
+        cluster=shared.cluster(options),
+    )

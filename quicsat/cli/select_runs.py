@@ -1,0 +1,113 @@
+"""Makes the plan of a campaign from the options of :func:`quicsat.cli.options.add_selection`.
+
+It imports little, since it runs before the lock of the Docker daemon is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from quicsat.cli import options as shared
+from quicsat.config import loader
+from quicsat.model.errors import InputError
+from quicsat.model.functional_checks import Rules
+from quicsat.model.implementation import Implementation, Protocol
+from quicsat.model.names import VARIANT_SIGN, did_you_mean
+from quicsat.model.run import Run
+from quicsat.model.text import quoted
+from quicsat.plan import order
+from quicsat.plan import selection as plan
+
+
+def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...], int]:
+    """The selection, its runs in order, and the seed of the campaign; raises :class:`InputError`."""
+    implementations = loader.load_implementations(options.root / "implementations.json")
+    _check_ignored(options.no_auto_unsupported, implementations)
+    known, tests = loader.load_known_test_cases(options.root / "testcases"), options.test
+    on_request = loader.load_cases_on_request(options.root / "testcases", known)
+    if options.protocol == Protocol.WEBTRANSPORT:
+        implementations, known, tests = plan.with_webtransport(implementations, known, tests)
+        on_request = {}
+    selection = plan.choose(
+        implementations,
+        known,
+        loader.load_test_cases,
+        loader.known_workloads(options.root / "testcases" / "workloads"),
+        servers=options.server,
+        clients=options.client,
+        on_request=on_request,
+        tests=tests,
+        images=options.replace,
+        flows=tuple(map(tuple, options.beside)),
+    )
+    selection = _taking_part(selection, must_include(options))
+    seed = secrets.randbelow(2**31) if options.seed is None else options.seed
+    runs = plan.make_plan(
+        selection.servers,
+        selection.clients,
+        selection.test_cases,
+        repetitions=options.repetitions,
+        timeout=options.timeout,
+        rules=Rules.UPSTREAM if options.strict_upstream else Rules.STANDARD,
+        seed=seed,
+        others=selection.others,
+    )
+    if options.shard and options.require:
+        raise InputError("--require and --shard exclude each other: a shard does not know the results of the others.")
+    if options.shard and options.seed is None:
+        raise InputError("--shard needs --seed N, the same seed for all shards of a plan.")
+    shared.check_clock(options, selection.test_cases)
+    selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
+    runs = order.involving(runs, must_include(options))
+    _check_replaced(options.replace, runs)
+    runs = order.part_of(runs, options.shard or "")
+    if not runs:
+        raise InputError(f"Nothing to run: the plan has too few runs for shard {options.shard}.")
+    return selection, order.shuffled(runs, seed) if options.shuffle else runs, seed
+
+
+def must_include(options: argparse.Namespace) -> tuple[str, ...]:
+    """The names of ``--must-include``, without repeats; InputError if the option is given, but empty."""
+    names = tuple(dict.fromkeys(plan.split(options.must_include)))
+    if options.must_include and not names:
+        raise InputError("--must-include: no implementation was named. Name one, or leave the option out.")
+    return names
+
+
+def _check_ignored(words: Sequence[str], implementations: Mapping[str, Implementation]) -> None:
+    """Raise :class:`InputError` if ``--no-auto-unsupported``, which has no effect, names no implementation."""
+    names = [word.partition(VARIANT_SIGN)[0] for word in plan.split(words)]
+    if words and (faults := plan.select(names, implementations, "implementation")[1]):
+        raise InputError(*(f"--no-auto-unsupported: {fault}" for fault in faults))
+
+
+def _check_replaced(words: Sequence[str], runs: Sequence[Run]) -> None:
+    """Raise :class:`InputError` if ``--replace`` names an implementation that no run uses."""
+    used = {end.name for run in runs for end, _ in run.ends}
+    names = [word.partition("=")[0].strip() for word in plan.split(words)]
+    if idle := [quoted(name) for name in names if not any(order.is_named(end, [name]) for end in used)]:
+        raise InputError(f"--replace: no run uses {' or '.join(idle)}. Select it with -s or -c, or leave it out.")
+
+
+def _taking_part(selection: plan.Selection, names: Sequence[str]) -> plan.Selection:
+    """The selection without servers and clients that are in no pair with one of ``names``.
+
+    Raises :class:`InputError` if one of ``names`` was not selected.
+    """
+    servers, clients = selection.servers, selection.clients
+    ends = [end.name for end in (*servers, *clients)]
+    if missing := [name for name in names if not any(order.is_named(end, [name]) for end in ends)]:
+        hints = "".join(did_you_mean(name, ends) for name in missing)
+        listed = ", ".join(map(quoted, missing))
+        raise InputError(f"--must-include: {listed} is neither a selected server nor a selected client.{hints}")
+    named_servers, named_clients = (
+        tuple(end for end in ends if order.is_named(end.name, names)) for ends in (servers, clients)
+    )
+    return replace(
+        selection,
+        servers=servers if named_clients or not names else named_servers,
+        clients=clients if named_servers or not names else named_clients,
+    )

@@ -1,0 +1,58 @@
+"""``./run.py site``: builds a static website of campaigns, and serves it on this machine if asked to."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.options import port
+from quicsat.model.text import counted
+from quicsat.model.units import byte_size
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+PORT = 8000
+DESCRIPTION = "Build a static website of campaigns. To publish the website, copy it to a web server."
+EXAMPLES = ("site results -o site --serve", "site results/a results/b -o /var/www/quic --files")
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "directories", type=Path, nargs="*", metavar="DIR",
+        help="Campaigns, or directories that contain campaigns (default: results; example: results/a results/b).",
+    )  # fmt: skip
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-o", "--output", type=Path, metavar="SITE",
+        help="Directory of the website, whose pages are replaced in one step (default: site; example: /var/www/quic).",
+    )  # fmt: skip
+    group.add_argument("--files", action="store_true", help="Include traces, key logs, qlogs and complete logs.")
+    group.add_argument(
+        "--serve", nargs="?", type=port, const=PORT, metavar="PORT",
+        help="Serve the built website on this port of this machine, until you press Ctrl-C "
+        f"(default: {PORT}; example: 8001).",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Build the site, print a summary, and serve the site if asked to."""
+    from quicsat.site import publish, serve
+
+    target = options.output or options.root / "site"
+    places = options.directories or [options.root / "results"]
+    request = publish.SiteRequest(places, target, options.root, files=options.files, headings=options.figures())
+    with nullcontext() if options.serve is None else serve.server(target, options.serve) as address:
+        built = publish.build(request, console.message)
+        console.show(
+            f"{target}: {counted(built.campaigns, 'campaign')}, {counted(built.pages, 'page')}, {byte_size(built.size)}"
+        )
+        if address is not None:
+            console.message(f"Serving the site at {address} until Ctrl-C")
+            serve.wait()
+    return ExitStatus.SUCCESS

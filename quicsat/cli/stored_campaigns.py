@@ -1,0 +1,210 @@
+"""The options of commands that read stored campaigns, and the campaigns, test cases and pairs that they select."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from quicsat.cli import console, foreign_inputs
+from quicsat.config import loader, quantities
+from quicsat.model.errors import InputError, MachineError
+from quicsat.model.names import did_you_mean
+from quicsat.model.objective import Objective
+from quicsat.model.results import ResultSet
+from quicsat.model.stored_files import resolved
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import quoted
+from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
+from quicsat.statistics.facts import read_condition, where
+
+# ---- options --------------------------------------------------------------------------------
+
+
+def add_directories(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Declare campaigns and test cases; the group for further options that select."""
+    parser.add_argument(
+        "directories", type=Path, nargs="+", metavar="DIR",
+        help="Campaign directories; result files or log directories of QIR or QIR-SE; or captures with a key log as "
+        "LEFT.pcap:RIGHT.pcap:KEYS; example: results/latest.",
+    )  # fmt: skip
+    group = parser.add_argument_group("logs of QIR and QIR-SE")
+    foreign_inputs.add_file_size(group)
+    foreign_inputs.add_link_rate(group)
+    group = parser.add_argument_group("selection")
+    group.add_argument(
+        "-t", "--test", nargs="+", metavar="NAME", default=[],
+        help="Test cases or families by name or abbreviation (default: all; example: SAT SATL).",
+    )  # fmt: skip
+    group.add_argument(
+        "--fact", nargs="+", metavar="CONDITION", default=[],
+        help="Select only runs with these negotiated parameters: FACT=VALUE, FACT>=NUMBER or FACT<=NUMBER "
+        "(default: all runs; example: cipher=AES-128-GCM client.initial_max_data>=1048576).",
+    )  # fmt: skip
+    return group
+
+
+def add_pairs(group: argparse._ArgumentGroup) -> None:
+    """Declare pairs."""
+    group.add_argument(
+        "--pair", nargs="+", metavar="SERVER_CLIENT", default=[],
+        help="Pairs for tables and plots that show individual runs (default: all; example: picoquic_quic-go).",
+    )  # fmt: skip
+
+
+def add_objectives(group: argparse._ArgumentGroup) -> None:
+    """Declare objectives."""
+    group.add_argument(
+        "--objective", nargs="+", metavar="SIZE=TIME", default=[],
+        help="Time limits for receiving amounts of data (default: the objectives of each test case; "
+        "example: 10MB=8s).",
+    )  # fmt: skip
+
+
+# ---- what they select -----------------------------------------------------------------------
+
+
+def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
+    """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError.
+
+    A campaign that cannot be read is named and left out, unless it is the only one, or there is nothing of this name.
+    """
+    conditions = [read_condition(text) for text in options.fact]
+    campaigns, problems = list[CampaignResults](), list[str]()
+    for place, _ in foreign_inputs.staged(options, options.directories):
+        try:
+            found = _open(options, place, _label(place, campaigns))
+        except InputError as error:
+            if not place.exists():
+                raise
+            problems += error.problems
+        else:
+            campaigns.append(replace(found, results=where(found.results, conditions)))
+    if not campaigns:
+        raise InputError(*problems)
+    for problem in problems:
+        console.message(f"{problem} It is left out.")
+    _check_tests(options.test, [campaign.results for campaign in campaigns])
+    _check_clocks(campaigns)
+    return tuple(campaigns)
+
+
+def _open(options: argparse.Namespace, place: Path, label: str) -> CampaignResults:
+    """A campaign of quicsat or of another runner, whose result file, if there is one, is read before its runs."""
+    from quicsat.results.qir_import import open_results
+    from quicsat.results.store import DOCUMENT, has
+
+    known = loader.load_implementations(options.root / "implementations.json")
+    tree = foreign_inputs.runs_below(options, place)
+
+    def read_runs(listed: Sequence[TestCase] = ()) -> CampaignResults:
+        assert tree is not None
+        record, series = foreign_inputs.read_runs(options, label, tree, listed)
+        return CampaignResults(label, record.result_set, series, foreign=True)
+
+    if tree is not None and not has(place, DOCUMENT):
+        return read_runs()
+    try:
+        record = open_results(place, known)
+    except InputError as error:
+        if tree is None:
+            raise
+        for problem in error.problems:
+            console.message(f"{problem} Only the traces are read.")
+        return read_runs()
+    for warning in record.warnings:
+        console.message(warning)
+    results = record.result_set
+    foreign = not results.manifest.tool_version
+    directory = resolved(place) if place.is_dir() and tree is None else None
+    of_runs = None if tree is None else partial(read_runs, results.manifest.test_cases)
+    return CampaignResults(label, results, directory, foreign, of_runs)
+
+
+def _label(place: Path, others: Sequence[CampaignResults]) -> str:
+    """Name of the directory or file, with a number if it is taken."""
+    whole = place.resolve()
+    name = whole.name if place.is_dir() else whole.stem
+    taken = {campaign.label for campaign in others}
+    numbered = (f"{name}-{number}" for number in range(2, len(others) + 3))
+    return name if name not in taken else next(label for label in numbered if label not in taken)
+
+
+def _check_clocks(campaigns: Sequence[CampaignResults]) -> None:
+    """Raise :class:`InputError` if statistics of these campaigns would mix clocks."""
+    labels: dict[str, str] = {}
+    for each in campaigns:
+        labels.setdefault(each.results.manifest.time, each.label)
+    if len(labels) > 1:
+        listed = ", ".join(f"{label} ran in {time}" for time, label in labels.items())
+        raise InputError(f"Results of different clocks are never put together: {listed}.")
+
+
+def _check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:
+    cases = [case for each in results for case in each.manifest.test_cases]
+    known = [name for case in cases for name in (case.name, case.abbreviation)]
+    known += {case.family.name: None for case in cases if case.family}
+    problems = [
+        f"These results have no test case {quoted(name)}.{did_you_mean(name, known)}"
+        for name in wanted
+        if not any(case.has_label(name) for case in cases)
+    ]
+    if problems:
+        raise InputError(*problems)
+
+
+def draw(options: argparse.Namespace, request: PlotRequest) -> Gallery:
+    """Draw figures; raises MachineError if the command line was started without plots."""
+    if options.draw is None:
+        raise MachineError("Figures cannot be drawn here. Start the command line with ./run.py.")
+    gallery: Gallery = options.draw(request)
+    return gallery
+
+
+def test_cases(results: ResultSet, wanted: Sequence[str]) -> Sequence[TestCase]:
+    """The wanted test cases of a campaign; all if none is named."""
+    if not wanted:
+        return results.manifest.test_cases
+    cases = (case for name in wanted for case in results.manifest.test_cases if case.has_label(name))
+    return list(dict.fromkeys(cases))
+
+
+def two_test_cases(wanted: Sequence[str]) -> tuple[str, str]:
+    """Both names of ``-t``; raises InputError if there are fewer or more."""
+    if len(wanted) != 2:
+        raise InputError("Select two test cases with -t, for example -t SAT SATL.")
+    return wanted[0], wanted[1]
+
+
+def pairs(wanted: Sequence[str], campaigns: Sequence[CampaignResults]) -> tuple[tuple[str, str], ...]:
+    """Server and client of each wanted ``SERVER_CLIENT``; raises InputError if a campaign has no such pair."""
+    results = (result for campaign in campaigns for result in campaign.results.results)
+    known = {f"{result.server}_{result.client}": (result.server, result.client) for result in results}
+    problems = [
+        f"These results have no pair {quoted(name)} (SERVER_CLIENT).{did_you_mean(name, known)}"
+        for name in wanted
+        if name not in known
+    ]
+    if problems:
+        raise InputError(*problems, f"Known: {', '.join(sorted(known))}.")
+    return tuple(known[name] for name in wanted)
+
+
+def objectives(texts: Sequence[str]) -> tuple[Objective, ...]:
+    """The objectives of ``SIZE=TIME`` texts; raises InputError."""
+    return tuple(map(_objective, texts))
+
+
+def _objective(text: str) -> Objective:
+    size, sign, time = text.partition("=")
+    try:
+        if not sign:
+            raise ValueError("has no =.")
+        found = Objective(quantities.size(size), quantities.duration(time))
+        if found.size <= 0 or found.limit <= 0:
+            raise ValueError("must be more than 0 bytes in more than 0 s.")
+    except ValueError as error:
+        raise InputError(f"Objective {quoted(text)}: {error} Write SIZE=TIME, for example 10MB=5s.") from error
+    return found

@@ -1,0 +1,103 @@
+"""``./run.py tables``: shows statistics of stored campaigns as text, Markdown, CSV or LaTeX."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console, stored_campaigns
+from quicsat.cli import options as shared
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+
+if TYPE_CHECKING:
+    from quicsat.report.table import Table
+
+TABLES = (
+    "summary", "pairs", "families", "congestion", "implementations", "variance", "clusters", "groups", "links",
+    "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "negotiated", "objectives",
+    "attempts", "history",
+)  # fmt: skip
+DESCRIPTION = "Show statistics of campaigns. This command uses only stored results, and does not read traces."
+EXAMPLES = (
+    "tables results/latest --table pairs variance",
+    "tables results/latest -t SAT --table pairs --format csv",
+    "tables results/latest --table objectives --objective 10MB=8s",
+    "tables results/a results/b results/c      # history: how pairs changed from campaign to campaign",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    group = stored_campaigns.add_directories(parser)
+    group.add_argument(
+        "--table", nargs="+", choices=TABLES, metavar="TABLE", default=[],
+        help=f"Tables to show: {', '.join(TABLES)} (default: summary, or history for several campaigns; "
+        "example: pairs).",
+    )  # fmt: skip
+    stored_campaigns.add_pairs(group)
+    stored_campaigns.add_objectives(group)
+    shared.add_text_format(parser.add_argument_group("output"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the tables of each campaign."""
+    from quicsat.report import campaign_tables
+    from quicsat.report.table import render
+
+    campaigns = stored_campaigns.open_campaigns(options)
+    several = len(campaigns) > 1
+    tables = list[tuple[str, "Table"]]()
+    for name in options.table or (["history"] if several else ["summary"]):
+        if name == "history":
+            results = [campaign.results for campaign in campaigns]
+            cases = {case.name: case for each in results for case in stored_campaigns.test_cases(each, options.test)}
+            tables.append(("", campaign_tables.history(results, list(cases.values()))))
+            continue
+        for campaign in campaigns:
+            tables += [(campaign.label, table) for table in _tables(name, campaign, options)]
+    texts = [
+        (f"{label}\n\n" if several and label and options.format == "text" else "")
+        + render(table, options.format, console.width())
+        for label, table in tables
+    ]
+    console.show("\n\n".join(texts))
+    return ExitStatus.SUCCESS
+
+
+def _tables(name: str, campaign: CampaignResults, options: argparse.Namespace) -> Sequence[Table]:
+    """The tables of this name of one campaign."""
+    from quicsat.report import (
+        attempt_tables,
+        campaign_tables,
+        flow_tables,
+        negotiated_tables,
+        object_tables,
+        run_tables,
+    )
+
+    results = campaign.results
+    cases = stored_campaigns.test_cases(results, options.test)
+    if name == "attempts":
+        return [attempt_tables.attempts(results, cases)]
+    if name == "negotiated":
+        return [negotiated_tables.negotiated(results, cases)]
+    if name == "clusters":
+        return [campaign_tables.clusters(results, *stored_campaigns.two_test_cases(options.test))]
+    if name == "groups":
+        if len(cases) == 1:
+            return run_tables.groups_of_runs(results, cases[0])
+        return run_tables.groups_of_pairs(results, *stored_campaigns.two_test_cases(options.test))
+    if name == "objectives":
+        request = PlotRequest(
+            (campaign,),
+            Path(),
+            test_cases=tuple(options.test),
+            pairs=stored_campaigns.pairs(options.pair, [campaign]),
+            objectives=stored_campaigns.objectives(options.objective),
+        )
+        return [run_tables.objectives_met(request)]
+    others = run_tables.PER_CAMPAIGN | object_tables.PER_CAMPAIGN | flow_tables.PER_CAMPAIGN
+    return [(campaign_tables.PER_CAMPAIGN | others)[name](results, cases)]

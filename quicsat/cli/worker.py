@@ -1,0 +1,62 @@
+"""``./run.py worker``: offers testbeds beside this machine's Docker daemon to the campaigns of a Dask cluster."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console
+from quicsat.cli import options as shared
+from quicsat.cli.exit_status import SIGNAL
+from quicsat.model.real_link import Scheduler
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+DESCRIPTION = (
+    "Connect to a Dask scheduler, and run campaigns that other machines start with --cluster. The worker uses the "
+    "Docker daemon that the docker command uses. Press Ctrl-C to stop the worker. Before you use this command, run "
+    "`scripts/setup --cluster`."
+)
+EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "address", type=shared.scheduler_address, metavar="ADDRESS",
+        help="Address of the Dask scheduler, with tcp:// or tls://; example: tcp://scheduler:8786.",
+    )  # fmt: skip
+    group = parser.add_argument_group("worker")
+    group.add_argument(
+        "--parallel", type=shared.parallel, metavar="N|auto",
+        help=f"Number of parallel runs, 1 to {shared.MOST_TESTBEDS}, or auto for as many as links and CPUs allow "
+        "(default: auto; example: 2).",
+    )  # fmt: skip
+    parser.rename("--testbeds", "--parallel")
+    group.add_argument(
+        "--name", help="Name of the worker in messages and results (default: the host name; example: lab-2)."
+    )
+    shared.add_cluster_tls(group)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve campaigns until a signal; raises MachineError if there is no Docker daemon, no Dask or no scheduler."""
+    from quicsat.analysis.analyse import analyse_once
+    from quicsat.execution.admission import AUTO_TESTBEDS
+    from quicsat.execution.campaign_setup import check_dask
+
+    check_dask()
+    from quicsat.docker.ssh_tunnel import connected
+    from quicsat.execution.analysis_pool import analysis_pool
+    from quicsat.execution.cluster import serve
+    from quicsat.execution.worker_service import WorkerService
+
+    host, most = shared.daemon(), options.parallel or AUTO_TESTBEDS
+    with connected(host, "worker"):
+        pass  # raises if no daemon answers
+    with analysis_pool(analyse_once, low_priority=most > 1) as pool:
+        name = options.name or socket.gethostname()
+        service = WorkerService(host, pool, most, measured=options.parallel is None, name=name)
+        return SIGNAL + serve(Scheduler(options.address, options.cluster_tls), service, most, console.message)

@@ -1,0 +1,22 @@
+"""Reads further flows: ``nginx-tcp/curl@2s``, in test cases and on the command line."""
+
+from __future__ import annotations
+
+from quicsat.config.quantities import duration, within
+from quicsat.model.flow import SAME, Flow
+from quicsat.model.names import is_implementation
+
+EXAMPLE = "nginx-tcp/curl@2s"
+_START = within(duration, "0 s", "1 h")
+
+
+def parse_flow(text: str) -> Flow:
+    """``same``, ``SERVER/CLIENT``, and either with the delay of its start, ``@2s``; ValueError with the fault."""
+    pair, sign, start = (part.strip() for part in text.partition("@"))
+    server, slash, client = (part.strip() for part in pair.partition("/"))
+    delay = _START(start) if sign else 0.0
+    if pair == SAME:
+        return Flow(start=delay)
+    if not slash or not is_implementation(server) or not is_implementation(client):
+        raise ValueError(f'is no flow; write "{SAME}" or a server and a client, for example "{EXAMPLE}".')
+    return Flow(server, client, delay)

@@ -1,0 +1,156 @@
+"""Reads an entry of implementations.json; faults are added to the problems of its fields."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Collection
+
+from quicsat.config.quantities import duration, matching, one_line, one_of, within
+from quicsat.config.yaml_fields import Fields
+from quicsat.model.implementation import CongestionControl, Contract, CpuCost, Implementation, Protocol, Role, Variant
+from quicsat.model.names import IMAGE_RULE, NAME_RULE, is_image, is_name
+from quicsat.model.text import quoted
+
+ROLES = {
+    "client": frozenset({Role.CLIENT}),
+    "server": frozenset({Role.SERVER}),
+    "both": frozenset({Role.CLIENT, Role.SERVER}),
+}
+EXAMPLES = {"image": '"owner/name:tag"', "url": '"https://example.org/quic"', "role": '"both"'}
+"""Keys that an implementation must have -> an example of the value; image is optional with a folder."""
+KEYS = (
+    *EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants", "contract", "cpu cost",
+)  # fmt: skip
+CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
+CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
+VARIANT_KEYS = ("server", "client", "congestion control")
+CONTRACT_KEYS = ("protocols", "version")
+CPU_COST_KEYS = ("server", "client")
+
+
+def _parse_date(text: str) -> str:
+    try:
+        return datetime.datetime.strptime(text, "%Y-%m-%d").date().isoformat()
+    except ValueError:
+        raise ValueError('is no date; write for example "2026-11-21".') from None
+
+
+def _parse_image(text: str) -> str:
+    if not is_image(text):
+        raise ValueError(f"is no image reference, which is {IMAGE_RULE} and in lower case up to the tag.")
+    return text
+
+
+_URL = matching(r"https?://[!-~]{1,500}", "an address that begins with https:// or http://")
+_FOLDER = matching(r"(?!.*\.\.)(?:[A-Za-z0-9._-]+/){0,9}[A-Za-z0-9._-]+", "a folder of this checkout, without ..")
+_LICENCE = matching(r"[A-Za-z0-9.+() -]{1,100}", "an SPDX expression such as MIT or Apache-2.0")
+_WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}", "one word of letters, digits, dots, hyphens and underscores")
+_PROTOCOL = matching(r"[!-~]{1,100}", "one word of 1 to 100 ASCII characters")
+_VERSION = matching(r"0x[0-9a-f]{1,8}", 'a QUIC version in hexadecimal digits such as "0x1"')
+_CPU_COST = within(duration, "0.1 us", "1 ms")
+_PARAMETERS = matching(
+    r"[!-~]{1,100}(?: [!-~]{1,100}){0,9}", "one to ten words of ASCII characters, single blanks between"
+)
+
+
+def read_implementation(name: str, fields: Fields) -> Implementation | None:
+    """The implementation that ``fields`` describe; None if a fault was noted."""
+    faults = len(fields.problems)
+    fields.allow_only(KEYS)
+    fields.require({key: example for key, example in EXAMPLES.items() if key != "image" or "build" not in fields})
+    url, role = fields.read("url", _URL), fields.read("role", one_of(ROLES))
+    congestion_control = _read_congestion_control(fields)
+    implementation = Implementation(
+        name=name,
+        image=fields.read("image", _parse_image) or "",
+        url=url or "",
+        roles=ROLES.get(role or "", frozenset()),
+        build=fields.read("build", _FOLDER),
+        protocols=_read_protocols(fields),
+        licence=_read_known(fields, "licence", _LICENCE),
+        language=_read_known(fields, "language", one_line),
+        congestion_control=congestion_control,
+        variants=_read_variants(fields, congestion_control.known if congestion_control else ()),
+        contract=_read_contract(fields),
+        cpu_cost=_read_cpu_cost(fields),
+    )
+    return implementation if len(fields.problems) == faults else None
+
+
+def _read_known(fields: Fields, key: str, parse: Callable[[str], str]) -> str | None:
+    """A value that may be null: unknown."""
+    return None if fields.holds_null(key) else fields.read(key, parse)
+
+
+def _read_protocols(fields: Fields) -> tuple[Protocol, ...]:
+    """In the order of preference, independent of the order in the file."""
+    words = fields.read_list("protocols", one_of(protocol.value for protocol in Protocol))
+    return (Protocol.HQ,) if words is None else tuple(protocol for protocol in Protocol if protocol in words)
+
+
+def _read_contract(fields: Fields) -> Contract:
+    """The values of PROTOCOLS and VERSION; missing ones keep their defaults."""
+    key = "contract"
+    if not fields.holds_mapping(key):
+        if key in fields:
+            fields.note(f"{key} must be a mapping of {', '.join(CONTRACT_KEYS)}.", fields.line_of(key))
+        return Contract()
+    section = fields.mapping(key)
+    section.allow_only(CONTRACT_KEYS)
+    return Contract(section.read_list("protocols", _PROTOCOL) or (), section.read("version", _VERSION) or "")
+
+
+def _read_cpu_cost(fields: Fields) -> CpuCost:
+    key = "cpu cost"
+    if not fields.holds_mapping(key):
+        if key in fields:
+            fields.note(f"{key} must be a mapping of {', '.join(CPU_COST_KEYS)}.", fields.line_of(key))
+        return CpuCost()
+    section = fields.mapping(key)
+    section.allow_only(CPU_COST_KEYS)
+    return CpuCost(*(section.read(role, _CPU_COST) for role in CPU_COST_KEYS))
+
+
+def _read_congestion_control(fields: Fields) -> CongestionControl | None:
+    key = "congestion control"
+    if not fields.holds_mapping(key):
+        if key in fields and not fields.holds_null(key):
+            fields.note(f"{key} must be a mapping of {', '.join(CONGESTION_CONTROL_KEYS)}.", fields.line_of(key))
+        return None
+    section = fields.mapping(key)
+    section.allow_only(CONGESTION_CONTROL_KEYS)
+    section.require(CONGESTION_CONTROL_EXAMPLES)
+    known = section.read_list("known", _WORD) or ()
+    default = _read_known(section, "default", _WORD)
+    if default and known and default not in known:
+        section.note(f'default {quoted(default)} is not among "known": {", ".join(known)}.', section.line_of("default"))
+    return CongestionControl(
+        default=default,
+        known=known,
+        hystart=section.read_flag("hystart"),
+        source=section.read("source", one_line) or "",
+        date=section.read("date", _parse_date) or "",
+    )
+
+
+def _read_variants(fields: Fields, known: Collection[str]) -> tuple[Variant, ...]:
+    """A variant without a congestion control gets the one with its own name, if that is known."""
+    if not fields.holds_mapping("variants"):
+        if "variants" in fields:
+            fields.note("variants must be a mapping of names to mappings.", fields.line_of("variants"))
+        return ()
+    names = fields.mapping("variants")
+    found = []
+    for name in names:
+        if not is_name(name):
+            names.note(f"{quoted(name)} is no name of a variant: {NAME_RULE}.", names.line_of(name))
+        section = names.mapping(name, about=f"{fields.about}variant {quoted(name)}: ")
+        section.allow_only(VARIANT_KEYS)
+        server, client = (section.read(role, _PARAMETERS) or "" for role in ("server", "client"))
+        if section.is_mapping and "server" not in section and "client" not in section:
+            section.note(
+                'changes nothing: it has neither "server" nor "client" words; write for example server: "--cc bbr"'
+            )
+        control = section.read("congestion control", _WORD) or (name if name in known else None)
+        found.append(Variant(name, server, client, control))
+    return tuple(found)

@@ -1,0 +1,66 @@
+"""What an image is made from, as its labels tell it: source, commit, patches, build type, segmentation offload.
+
+A Dockerfile states the labels; the program reads them from the image, or from the Dockerfile where no image is here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from quicsat.model.results import Provenance
+
+VERSION = "org.opencontainers.image.version"
+REVISION = "org.opencontainers.image.revision"
+REPOSITORY = "org.opencontainers.image.source"
+SOURCE = "org.quicsat.source"
+PATCHES = "org.quicsat.patches"
+CHANGES = "org.quicsat.changes"
+BUILD_TYPE = "org.quicsat.build-type"
+GSO = "org.quicsat.gso"
+LABELS = (VERSION, REVISION, REPOSITORY, SOURCE, PATCHES, CHANGES, BUILD_TYPE, GSO)
+"""What every Dockerfile of an endpoint states; an empty value stands for what the source does not tell."""
+NO_PATCHES = "none"
+
+_CONTINUED = re.compile(r"\\\n")
+_ARG = re.compile(r"(\w+)(?:=(.*))?")
+_LABEL = re.compile(r'([\w.-]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))')
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def of_labels(labels: Mapping[str, str]) -> Provenance:
+    """What the labels of an image tell; images without these labels give empty fields and ``patches`` None."""
+    patches = labels.get(PATCHES, "")
+    return Provenance(
+        source=labels.get(SOURCE, ""),
+        repository=labels.get(REPOSITORY, ""),
+        revision=labels.get(REVISION, ""),
+        patches=() if patches == NO_PATCHES else tuple(patches.split()) or None,
+        changes=labels.get(CHANGES, ""),
+        build_type=labels.get(BUILD_TYPE, ""),
+        gso=labels.get(GSO, ""),
+    )
+
+
+def labels_of(dockerfile: Path) -> dict[str, str]:
+    """The labels that the last stage of a Dockerfile states, with the default values of its build arguments."""
+    before: dict[str, str] = {}
+    here = before
+    labels: dict[str, str] = {}
+    lines = (line for line in dockerfile.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith("#"))
+    for line in _CONTINUED.sub("", "\n".join(lines)).splitlines():
+        instruction, _, rest = line.partition(" ")
+        if instruction == "FROM":
+            here, labels = {}, {}
+        elif instruction == "ARG" and (found := _ARG.fullmatch(rest.strip())):
+            name, value = found.groups()
+            here[name] = before.get(name, "") if value is None else _resolved(value.strip('"'), here)
+        elif instruction == "LABEL":
+            for name, quoted, plain in _LABEL.findall(rest):
+                labels[name] = _resolved(quoted or plain, here)
+    return labels
+
+
+def _resolved(text: str, arguments: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda found: arguments.get(found[1], ""), text)

@@ -1,0 +1,116 @@
+"""CPU time, memory and system calls of containers of this machine.
+
+CPU time and memory come from the files of their control groups (versions 1 and 2), system calls from the kernel's
+performance events.
+
+The kernel removes the control group of a container with its last process, so the files are read over and over. What a
+container uses after the last reading is missing: at most ``PERIOD`` seconds of each of its CPUs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from quicsat.docker.system_calls import SystemCallCounter
+from quicsat.model.evidence import ResourceUse
+
+GROUPS = Path("/sys/fs/cgroup")
+PROCESSES = Path("/proc")
+KEPT = ("shmem", "kernel", "sock")
+"""Memory of a control group of version 2 that the kernel cannot drop, besides that of programs: files in memory, what
+the kernel itself has, and packets in sockets; older kernels do not report all of them."""
+PERIOD = 0.02
+"""Seconds between two readings."""
+
+
+class ControlGroup(NamedTuple):
+    """Directories of the control group of a container; both are the same in version 2."""
+
+    cpu: Path
+    memory: Path
+
+    def threads(self) -> list[int]:
+        """Ids of the threads in the group; raises OSError if it is gone."""
+        name = "cgroup.threads" if self.cpu == self.memory else "tasks"
+        return [int(line) for line in (self.cpu / name).read_text(encoding="ascii").splitlines()]
+
+    def read(self) -> ResourceUse:
+        """What the group has used so far; raises OSError, LookupError or ValueError if it is gone or of another kind.
+
+        Memory is that of the moment, without the page cache, as far as the kernel can drop that.
+        """
+        memory = _table(self.memory / "memory.stat")
+        if self.cpu == self.memory:
+            cpu, used = _table(self.cpu / "cpu.stat"), memory["anon"] + sum(memory.get(kind, 0) for kind in KEPT)
+            return ResourceUse(cpu["user_usec"] / 1e6, cpu["system_usec"] / 1e6, used)
+        user, system = (int((self.cpu / f"cpuacct.usage_{kind}").read_text()) for kind in ("user", "sys"))
+        return ResourceUse(user / 1e9, system / 1e9, memory["total_rss"] + memory.get("total_shmem", 0))
+
+
+def control_group(pid: int, identity: str) -> ControlGroup | None:
+    """The control group of a container by its id and that of its first process; None if it is not on this machine."""
+    try:
+        lines = (PROCESSES / str(pid) / "cgroup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    paths = {name: path.lstrip("/") for _, names, path in (line.split(":", 2) for line in lines)
+             for name in names.split(",") if identity in path}  # fmt: skip
+    if "cpuacct" in paths and "memory" in paths:
+        return ControlGroup(GROUPS / "cpuacct" / paths["cpuacct"], GROUPS / "memory" / paths["memory"])
+    return ControlGroup(GROUPS / paths[""], GROUPS / paths[""]) if "" in paths else None
+
+
+def _table(path: Path) -> dict[str, int]:
+    rows = (line.split() for line in path.read_text(encoding="ascii").splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2}
+
+
+class ResourceMonitor:
+    """Reads the control groups of containers while a block runs, see :meth:`watching`."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, ControlGroup] = {}
+        self._counters: dict[str, SystemCallCounter] = {}
+        self._use: dict[str, ResourceUse] = {}
+        self._ended = threading.Event()
+
+    @property
+    def use(self) -> dict[str, ResourceUse]:
+        """CPU time, the largest memory and system calls so far, by name."""
+        return dict(self._use)
+
+    def add(self, name: str, pid: int, identity: str) -> None:
+        """Watch a container from now on, as long as it is there; nothing happens if it is on another machine."""
+        if (group := control_group(pid, identity)) is None:
+            return
+        with suppress(OSError, ValueError):  # the container has ended, or the kernel does not count
+            self._counters[name] = SystemCallCounter(group.threads)
+        self._groups = self._groups | {name: group}
+
+    @contextmanager
+    def watching(self) -> Iterator[ResourceMonitor]:
+        """Read from a background thread until the block is left."""
+        thread = threading.Thread(target=self._watch, daemon=True, name="resource-use")
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            thread.join()
+            for name, counter in self._counters.items():
+                if name in self._use:
+                    self._use[name] = replace(self._use[name], system_calls=counter.count)
+                counter.close()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(PERIOD):
+            for name, group in self._groups.items():
+                with suppress(OSError, LookupError, ValueError):  # the container has ended
+                    now = group.read()
+                    peak = max(now.memory_peak, self._use[name].memory_peak if name in self._use else 0)
+                    self._use[name] = ResourceUse(now.cpu_user, now.cpu_system, peak)

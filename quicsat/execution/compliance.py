@@ -1,0 +1,55 @@
+"""Compliance check: an image must answer an unknown test name with exit status 127, in each of its roles."""
+
+from __future__ import annotations
+
+import secrets
+
+from quicsat.execution.run_inputs import Inputs
+from quicsat.execution.transfer import RunContext, endpoint
+from quicsat.links.session import SessionRequest
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.evidence import Exit
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.results import Compliance
+from quicsat.model.run import File, Run
+from quicsat.model.test_case import TestCase
+from quicsat.model.units import MBPS, MS
+
+TIMEOUT = 30.0
+"""Seconds within which an endpoint must have ended; clients may wait that long for the simulator."""
+UNSUPPORTED = 127
+FILE = Inputs((File("file", 0, ""),), {}, {})
+"""What a client would be asked to fetch."""
+
+
+def check_compliance(
+    implementation: Implementation, roles: tuple[Role, ...], context: RunContext
+) -> tuple[Compliance, ...]:
+    """Run ``implementation`` in all ``roles`` at once, with a random test name.
+
+    Raises :class:`HarnessFault` or ``Interrupted`` if the check itself fails.
+    """
+    run = _unknown_test(implementation)
+    endpoints = {role: endpoint(role, run, context, FILE) for role in roles}
+    ends = context.testbed.exits(SessionRequest(run, endpoints, context.stop), TIMEOUT)
+    image = context.images[implementation.name]
+    reasons = {role: _non_compliance(ends[role]) for role in roles}
+    return tuple(
+        Compliance(implementation.name, role, reason is None, reason or "", image) for role, reason in reasons.items()
+    )
+
+
+def _unknown_test(implementation: Implementation) -> Run:
+    name = "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(10))
+    link = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 10 * MBPS, 10 * MBPS, 25, 25)
+    case = TestCase("compliance", "", "", link, (), 1, TIMEOUT, client_test=name, server_test=name)
+    return Run(implementation, implementation, case, 1, 1)
+
+
+def _non_compliance(end: Exit | str) -> str | None:
+    """Why the endpoint is not compliant; None if it is."""
+    if isinstance(end, str):
+        return f"the image cannot be started: {end}"
+    if end.killed:
+        return f"it still ran {TIMEOUT:.0f} s after an unknown test name"
+    return None if end.status == UNSUPPORTED else f"it answered an unknown test name with exit status {end.status}"

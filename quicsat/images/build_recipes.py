@@ -1,0 +1,142 @@
+"""Recipes of local image builds: a folder with a Dockerfile, its digest, and the build context as an archive."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tarfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from quicsat.model.clock import Clock
+from quicsat.model.errors import MachineError
+from quicsat.model.implementation import OWN_IMAGES
+from quicsat.model.test_case import TestCase
+
+BASE = "quicsat/base:trixie"
+"""Debian 13, the base of all local builds."""
+BASES = {"ENDPOINT_BASE": ("endpoint-base", "endpoints/base"), "RUST_BASE": ("rust-base", "endpoints/base-rust")}
+"""Build argument -> name and folder of the local image that it stands for: base or build environment."""
+NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
+"""Folders in endpoints/ that are not endpoints."""
+SIMULATOR = "ns3-scenarios"
+LINK_TOOLS = "link-tools"
+VIRTUAL_TIME = "virtual-time"
+LINK_GATEWAYS = "link-gateways"
+OWN_FOLDERS = dict(zip(OWN_IMAGES, (SIMULATOR, LINK_TOOLS, VIRTUAL_TIME, LINK_GATEWAYS), strict=True))
+"""Folder of each image that is not an endpoint."""
+HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
+"""Additional certificate authorities of this machine; builds behind some proxies need them."""
+NOT_OF_THE_IMAGE = frozenset({"ca", "target", "__pycache__", ".git"})
+"""Names inside a folder that are neither sent to the daemon nor part of the digest."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An image that can be built: its folder and the build arguments that its Dockerfile declares."""
+
+    name: str
+    folder: Path
+    arguments: Mapping[str, str]
+
+    @property
+    def tag(self) -> str:
+        """``quicsat/<name>:<digest>``: the digest changes with the folder's files and the build arguments."""
+        digest = hashlib.sha256()
+        for path in _files(self.folder):
+            mode = "x" if path.stat().st_mode & 0o100 else "-"
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(self.folder).as_posix()}\0{mode}\0{content}\n".encode())
+        for name, value in sorted(self.arguments.items()):
+            digest.update(f"{name}={value}\n".encode())
+        return f"quicsat/{self.name}:{digest.hexdigest()[:12]}"
+
+    @property
+    def latest(self) -> str:
+        """The name of the newest image that was built from any state of the folder."""
+        return f"quicsat/{self.name}:latest"
+
+
+def own_images(test_cases: Collection[TestCase], clock: Clock) -> tuple[str, ...]:
+    """Those of ``OWN_IMAGES`` that runs of these test cases need."""
+    needed = (
+        any(not case.real for case in test_cases),
+        any(case.real for case in test_cases),
+        clock is Clock.VIRTUAL,
+        any(case.has_gateways for case in test_cases),
+    )
+    return tuple(name for name, needs in zip(OWN_IMAGES, needed, strict=True) if needs)
+
+
+def find_recipe(root: Path, name: str, folder: str) -> Recipe:
+    """How to build a folder of the checkout; raises :class:`MachineError` if it holds no Dockerfile."""
+    dockerfile = root / folder / "Dockerfile"
+    if not dockerfile.is_file():
+        raise MachineError(f"{name}: {folder}/Dockerfile does not exist: fix its folder or name an image with -r.")
+    asked = set(re.findall(r"^ARG (\w+)", dockerfile.read_text(encoding="utf-8"), re.MULTILINE))
+    arguments: dict[str, str] = {}
+    if "BASE" in asked:
+        arguments["BASE"] = BASE
+    arguments |= {argument: find_base(root, argument).tag for argument in BASES if argument in asked}
+    return Recipe(name, dockerfile.parent, arguments)
+
+
+def find_base(root: Path, argument: str) -> Recipe:
+    """How to build the image that a build argument in ``BASES`` stands for; raises :class:`MachineError`."""
+    return find_recipe(root, *BASES[argument])
+
+
+def recipe_of(root: Path, name: str, folder: str) -> Recipe:
+    """How to build an implementation: its image has the name of the folder, which implementations can share.
+
+    Raises :class:`MachineError`, which names the implementation, if the folder holds no Dockerfile.
+    """
+    return replace(find_recipe(root, name, folder), name=Path(folder).name)
+
+
+def expected(root: Path) -> dict[str, str]:
+    """References of all images that can be built from the current folders, by name, with the simulator."""
+    folders = {path.parent.name: f"endpoints/{path.parent.name}" for path in root.glob("endpoints/*/Dockerfile")}
+    for name in NO_ENDPOINTS:
+        folders.pop(name, None)
+    recipes = [find_recipe(root, name, folder) for name, folder in sorted(folders.items())]
+    return {recipe.name: recipe.tag for recipe in (find_recipe(root, "simulator", SIMULATOR), *recipes)}
+
+
+def build_context(folder: Path, certificates: Path = HOST_CERTIFICATES) -> IO[bytes]:
+    """The build context: the folder's files, and in ``ca/`` the machine's own certificate authorities.
+
+    The same files give the same bytes, independent of owners and times.
+    """
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path in _files(folder):
+            _add(tar, path.relative_to(folder).as_posix(), path)
+        directory = tarfile.TarInfo("ca")
+        directory.type, directory.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(directory)
+        for path in sorted(certificates.glob("*.crt")):
+            _add(tar, f"ca/{path.name}", path)
+    archive.seek(0)
+    return archive
+
+
+def _add(tar: tarfile.TarFile, name: str, path: Path) -> None:
+    content = path.read_bytes()
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    entry.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and path.suffix != ".md"  # documentation does not change the digest
+        and not NOT_OF_THE_IMAGE.intersection(path.relative_to(folder).parts)
+    )

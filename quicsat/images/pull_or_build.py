@@ -1,0 +1,304 @@
+"""Resolves the images of a campaign: finds, pulls or builds endpoints, the simulator and their base image."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Protocol
+
+from quicsat.images.build_log import BuildLog
+from quicsat.images.build_recipes import (
+    BASE,
+    BASES,
+    HOST_CERTIFICATES,
+    OWN_FOLDERS,
+    Recipe,
+    build_context,
+    find_base,
+    find_recipe,
+    recipe_of,
+)
+from quicsat.model.errors import HarnessFault, MachineError
+from quicsat.model.implementation import Implementation
+from quicsat.model.results import ImageFacts
+from quicsat.model.units import byte_size, seconds
+from quicsat.model.whole_file import scratch_directory
+
+PUBLIC_BASE = "debian:trixie-slim"
+"""Debian 13 from an image registry."""
+BASE_SUITE = "trixie"
+UNWANTED = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/share/locale/*", "/usr/share/man/*")
+"""Excluded from the base and from packages installed into it, as in Debian's slim images."""
+FIRST_PULL = 15.0
+"""Seconds within which an image registry must send its first data."""
+PULL_STALL = 120.0
+"""Seconds without progress after which a pull without alternative fails."""
+BOOTSTRAP_TIMEOUT = 1800.0
+
+Say = Callable[[str], None]
+
+
+class Policy(StrEnum):
+    """Where images may come from."""
+
+    AUTO = "auto"
+    """The public image or the local build, whichever exists; else pulled if a registry answers, else built."""
+    LOCAL = "local"
+    """The public image or the local build, whichever exists; nothing is fetched."""
+    PULL = "pull"
+    """The public image, local or pulled; no endpoint is built."""
+    BUILD = "build"
+    """The local build if there is a folder; only endpoints without a folder are pulled."""
+
+
+class ImageStore(Protocol):
+    """What is needed of a daemon; see :class:`execution.daemon.Daemon`. Its methods raise :class:`HarnessFault`."""
+
+    def find(self, reference: str) -> ImageFacts | None:
+        """The image at the daemon, or None."""
+
+    def pull(self, reference: str, patience: float) -> ImageFacts | str:
+        """The image from its registry; the reason if it was refused or nothing came for ``patience`` seconds."""
+
+    def build(
+        self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
+    ) -> ImageFacts:
+        """Build an uncompressed context archive."""
+
+    def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
+        """An image of one layer from the archive of a root file system."""
+
+    def tag(self, image: str, tag: str) -> None:
+        """Tag an image with another name."""
+
+
+class Images:
+    """Resolves images at one daemon, thread-safe; reports each step to ``say``, one line each."""
+
+    def __init__(self, store: ImageStore, root: Path, policy: Policy, say: Say) -> None:
+        """``root`` is the checkout; the logs of builds go to ``build/logs`` in it."""
+        self._store = store
+        self._root = root
+        self._policy = policy
+        self._say = say
+        self._registry_silent = False
+        self._bases = threading.Lock()
+        """Held while a base is built, since several builds may need it."""
+
+    # ---- images of a campaign --------------------------------------------------------------
+
+    def ensure(self, implementation: Implementation) -> ImageFacts:
+        """The image of an implementation; raises :class:`MachineError` if it cannot be found, pulled or built.
+
+        The public image if it exists locally, else the local build of the unchanged folder, else by policy.
+        A variant needs the local build if there is a folder: another image might ignore its parameters.
+        """
+        name, folder = implementation.name, None if implementation.replaced else implementation.build
+        if folder is not None and implementation.is_variant:
+            implementation = replace(implementation, image="")
+        with self._failure(name):
+            if folder is None or self._policy is not Policy.BUILD:
+                local = self._public(implementation)
+                if local:
+                    return local
+            if folder is None or self._policy is Policy.PULL:
+                return self._pull_only(implementation)
+            recipe = recipe_of(self._root, name, folder)
+            built = self._built(recipe)
+            if built:
+                return built
+            if self._policy is Policy.LOCAL:
+                raise MachineError(self._not_here(name, implementation.image or recipe.tag))
+            pulled = self._try_to_pull(name, implementation.image) if self._policy is Policy.AUTO else None
+            return pulled or self._build(recipe)
+
+    def renew(self, implementation: Implementation) -> ImageFacts:
+        """Pull the public image, even if it exists locally: the registry may have a newer one."""
+        with self._failure(implementation.name):
+            return self._pull_only(implementation)
+
+    def ensure_simulator(self) -> ImageFacts:
+        """The simulator's image, which is in no registry: found or built; raises :class:`MachineError`."""
+        return self.ensure_own("simulator")
+
+    def ensure_own(self, name: str) -> ImageFacts:
+        """An image of ``OWN_IMAGES``; otherwise as :meth:`ensure_simulator`."""
+        with self._failure(name):
+            recipe = find_recipe(self._root, name, OWN_FOLDERS[name])
+            built = self._built(recipe)
+            if built:
+                return built
+            if self._policy is Policy.LOCAL:
+                raise MachineError(self._not_here(name, recipe.tag))
+            return self._build(recipe)
+
+    def ensure_base(self) -> ImageFacts:
+        """Debian, pulled if an image registry answers, else made from its packages; raises :class:`MachineError`."""
+        with self._failure("base"):
+            local = self._store.find(BASE)
+            if local:
+                return replace(local, source="local")
+            if self._policy is Policy.LOCAL:
+                raise MachineError(self._not_here("base", BASE))
+            if self._policy is not Policy.BUILD:
+                pulled = self._try_to_pull("base", PUBLIC_BASE)
+                if pulled:
+                    self._store.tag(pulled.id, BASE)
+                    return replace(pulled, reference=BASE)
+            return self._bootstrap()
+
+    def _public(self, implementation: Implementation) -> ImageFacts | None:
+        found = self._store.find(implementation.image) if implementation.image else None
+        return replace(found, source="local") if found else None
+
+    # ---- pull --------------------------------------------------------------------------------
+
+    def _pull_only(self, implementation: Implementation) -> ImageFacts:
+        name, reference = implementation.name, implementation.image
+        if not reference:
+            raise MachineError(f"{name}: there is no public image, only a local build: use --images build.")
+        if self._policy is Policy.LOCAL:
+            raise MachineError(self._not_here(name, reference))
+        self._say(f"{name}: pulling {reference}")
+        pulled = self._store.pull(reference, PULL_STALL)
+        if isinstance(pulled, ImageFacts):
+            return replace(pulled, source="pulled")
+        buildable = implementation.build is not None and not implementation.replaced
+        remedy = (
+            "allow --images build" if buildable else "check the name and the network, or load it with `docker load`"
+        )
+        message = f"{name}: image {reference} does not exist locally and could not be pulled: {remedy}."
+        raise MachineError(f"{message} The Docker daemon reports: {pulled}")
+
+    def _try_to_pull(self, name: str, reference: str) -> ImageFacts | None:
+        """Pull if a registry answers; after one that did not, the campaign does not try again."""
+        if self._registry_silent or not reference:
+            return None
+        self._say(f"{name}: pulling {reference}")
+        pulled = self._store.pull(reference, FIRST_PULL)
+        if isinstance(pulled, ImageFacts):
+            return replace(pulled, source="pulled")
+        self._registry_silent = True
+        self._say(
+            f"{name}: no image registry gave {reference} ({pulled}); "
+            "images are built here from package registries instead"
+        )
+        return None
+
+    # ---- build -------------------------------------------------------------------------------
+
+    def _built(self, recipe: Recipe) -> ImageFacts | None:
+        found = self._store.find(recipe.tag)
+        return replace(found, source="built") if found else None
+
+    def _make_bases(self, recipe: Recipe) -> None:
+        """The bases and build environments of a recipe, and theirs."""
+        if "BASE" in recipe.arguments:
+            self.ensure_base()
+        for argument in sorted(BASES.keys() & recipe.arguments.keys()):
+            base = find_base(self._root, argument)
+            if not self._built(base):
+                self._make_bases(base)
+                self._build_now(base)
+
+    def _build(self, recipe: Recipe) -> ImageFacts:
+        with self._bases:
+            self._make_bases(recipe)
+        return self._build_now(recipe)
+
+    def _build_now(self, recipe: Recipe) -> ImageFacts:
+        tag = recipe.tag
+        log = self._log(recipe.name)
+        self._say(f"{recipe.name}: building {tag}, which takes seconds to minutes; log in {self._relative(log)}")
+        begin = time.monotonic()
+        output = BuildLog()
+        with log.open("w", encoding="utf-8") as stream:
+
+            def on_line(line: str) -> None:
+                stream.write(f"{line}\n")
+                stream.flush()
+                output.add(line)
+
+            try:
+                image = self._store.build(build_context(recipe.folder), tag, recipe.arguments, on_line)
+            except HarnessFault as fault:
+                stream.write(f"{fault.reason}\n")
+                step = f"It failed in {output.step}: {fault.reason}\n" if output.step else ""
+                raise MachineError(
+                    f"{recipe.name}: the image could not be built: {output.reason or fault.reason}\n{step}"
+                    f"The whole log is in {self._relative(log)}. If a package registry did not answer, try again; "
+                    f"behind a proxy, put its CA (*.crt) into {HOST_CERTIFICATES}."
+                ) from fault
+        self._store.tag(tag, recipe.latest)
+        self._say(f"{recipe.name}: built in {seconds(time.monotonic() - begin)}, {byte_size(image.size)}")
+        return replace(image, reference=tag, source="built")
+
+    def _bootstrap(self) -> ImageFacts:
+        if not shutil.which("mmdebstrap"):
+            raise MachineError(
+                f"base: {PUBLIC_BASE} cannot be pulled, and mmdebstrap, which builds it, is missing: run `make setup`."
+            )
+        log = self._log("base")
+        self._say(f"base: making {BASE} from Debian's packages; log in {self._relative(log)}")
+        begin = time.monotonic()
+        with scratch_directory() as directory:
+            archive = directory / "base.tar"
+            failure = _run_bootstrap(archive, log)
+            if failure:
+                raise MachineError(
+                    f"base: mmdebstrap could not make {BASE}: {failure}\nThe whole log is in {self._relative(log)}. It "
+                    "needs root or user namespaces, Debian's mirrors and a debian-archive-keyring that knows Debian 13 "
+                    f"(where it is too old, `docker load` a {PUBLIC_BASE} from elsewhere and tag it {BASE})."
+                )
+            with archive.open("rb") as stream:
+                image = self._store.import_rootfs(stream, BASE)
+        self._say(f"base: made in {seconds(time.monotonic() - begin)}, {byte_size(image.size)}")
+        return replace(image, reference=BASE, source="built")
+
+    # ---- messages and paths --------------------------------------------------------------------
+
+    def _log(self, name: str) -> Path:
+        directory = self._root / "build" / "logs"
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory / f"{name}.log"
+
+    def _relative(self, path: Path) -> Path:
+        return path.relative_to(self._root)
+
+    @staticmethod
+    def _not_here(name: str, reference: str) -> str:
+        return f"{name}: image {reference} does not exist locally; --images local forbids to get it: use --images auto."
+
+    @contextmanager
+    def _failure(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except HarnessFault as fault:
+            raise MachineError(f"{name}: no image is available: {fault.reason}") from fault
+
+
+def _run_bootstrap(archive: Path, log: Path) -> str:
+    """Build the root file system of the base; returns why it failed, or nothing. mmdebstrap chooses the mirror."""
+    command = ["mmdebstrap", "--variant=minbase", "--include=ca-certificates", "--format=tar"]
+    command += [f"--dpkgopt=path-exclude={pattern}" for pattern in UNWANTED]
+    command += [BASE_SUITE, str(archive)]
+    with log.open("wb") as stream:
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, timeout=BOOTSTRAP_TIMEOUT, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {seconds(BOOTSTRAP_TIMEOUT)}"
+    if done.returncode == 0:
+        return ""
+    output = BuildLog()
+    for line in log.read_text(errors="replace").splitlines():
+        output.add(line)
+    return output.reason or f"exit status {done.returncode}"

@@ -1,0 +1,163 @@
+"""Gateways: routers between the endpoints and the simulator, each with a network namespace and a program of its own.
+
+They answer for the addresses behind them, so neither an endpoint nor the simulator is configured otherwise. What they
+do to packets is in the image ``link-gateways``. In real time, ``ns3_testbed`` starts them, and in virtual time the
+virtual machine does (``guest_description``). See docs/guide/proxies.md and docs/guide/vpn.md.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quicsat.links.addresses import ADDRESSES, CLIENT_SIDE
+from quicsat.links.keys import certificates, wireguard_keys
+from quicsat.links.session import InputOrigin
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.gateways import Pep, TcpBuffers, Vpn, VpnProgram
+
+SIDES = {"client-gateway": "client", "server-gateway": "server"}
+"""Gateways, and the endpoint that is next to each."""
+CAPABILITIES = ("NET_ADMIN", "NET_BIND_SERVICE", "NET_RAW")
+TUNNEL_DEVICE = "/dev/net/tun"
+LOGS = "/logs"
+"""Directory of what a gateway leaves."""
+KEYS = "run/vpn"
+"""Directory of the keys of a tunnel, below the root."""
+STOP_GRACE = 5.0
+"""Seconds in which a gateway completes its trace."""
+READY = '"event":"ready"'
+"""What a gateway prints when it is set up."""
+_SMALLEST_SEND, _FIRST_SEND = 4096, 16384
+_SMALLEST_RECEIVE, _FIRST_RECEIVE = 4096, 131072
+"""Linux' own values of tcp_wmem and tcp_rmem before the last, bytes."""
+ROUTER = {
+    "net.ipv4.ip_forward": "1",
+    "net.ipv4.conf.all.proxy_arp": "1",
+    "net.ipv4.conf.all.rp_filter": "0",
+    "net.ipv4.conf.default.rp_filter": "0",
+    "net.ipv4.conf.all.send_redirects": "0",
+    "net.ipv4.conf.default.send_redirects": "0",
+    "net.ipv6.conf.all.disable_ipv6": "0",
+    "net.ipv6.conf.default.disable_ipv6": "0",
+    "net.ipv6.conf.all.forwarding": "1",
+    "net.ipv6.conf.all.proxy_ndp": "1",
+    "net.ipv6.conf.default.accept_dad": "0",
+    "net.ipv4.tcp_no_metrics_save": "1",
+    "net.ipv4.ping_group_range": "0 0",
+}
+"""Kernel parameters of a gateway's namespace.
+
+``accept_dad``: else its link-local addresses are tentative for 1 to 2 s after a reset. It asks from them for the
+neighbours of packets that it forwards; if it cannot, it tries again only after 1 s.
+"""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What of a link decides how its namespaces are made; runs with the same layout can share them."""
+
+    pep: Pep | None = None
+    endpoint_tcp: TcpBuffers | None = None
+    vpn: Vpn | None = None
+    flows: int = 1
+    client_side: bool = False
+    """The simulator also stands between the client and its gateway."""
+
+    @property
+    def gateways(self) -> tuple[str, ...]:
+        """Names of the gateways."""
+        return tuple(SIDES) if self.pep or self.vpn or self.client_side else ()
+
+    @property
+    def simulator_addresses(self) -> str:
+        """Addresses of the simulator's interfaces, as in ``ADDRESSES``."""
+        return ";".join([ADDRESSES["simulator"], *([CLIENT_SIDE] if self.client_side else [])])
+
+    @property
+    def simulator_sysctls(self) -> Mapping[str, str]:
+        """Kernel parameters of the namespace of the simulator.
+
+        It has the gateways' address at another interface, where the client must not find it.
+        """
+        return {"net.ipv4.conf.all.arp_ignore": "1"} if self.client_side else {}
+
+    @property
+    def endpoint_mtu(self) -> int | None:
+        """Largest IP packet that an endpoint sends, bytes; None for that of Ethernet."""
+        return self.vpn.mtu if self.vpn else None
+
+    @property
+    def gateway_devices(self) -> tuple[str, ...]:
+        """Devices of the host that the program of a gateway needs."""
+        return (TUNNEL_DEVICE,) if self.vpn else ()
+
+    @property
+    def endpoint_sysctls(self) -> Mapping[str, str]:
+        """Kernel parameters of the namespaces of client and server."""
+        return _buffers(self.endpoint_tcp) if self.endpoint_tcp else {}
+
+    @property
+    def gateway_sysctls(self) -> Mapping[str, str]:
+        """Kernel parameters of the namespaces of the gateways."""
+        tcp = self.pep or self.vpn
+        return ROUTER | (_buffers(tcp) if tcp else {})
+
+    @property
+    def gateway_environment(self) -> Mapping[str, str]:
+        """What the program of a gateway is to do."""
+        tcp = self.pep or self.vpn
+        if tcp is None:
+            return {}
+        own = {"PROXY": "split"}
+        if self.vpn:
+            own = {"VPN": str(self.vpn.program), "TRANSPORT": str(self.vpn.transport), "MTU": str(self.vpn.mtu)}
+            if not self.vpn.nagle:
+                own["NODELAY"] = "1"
+        return {
+            **own,
+            "INITIAL_WINDOW": str(tcp.initial_window),
+            "CONGESTION_CONTROL": tcp.congestion_control,
+        }
+
+
+def layout_of(link: EmulatedLink, flows: int = 1) -> Layout:
+    """The layout that a link and the flows over it need."""
+    return Layout(link.pep, link.endpoint_tcp, link.vpn, flows, link.client_side is not None)
+
+
+def gateway_command(gateway: str) -> tuple[str, ...]:
+    """The program of a gateway."""
+    return ("gateway", SIDES[gateway])
+
+
+def gateway_files(vpn: Vpn | None, origin: InputOrigin | None = None) -> dict[str, dict[str, bytes]]:
+    """Keys of a tunnel for one run: content by path, without the leading slash, by gateway; empty without a tunnel.
+
+    The same ``origin`` gives the same keys; without one they are random. Each end trusts only the other one's key.
+    """
+    if vpn is None:
+        return {}
+    numbers = random.SystemRandom() if origin is None else random.Random(f"{origin.seed} vpn")
+    moment = datetime.datetime.now(datetime.UTC) if origin is None else origin.moment
+    if vpn.program is VpnProgram.WIREGUARD:
+        pairs = [wireguard_keys(numbers) for _ in SIDES]
+        files = [
+            {"private.key": own[0], "peer.key": other[1]} for own, other in zip(pairs, reversed(pairs), strict=True)
+        ]
+    else:
+        chains = [certificates(1, numbers, moment) for _ in SIDES]
+        files = [own | {"ca.pem": other["ca.pem"]} for own, other in zip(chains, reversed(chains), strict=True)]
+    return {
+        gateway: {f"{KEYS}/{name}": content for name, content in each.items()}
+        for gateway, each in zip(SIDES, files, strict=True)
+    }
+
+
+def _buffers(tcp: TcpBuffers) -> dict[str, str]:
+    return {
+        "net.ipv4.tcp_wmem": f"{_SMALLEST_SEND} {min(_FIRST_SEND, tcp.send_buffer)} {tcp.send_buffer}",
+        "net.ipv4.tcp_rmem": f"{_SMALLEST_RECEIVE} {min(_FIRST_RECEIVE, tcp.receive_buffer)} {tcp.receive_buffer}",
+    }

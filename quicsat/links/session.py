@@ -1,0 +1,155 @@
+"""One run on a testbed: what is asked for, what is recorded, and the protocol of a session that makes it."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from quicsat.model.emulated_link import Interval, SimulatorReport
+from quicsat.model.evidence import Deadline, Exit, ResourceUse
+from quicsat.model.implementation import Role
+from quicsat.model.real_link import RealLinkReport
+from quicsat.model.run import Run
+
+READY_TIMEOUT = 30.0
+"""Seconds from the start of the server until the link carries packets."""
+STOP_GRACE, LOG_GRACE = 2.0, 8.0
+"""Seconds between SIGTERM and SIGKILL of a server whose client has finished: first with the link, then without it.
+
+Together they are those of the QUIC Interop Runner, in which a server may write its logs. What it still sends to a
+client that has gone is not captured any more.
+"""
+LINGER_ROUND_TRIPS = 4
+"""Round trips for which the server runs on after its client, to close its connection and write its qlog."""
+CANNOT_EXECUTE = 126
+"""Exit status of a program that cannot be executed, as in a shell."""
+DIRECTORIES = ("www", "downloads", "certs", "logs")
+"""Directories of both endpoints (docs/reference/endpoint-contract.md).
+
+The server's ``www`` and the client's ``downloads`` hold files; over WebTransport, each side can have both.
+"""
+
+
+@dataclass(frozen=True)
+class InputOrigin:
+    """Where reproducible inputs come from: all that is random from a seed, validity of certificates from a moment."""
+
+    seed: int
+    moment: datetime.datetime
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The program of one role, according to the endpoint contract."""
+
+    image: str
+    """Image id."""
+    environment: Mapping[str, str]
+    files: Mapping[str, bytes | Path] = field(default_factory=dict)
+    """Content by path, without the leading slash."""
+    directories: tuple[str, ...] = ()
+    """Further directories beside ``DIRECTORIES``."""
+    cpu_cost: float | None = None
+    """Simulated seconds that each of its system calls takes in virtual time; None for the cost of all others."""
+
+
+@dataclass(frozen=True)
+class FurtherFlow:
+    """The endpoints of a flow beside the first one."""
+
+    endpoints: Mapping[Role, Endpoint]
+    start: float
+    """Seconds from the start of the first client to that of this one."""
+
+
+@dataclass(frozen=True)
+class SessionRequest:
+    """What a session makes."""
+
+    run: Run
+    endpoints: Mapping[Role, Endpoint]
+    """Of the first flow."""
+    stop: threading.Event
+    """Set when the campaign is to end."""
+    on_client_start: Callable[[], object] = lambda: None
+    """Called when the client has been started."""
+    on_client_end: Callable[[], object] = lambda: None
+    """Called when the transfer is over."""
+    on_received: Callable[[int], object] | None = None
+    """Called every few seconds with the bytes that the client has received so far, where they can be read."""
+    further: tuple[FurtherFlow, ...] = ()
+
+    @property
+    def flows(self) -> dict[int, FurtherFlow]:
+        """All flows, counted from 1."""
+        return dict(enumerate((FurtherFlow(self.endpoints, 0.0), *self.further), start=1))
+
+    @property
+    def linger(self) -> float:
+        """Seconds for which the other endpoint runs on after the first one has ended."""
+        return LINGER_ROUND_TRIPS * self.run.test_case.link.round_trip_delay
+
+
+@dataclass
+class SessionRecord:
+    """What is known so far about a run under way."""
+
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds by phase, on a monotonic clock of this machine."""
+    notes: list[str] = field(default_factory=list)
+    timed_out: Deadline | None = None
+    exits: dict[Role, Exit] = field(default_factory=dict)
+    """Of the first flow."""
+    further_exits: dict[int, dict[Role, Exit]] = field(default_factory=dict)
+    """Of the others, counted from 2."""
+    use: dict[str, ResourceUse] = field(default_factory=dict)
+    """Of endpoints, by the name of the part."""
+    cpu_peak: float | None = None
+    cpu_before: tuple[float, float] | None = None
+    """Time of the previous sample on the monotonic clock, and the CPU seconds used until then."""
+
+    def exits_of(self, flow: int) -> dict[Role, Exit]:
+        """The exits of a flow, counted from 1, to be added to."""
+        return self.exits if flow == 1 else self.further_exits.setdefault(flow, {})
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time that the block takes to the phase ``name``."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - begin
+
+    def sample_cpu(self, used: float) -> None:
+        """Record how many CPUs were in use since the last sample, given the CPU seconds used so far."""
+        now = time.monotonic()
+        if self.cpu_before is not None:
+            begin, before = self.cpu_before
+            self.cpu_peak = max(self.cpu_peak or 0.0, round((used - before) / (now - begin), 3))
+        self.cpu_before = now, used
+
+
+class Session(Protocol):
+    """Endpoints and link of one run; its methods raise :class:`HarnessFault`."""
+
+    def run(self) -> None:
+        """Start server, link and client, wait for the end, and stop all. Raises ``Interrupted`` if it is asked to."""
+
+    def fetch(self, role: Role, path: str, flow: int = 1) -> AbstractContextManager[Iterator[bytes]]:
+        """The archive of a path of an endpoint, in chunks; empty if there is no such path. Only after :meth:`run`."""
+
+    def output(self, role: Role, flow: int = 1) -> bytes:
+        """What an endpoint wrote to its standard output and error: bounded, each line with its time (RFC 3339)."""
+
+    def collect(self, directory: Path, client: Interval | None, /) -> SimulatorReport | RealLinkReport | None:
+        """Write the traces below ``directory`` and return the link's report; None if it carried nothing.
+
+        ``client``: from the client's start to its end, if known; lateness is reported for this interval only.
+        """

@@ -1,0 +1,119 @@
+"""Implementations, roles, protocols and variants; frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from quicsat.model.names import folder_name
+
+OWN_IMAGES = ("simulator", "link-tools", "virtual-time", "link-gateways")
+"""Names of quicsat's own images, which no implementation may have; all but the first are built when runs need them."""
+
+
+class Role(StrEnum):
+    """The role of an endpoint in a run."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+class Protocol(StrEnum):
+    """Application protocols of the transfers, the preferred one first."""
+
+    HQ = "hq"
+    """HTTP/0.9 over QUIC, as in the QUIC Interop Runner's transfers."""
+    H3 = "h3"
+    """HTTP/3."""
+    TCP = "tcp"
+    """HTTPS over TCP and TLS 1.3."""
+    WEBTRANSPORT = "webtransport"
+    """WebTransport over HTTP/3, for tests of it only."""
+
+
+@dataclass(frozen=True)
+class CongestionControl:
+    """Congestion control algorithms of an implementation; unknown values are None or empty."""
+
+    default: str | None = None
+    known: tuple[str, ...] = ()
+    """Names of those that can be selected, or that are built in."""
+    hystart: bool | None = None
+    """Whether slow start is left before a loss (HyStart, RFC 9406)."""
+    source: str = ""
+    """Source of this information: text or an address."""
+    date: str = ""
+    """Date of the source, YYYY-MM-DD."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Other parameters for an implementation's image, for example another congestion control."""
+
+    name: str
+    server: str = ""
+    client: str = ""
+    """Words for SERVER_PARAMS and CLIENT_PARAMS; a variant supports the roles for which it has parameters."""
+    congestion_control: str | None = None
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Variables of the endpoint contract that most images do not read (docs/reference/endpoint-contract.md)."""
+
+    protocols: tuple[str, ...] = ()
+    """PROTOCOLS: application protocols to negotiate, the preferred one first; empty leaves the variable empty."""
+    version: str = ""
+    """VERSION: the QUIC version, ``0x1``, for images that expect it; empty leaves the variable out."""
+
+
+@dataclass(frozen=True)
+class CpuCost:
+    """CPU time that an implementation needs per system call, in seconds; None where it is not known.
+
+    Virtual time charges it for each system call, for the computing of the program as well as of the kernel.
+    """
+
+    server: float | None = None
+    client: float | None = None
+
+    def of(self, role: Role) -> float | None:
+        """The cost in a role."""
+        return self.server if role is Role.SERVER else self.client
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """A QUIC stack, packaged as an image; or a variant of one, ``picoquic:bbr``, which has the same image."""
+
+    name: str
+    image: str
+    """Public image reference, as in the QUIC Interop Runner's registry; empty if there is none."""
+    url: str
+    roles: frozenset[Role]
+    build: str | None = None
+    """Folder, relative to the repository, from which the image can be built without a registry."""
+    replaced: bool = False
+    """The image was named on the command line: it is used unchanged and never built."""
+    protocols: tuple[Protocol, ...] = (Protocol.HQ,)
+    """The preferred one first."""
+    licence: str | None = None
+    """SPDX expression."""
+    language: str | None = None
+    congestion_control: CongestionControl | None = None
+    variants: tuple[Variant, ...] = ()
+    server_parameters: str = ""
+    client_parameters: str = ""
+    """Parameters that a variant adds to SERVER_PARAMS and CLIENT_PARAMS."""
+    contract: Contract = Contract()
+    cpu_cost: CpuCost = CpuCost()
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it is a variant of an implementation."""
+        return bool(self.server_parameters or self.client_parameters)
+
+    @property
+    def folder(self) -> str:
+        """The name as part of a path: ``picoquic+bbr``."""
+        return folder_name(self.name)

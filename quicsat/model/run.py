@@ -1,0 +1,92 @@
+"""A run of the plan, the key that identifies it, and the files that it transfers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.implementation import Implementation, Protocol, Role
+from quicsat.model.names import pair_folder
+from quicsat.model.test_case import ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
+
+KEY_LOG = "keys.log"
+"""Secrets of TLS, in the logs of an endpoint."""
+OUTPUT = "output.txt"
+"""In the directory of a run, the output of both endpoints, a line each: role, ``|``, time, and what was said."""
+
+
+class RunKey(NamedTuple):
+    """Identifies a run within its campaign. Its text is its path: ``quic-go_picoquic+bbr/sat/1``."""
+
+    server: str
+    client: str
+    """Names of implementations or variants."""
+    test_case: str
+    repetition: int
+    """Counted from 1."""
+
+    @property
+    def path(self) -> PurePosixPath:
+        """Directory of the run, relative to the campaign's directory."""
+        return PurePosixPath(str(self))
+
+    def __str__(self) -> str:
+        return f"{pair_folder(self.server, self.client)}/{self.test_case}/{self.repetition}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the plan."""
+
+    server: Implementation
+    client: Implementation
+    test_case: TestCase
+    repetition: int
+    """Counted from 1."""
+    seed: int
+    """Seed of the simulator's random numbers; the same for all pairs of a test case's repetition."""
+    protocol: Protocol = Protocol.HQ
+    others: tuple[Run, ...] = ()
+    """The further flows on the link at the same time, in the order of ``test_case.flows``."""
+
+    @property
+    def ends(self) -> tuple[tuple[Implementation, Role], ...]:
+        """The implementations of all flows in their roles."""
+        flows = (self, *self.others)
+        return tuple(end for run in flows for end in ((run.server, Role.SERVER), (run.client, Role.CLIENT)))
+
+    @property
+    def key(self) -> RunKey:
+        """Its identity."""
+        return RunKey(self.server.name, self.client.name, self.test_case.name, self.repetition)
+
+    @property
+    def path(self) -> PurePosixPath:
+        """As :attr:`RunKey.path`."""
+        return self.key.path
+
+    @property
+    def split(self) -> bool:
+        """Whether proxies split its connection."""
+        link = self.test_case.link
+        return self.protocol is Protocol.TCP and isinstance(link, EmulatedLink) and link.pep is not None
+
+    @property
+    def endpoint_test_case(self) -> TestCase:
+        """The test case with the names that endpoints know it by: a transfer is ``http3`` or ``tcp`` over those."""
+        if self.test_case.webtransport is not None:
+            return self.test_case
+        names = {TRANSFER: PROTOCOL_TESTS[self.protocol], ORDERED: ORDERED_TESTS[self.protocol]}
+        client, server = self.test_case.client_test, self.test_case.server_test
+        return replace(self.test_case, client_test=names.get(client, client), server_test=names.get(server, server))
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that was offered by the server, or found at the client."""
+
+    name: str
+    size: int
+    sha256: str

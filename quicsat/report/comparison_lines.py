@@ -1,0 +1,77 @@
+"""A comparison of two campaigns as lines of text, and as a document of JSON: for feeds, mails and web hooks; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from quicsat.model.results import ResultSet
+from quicsat.model.text import counted, printable
+from quicsat.model.units import mbit_per_s
+from quicsat.statistics.comparison import BETTER, CHANGED, WORSE, Change, Comparison, PairChange, in_words
+
+_SPEEDS = (Change.SLOWER, Change.PARTLY_SLOWER, Change.FASTER, Change.PARTLY_FASTER)
+
+
+def line(change: PairChange) -> str:
+    """``sat, server a, client b: slower, 8.00 Mbit/s → 7.60 Mbit/s (-5.0 %)``."""
+    kind = change.change.value
+    if change.change in _SPEEDS and change.ratio is not None:
+        before, after = change.first.mean, change.second.mean
+        means = f", {mbit_per_s(before)} → {mbit_per_s(after)}" if before is not None and after is not None else ""
+        return f"{in_words(change)}: {kind}{means} ({change.ratio * 100:+.1f} %)"
+    if change.change in (Change.UNSUPPORTED, Change.LOST):
+        return f"{in_words(change)}: {kind}"
+    if change.perhaps_worse and change.change not in CHANGED:
+        kind = "some runs have no result"
+    counts = (f"{each.succeeded}/{each.conclusive}" for each in (change.first, change.second))
+    return f"{in_words(change)}: {kind}, {' → '.join(counts)} runs succeeded"
+
+
+def incomplete(results: ResultSet) -> str:
+    """``2026-11-21T06:00:00Z (2 of 8 runs)``: a campaign that did not end."""
+    started = printable(results.manifest.started)
+    return f"{started} ({len(results.done)} of {counted(results.manifest.planned_runs, 'run')})"
+
+
+def document(
+    found: Comparison | None, before: ResultSet | None, after: ResultSet, place: str, passed_over: Iterable[str]
+) -> dict[str, Any]:
+    """What changed; ``place``: directory of ``before``; ``passed_over``: see :func:`incomplete`."""
+    told: dict[str, Any] = {
+        "before": None if before is None else {"directory": place, "started": before.manifest.started},
+        "after": {"started": after.manifest.started},
+        "passed over": list(passed_over),
+        "undecided": found is None or found.undecided,
+        "open": _reasons(found) if found is not None else [],
+        "images": list(found.changed_images) if found is not None else [],
+        "changes": [],
+    }
+    for each in (*found.groups, *found.pairs) if found is not None else ():
+        if each.change in CHANGED or each.perhaps_worse or each.change is Change.FAILING:
+            told["changes"].append(
+                {
+                    "server": each.first.server,
+                    "client": each.first.client,
+                    "test_case": each.first.test_case,
+                    "change": each.change.value,
+                    "worse": each.change in WORSE,
+                    "better": each.change in BETTER,
+                    "ratio": each.ratio,
+                    "p": each.p,
+                    "words": line(each),
+                }
+            )
+    return told
+
+
+def _reasons(found: Comparison) -> list[str]:
+    """Why a comparison is undecided beyond the changes that it lists."""
+    doubts = sum(bool(each.doubts) and not each.perhaps_worse for each in found.pairs)
+    return [
+        *([found.unfinished] if found.unfinished else []),
+        *(["No cell has a valid result in both campaigns."] if found.nothing else []),
+        *(["Some runs ended with a fault of quicsat or of the machine."] if found.errors else []),
+        *found.gaps,
+        *([f"In {counted(doubts, 'cell')}, a loss could not have been shown."] if doubts else []),
+    ]

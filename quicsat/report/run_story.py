@@ -1,0 +1,146 @@
+"""The course of a run in a few lines: what happened when, and in which packets; from its result and its series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from quicsat.model.results import RunResult
+from quicsat.model.text import counted
+from quicsat.model.units import byte_size, percent, seconds
+from quicsat.traces.series import UNKNOWN, Packets, Series, StreamData
+
+SILENCE_TRIPS, SILENCE_LEAST = 3.0, 0.5
+"""Round trips, and seconds, for which neither end sends before the story tells it."""
+
+
+@dataclass(frozen=True)
+class StoryEvent:
+    """Something that happened in a run."""
+
+    time: float
+    """Seconds since the client's first packet."""
+    text: str
+    number: int = -1
+    """Of the 1-RTT packet, or over TCP of the segment, that shows it; -1 if there is none."""
+    from_server: bool = False
+    """Who sent this packet."""
+
+
+def story(size: int, series: Series) -> list[StoryEvent]:
+    """The events of a run whose files have ``size`` bytes, by time."""
+    forward, back = series.forward, series.back
+    found = [
+        *_first(back, "client", from_server=False),
+        *_first(forward, "server", from_server=True),
+        *_requests(series),
+        *_losses(forward, "server", from_server=True),
+        *_losses(back, "client", from_server=False),
+        *_silence(series),
+        *_last_new_byte(series, size),
+        *_last(forward, "server", from_server=True),
+        *_last(back, "client", from_server=False),
+    ]
+    return sorted(found, key=lambda event: event.time)
+
+
+def end_of(result: RunResult) -> str:
+    """How the run ended by its clock: exit statuses and the time of the transfer; and losses that no series shows."""
+    evidence = result.evidence
+    words = []
+    for side, end in (("client", evidence.client), ("server", evidence.server)):
+        if end is not None and end.status is not None and not end.killed:
+            words.append(f"the {side} ended with exit status {end.status}")
+    if evidence.timed_out is not None:
+        words.append("quicsat ended the run at its deadline")
+    report = evidence.simulator
+    if report is not None and report.client_side_forward is not None and report.client_side_back is not None:
+        forward, back = report.client_side_forward.loss_drops, report.client_side_back.loss_drops
+        words.append(f"the link at the client's side lost {forward} packets to the client and {back} from it")
+    took = f"The transfer took {seconds(evidence.transfer_time)}" if evidence.transfer_time else "There was no transfer"
+    return f"{', '.join([took, *words])}."
+
+
+def _first(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryEvent]:
+    if not len(packets):
+        return
+    row = int(np.nanargmin(packets.sent))
+    arrived = float(packets.arrived[row])
+    fate = "; it is lost" if packets.lost[row] else ""
+    if np.isfinite(arrived):
+        fate = f"; it arrives after {seconds(arrived - float(packets.sent[row]))}"
+    yield StoryEvent(float(packets.sent[row]), f"The {side} sends its first packet{fate}.", -1, from_server)
+
+
+def _last(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryEvent]:
+    if not len(packets):
+        return
+    row = int(np.nanargmax(packets.sent))
+    text = f"The {side} sends its last of {counted(len(packets), 'packet')}{_named(packets, row)}."
+    yield StoryEvent(float(packets.sent[row]), text, int(packets.number[row]), from_server)
+
+
+def _named(packets: Packets, row: int) -> str:
+    number = int(packets.number[row])
+    return f", packet number {number}" if number >= 0 else ""
+
+
+def _losses(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryEvent]:
+    lost = np.flatnonzero(packets.lost)
+    if not len(lost):
+        return
+    row = int(lost[packets.sent[lost].argmin()])
+    count = (
+        f"{len(lost)} of {len(packets)} {'is' if len(lost) == 1 else 'are'} lost "
+        f"({percent(len(lost) / len(packets), 1)})"
+    )
+    text = f"A packet of the {side} is lost for the first time{_named(packets, row)}; in all, {count}."
+    yield StoryEvent(float(packets.sent[row]), text, int(packets.number[row]), from_server)
+
+
+def _requests(series: Series) -> Iterator[StoryEvent]:
+    requests = series.requests
+    if not len(requests):
+        return
+    text = (
+        "The client sends its request"
+        if len(requests) == 1
+        else f"The client sends the first of {len(requests)} requests"
+    )
+    first = int(requests.sent.argmin())
+    came = float(requests.arrived[first])
+    fate = f"; it arrives after {seconds(came - float(requests.sent[first]))}" if np.isfinite(came) else ""
+    yield StoryEvent(float(requests.sent[first]), f"{text}{fate}.")
+    arrived = series.arrived
+    if len(arrived):
+        text = f"The first byte of a response arrives at the client{_packet(arrived, 0)}."
+        yield StoryEvent(float(arrived.time[0]), text, int(arrived.number[0]), True)
+
+
+def _packet(arrived: StreamData, row: int) -> str:
+    """``, in packet number 3``; empty if it is none of the link, but of a connection behind a proxy."""
+    number = int(arrived.number[row])
+    return "" if number == UNKNOWN else f", in packet number {number}"
+
+
+def _silence(series: Series) -> Iterator[StoryEvent]:
+    ours = series.forward.sent if len(series.forward) else series.arrived.time  # without the trace of the server
+    times = np.sort(np.concatenate([ours, series.back.sent]))
+    gaps = np.diff(times)
+    trip = float(np.median(series.rtt.value)) if len(series.rtt) else 0.0
+    if len(gaps) and gaps.max() > max(SILENCE_TRIPS * trip, SILENCE_LEAST):
+        row = int(gaps.argmax())
+        yield StoryEvent(float(times[row]), f"Neither side sends anything for {seconds(float(gaps[row]))}.")
+
+
+def _last_new_byte(series: Series, size: int) -> Iterator[StoryEvent]:
+    arrived = series.arrived
+    new = np.flatnonzero(arrived.new > 0)
+    if not len(new):
+        return
+    row, total = int(new[-1]), int(arrived.new.sum())
+    share = f" ({percent(total / size)} of the files)" if size and total < size else ""
+    text = f"The last new byte arrives at the client{_packet(arrived, row)}: {byte_size(total)}{share}."
+    yield StoryEvent(float(arrived.time[row]), text, int(arrived.number[row]), True)

@@ -1,0 +1,390 @@
+"""Results, plans and lists as tables for terminal and Markdown (only importer of prettytable and termcolor)."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+import textwrap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prettytable import PrettyTable, TableStyle
+from termcolor import colored
+
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
+from quicsat.model.implementation import Implementation, Protocol
+from quicsat.model.link_format import format_link
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import Manifest, ResultSet
+from quicsat.model.run import Run
+from quicsat.model.test_case import TestCase, constant_rate, files_in_words
+from quicsat.model.text import LONGEST, counted, printable, ranges
+from quicsat.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
+from quicsat.model.workload import WorkloadFiles
+from quicsat.results.summary import Cell, figures, summarise
+
+PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and TCP"}
+"""Those that are marked."""
+REPEATED = (
+    "(4 attempts): some were excluded, or were repeated with --retry. `./run.py tables DIR --table attempts` tells why."
+)
+
+
+# ---- drawing --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Text:
+    """A field of a table; the colour only repeats what the text says."""
+
+    text: str
+    colour: str | None = None
+
+
+Row = Sequence[str | Text]
+
+
+def draw(
+    header: Row,
+    rows: Iterable[Row],
+    *,
+    colour: bool = False,
+    markdown: bool = False,
+    wrapped: Mapping[str, int] | None = None,
+    right: Sequence[str] = (),
+    below: int = 0,
+) -> str:
+    """``wrapped``: most characters in a column; ``below``: rows under a line."""
+    names = [_field(field, colour, markdown) for field in header]
+    table = PrettyTable(names)
+    table.set_style(TableStyle.MARKDOWN if markdown else TableStyle.SINGLE_BORDER)
+    table.align = "l"
+    for name, plain in zip(names, (_plain(field) for field in header), strict=True):
+        if plain in right:
+            table.align[name] = "r"
+        if wrapped and plain in wrapped and not markdown:
+            table.max_width[name] = wrapped[plain]
+    drawn = [[_field(field, colour, markdown) for field in row] for row in rows]
+    for number, row in enumerate(drawn):
+        table.add_row(row, divider=not markdown and below > 0 and number == len(drawn) - below - 1)
+    return str(table.get_string())
+
+
+def _plain(field: str | Text) -> str:
+    return printable(field if isinstance(field, str) else field.text)
+
+
+def markdown_text(text: str, longest: int | None = LONGEST) -> str:
+    """Any text on one line so that Markdown prints it and does nothing else; cut as by ``printable``."""
+    return re.sub(r"([\\`*\[\]<>|])", r"\\\1", printable(text, longest))
+
+
+def _field(field: str | Text, colour: bool, markdown: bool) -> str:
+    text = _plain(field)
+    if markdown:
+        return markdown_text(text)
+    shade = field.colour if isinstance(field, Text) else None
+    return colored(text, shade, force_color=True) if colour and shade else text
+
+
+# ---- matrix ---------------------------------------------------------------------------------
+
+
+def matrix(
+    result_set: ResultSet, test_case: str, *, colour: bool = False, width: int | None = None, markdown: bool = False
+) -> str:
+    """Clients by servers of one test case, split by columns where it is wider than ``width`` characters.
+
+    Raises InputError if the results have no such test case.
+    """
+    manifest = result_set.manifest
+    case = next((case for case in manifest.test_cases if case.name == test_case), None)
+    if case is None:
+        known = ", ".join(case.name for case in manifest.test_cases)
+        message = f'These results have no test case "{printable(test_case)}". Known: {known}.'
+        raise InputError(message)
+    cells = {(cell.client, cell.server): cell for cell in summarise(result_set) if cell.test_case == test_case}
+    columns = [_client_column(manifest.clients)]
+    for server in manifest.servers:
+        column = [cells.get((client, server)) for client in manifest.clients]
+        columns.append([Text(server, "cyan"), *(_cell_text(cell) for cell in column), _mean(column)])
+    rows = [[cells.get((client, server)) for server in manifest.servers] for client in manifest.clients]
+    columns.append([Text("all servers"), *(_mean(row) for row in rows), _mean(list(cells.values()))])
+    title = f"{case.name}: {case.description}"
+    blocks = [list(zip(*block, strict=True)) for block in _split(columns, None if markdown else width)]
+    drawn = [draw(head, body, colour=colour, markdown=markdown, below=1) for head, *body in blocks]
+    heading = f"### {_field(title, colour, markdown)}" if markdown else printable(title)
+    protocols, repeated = {cell.protocol for cell in cells.values()}, any(cell.repeated for cell in cells.values())
+    legend = _legend(case, manifest, protocols, width, repeated=repeated, markdown=markdown)
+    return "\n".join([heading, "", "\n\n".join(drawn), "", legend])
+
+
+METRIC_WORDS = {
+    "completion_time": "time to the last byte of the last object",
+    "object_time_median": "median time from an object's request to its last byte",
+}
+"""The main metrics of workloads."""
+
+
+def _client_column(clients: Sequence[str]) -> list[Text]:
+    return [Text("client \\ server"), *(Text(client, "cyan") for client in clients), Text("all clients")]
+
+
+def _split(columns: list[list[Text]], width: int | None) -> list[list[list[Text]]]:
+    """Blocks of columns that are not wider than ``width`` if they can be, each with the first column in front."""
+    first, *rest = columns
+    blocks = [[first]]
+    used = frame = _column_width(first) + 1
+    for column in rest:
+        needed = _column_width(column)
+        if width is not None and used + needed > width and len(blocks[-1]) > 1:
+            blocks.append([first])
+            used = frame
+        blocks[-1].append(column)
+        used += needed
+    return blocks
+
+
+def _column_width(column: Sequence[Text]) -> int:
+    return max(len(_plain(field)) for field in column) + 3
+
+
+def _cell_text(cell: Cell | None) -> Text:
+    if cell is None:
+        return Text("·")
+    marks = {
+        "T": cell.timeout,
+        "×": cell.failed,
+        "–": cell.unsupported,
+        "!": cell.error,
+        "»": cell.skipped,
+        "·": cell.not_run,
+    }
+    counts = {mark: count for mark, count in marks.items() if count}
+    if not counts:
+        return Text(_marked(_goodput(cell), cell), "green")
+    if cell.succeeded == 0 and len(counts) == 1:
+        (mark,) = counts
+        return Text(_marked(mark, cell), {"T": "red", "×": "red", "!": "magenta"}.get(mark))
+    total = max(cell.planned, cell.n + cell.error + cell.skipped)
+    counted = ", ".join([f"{cell.succeeded}/{total}", *(f"{count} {mark}" for mark, count in counts.items())])
+    return Text(_marked(f"{_goodput(cell)}  ({counted})" if cell.succeeded else f"({counted})", cell), "yellow")
+
+
+def _goodput(cell: Cell) -> str:
+    """``12.1 ± 0.3  60 %``, Mbit/s; ``1.85 s`` of a workload; a check mark for successes without numbers."""
+    if cell.time is not None:
+        times = [cell.time.mean, cell.time.standard_deviation]
+        return f"{' ± '.join(f'{number:.3g}' for number in times if number is not None)} s"
+    if cell.goodput is None:
+        return "✓"
+    digits = 1 if cell.goodput.mean >= 10 * MBPS else 2
+    numbers = [cell.goodput.mean, cell.goodput.standard_deviation]
+    text = " ± ".join(f"{number / MBPS:.{digits}f}" for number in numbers if number is not None)
+    return f"{text}  {percent(cell.efficiency.mean)}" if cell.efficiency else text
+
+
+def _marked(text: str, cell: Cell) -> str:
+    """``12.1 ± 0.3  60 %  h3 (4 attempts)``: protocol if it is not hq, attempts if they are more than repetitions."""
+    protocol = "" if cell.protocol is Protocol.HQ else f"  {cell.protocol}"
+    attempts = f"  ({counted(cell.attempts, 'attempt')})" if cell.repeated else ""
+    return f"{text}{protocol}{attempts}"
+
+
+def _mean(cells: Sequence[Cell | None]) -> Text:
+    means = [cell.efficiency.mean for cell in cells if cell is not None and cell.efficiency is not None]
+    spread = figures(means)
+    return Text(percent(spread.mean) if spread else "")
+
+
+def _legend(
+    case: TestCase,
+    manifest: Manifest,
+    protocols: Collection[Protocol],
+    width: int | None,
+    *,
+    repeated: bool,
+    markdown: bool,
+) -> str:
+    n, rate = case.repetitions, constant_rate(case.link)
+    whole = mbit_per_s(rate) if rate else "what the link offered meanwhile"
+    numbers = f"goodput in Mbit/s and mean efficiency (share of {whole})"
+    if case.workload is not None and case.workload.duration is None:
+        numbers = f"{METRIC_WORDS[case.workload.main_metric]} in seconds"
+    text = (
+        f"n = {counted(n, 'repetition')} per pair. "
+        f"Mean ± standard deviation of the {numbers}, of the repetitions that succeeded.\n"
+        "T timeout, × failed, – unsupported, ! harness error, » skipped, · not run. "
+        "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
+        "All servers, all clients: mean efficiency of the pairs that have one, each counted once."
+    )
+    if manifest.clock is Clock.VIRTUAL:
+        text += f"\nThe runs used {manifest.time}."
+    if repeated:
+        text += f"\n{REPEATED}"
+    for protocol in PROTOCOLS_IN_WORDS:
+        if protocol in protocols:
+            text += f"\n{protocol}: fetched over {PROTOCOLS_IN_WORDS[protocol]}; without a mark over HTTP/0.9 and QUIC."
+    if markdown:
+        return text.replace("\n", "\n\n")
+    return "\n".join(textwrap.fill(line, width) if width else line for line in text.splitlines())
+
+
+# ---- failures and overhead ------------------------------------------------------------------
+
+
+def failures(result_set: ResultSet, *, colour: bool = False, width: int | None = None, markdown: bool = False) -> str:
+    """All runs that did not succeed, those of a pair and test case that ended alike in one row.
+
+    Where an endpoint says that it does not know the test there is nothing more to tell: such runs are only counted.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    unknown = 0
+    for result in result_set.results:
+        verdict = result.verdict
+        unknown += verdict.code is ErrorCode.UNSUPPORTED
+        if verdict.outcome is not Outcome.SUCCEEDED and verdict.code is not ErrorCode.UNSUPPORTED:
+            reason = verdict.reason or result.evidence.fault
+            key = (result.server, result.client, result.test_case, verdict.outcome, verdict.code, reason)
+            groups.setdefault(key, []).append(result.repetition)
+    note = f"Of {counted(unknown, 'run')} an endpoint does not know the test." if unknown else ""
+    if not groups and not unknown:
+        count = len(result_set.results)
+        return {0: "No run has a result yet.", 1: "The only run succeeded."}.get(count, f"All {count} runs succeeded.")
+    if not groups:
+        return f"{note} All others succeeded."
+    header = ["server", "client", "test case", "repetition", "outcome", "code", "reason"]
+    rows = [[*key[:3], ranges(repetitions), *key[3:]] for key, repetitions in groups.items()]
+    used = sum(max(len(printable(row[number])) for row in [header, *rows]) + 3 for number in range(6)) + 4
+    wrapped = {"reason": max(20, width - used)} if width else None
+    coloured: list[Row] = [[Text(row[0], "cyan"), Text(row[1], "cyan"), *row[2:]] for row in rows]
+    table = draw(header, coloured, colour=colour, markdown=markdown, wrapped=wrapped)
+    return f"{table}\n\n{note}" if note else table
+
+
+def overhead(result_set: ResultSet, *, markdown: bool = False) -> str:
+    """Where the time of the runs went: median and most seconds per phase, over the runs that had the phase."""
+    results = [result for result in result_set.results if result.evidence.phases]
+    if not results:
+        return "No run has recorded the durations of its phases."
+    phases = dict.fromkeys(phase for result in results for phase in result.evidence.phases)
+    rows = [_durations(phase, [result.evidence.phases.get(phase) for result in results]) for phase in phases]
+    rows.append(_durations("all but transfer", [result.evidence.overhead for result in results]))
+    rows.append(_durations("total", [sum(result.evidence.phases.values()) for result in results]))
+    header = ["phase", "median", "most", "runs"]
+    return draw(header, rows, markdown=markdown, right=("median", "most", "runs"), below=2)
+
+
+def _durations(name: str, durations: Sequence[float | None]) -> list[str]:
+    known = [duration for duration in durations if duration is not None and math.isfinite(duration)]
+    if not known:
+        return [name, "", "", "0"]
+    return [name, seconds(statistics.median(known)), seconds(max(known)), str(len(known))]
+
+
+# ---- plans and lists ------------------------------------------------------------------------
+
+
+def plan(runs: Sequence[Run], *, markdown: bool = False) -> str:
+    """The runs of a plan in their order, over which protocol if not all are over hq, and how long they take at most."""
+    several = {run.protocol for run in runs} != {Protocol.HQ}
+    rows = [
+        [
+            str(number),
+            run.server.name,
+            run.client.name,
+            run.test_case.name,
+            str(run.repetition),
+            seconds(run.test_case.timeout),
+            *([run.protocol] if several else []),
+        ]
+        for number, run in enumerate(runs, start=1)
+    ]
+    header = ["#", "server", "client", "test case", "repetition", "timeout", *(["protocol"] if several else [])]
+    longest = seconds(sum(run.test_case.timeout for run in runs))
+    table = draw(header, rows, right=("#", "repetition", "timeout"), markdown=markdown)
+    whole = counted(len(rows), "run; its transfers take", "runs; their transfers take")
+    lines = [table, *_families(runs), f"{whole} {longest} at most."]
+    return "\n".join(lines)
+
+
+def _families(runs: Sequence[Run]) -> list[str]:
+    """``lossy: 5 members × 4 pairs, 60 runs.`` for each family of the plan."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.test_case.family:
+            groups.setdefault(run.test_case.family.name, []).append(run)
+    lines = []
+    for name, mine in groups.items():
+        members = len({run.test_case.name for run in mine})
+        pairs = len({(run.server.name, run.client.name) for run in mine})
+        lines.append(f"{name}: {counted(members, 'member')} × {counted(pairs, 'pair')}, {counted(len(mine), 'run')}.")
+    return lines
+
+
+def test_cases(cases: Iterable[TestCase], *, width: int | None = None) -> str:
+    """What can be measured, with the link in words; of a family its name, the first member's link, and its values."""
+    groups: dict[str, list[TestCase]] = {}
+    for case in cases:
+        groups.setdefault(case.family.name if case.family else case.name, []).append(case)
+    rows = [
+        [
+            name,
+            group[0].family.abbreviation if group[0].family else group[0].abbreviation,
+            files_in_words(group[0]),
+            format_link(group[0].link),
+            str(group[0].repetitions),
+            seconds(group[0].timeout),
+            f"{group[0].description}{_members(group)}",
+        ]
+        for name, group in groups.items()
+    ]
+    header = ["test case", "short", "files", "link", "repetitions", "timeout", "description"]
+    wrapped = {"link": max(20, (width - 70) // 2), "description": max(20, (width - 70) // 2)} if width else None
+    return draw(header, rows, wrapped=wrapped, right=("repetitions", "timeout"))
+
+
+def workloads(known: Iterable[WorkloadFiles]) -> str:
+    """What can be fetched over the link of a test case: ``-t sat+page-p50``."""
+    rows = [
+        [
+            f"+{each.workload.name}",
+            each.abbreviation,
+            str(len(each.file_sizes) or 1),
+            byte_size(sum(each.file_sizes)) if each.file_sizes else "",
+            each.workload.requests.value,
+            each.description.rstrip(","),
+        ]
+        for each in known
+    ]
+    return draw(["workload", "short", "objects", "size", "requests", "description"], rows, right=("objects", "size"))
+
+
+def _members(group: Sequence[TestCase]) -> str:
+    """``; 5 members: loss 0 %, 1 %``, or nothing if it is no family."""
+    values: dict[str, dict[str, None]] = {}
+    for case in group:
+        for value in case.family.values if case.family else ():
+            values.setdefault(value.key, {})[value.text] = None
+    listed = "; ".join(f"{key} {', '.join(texts)}" for key, texts in values.items())
+    return f"; {counted(len(group), 'member')}: {listed}" if listed else ""
+
+
+def implementations(known: Iterable[Implementation]) -> str:
+    """What can be measured with, under which congestion control, its variants, and whether we can build it here."""
+    header = ["implementation", "role", "protocols", "congestion control", "variants", "public image", "build"]
+    rows = [
+        [
+            each.name,
+            " and ".join(sorted(each.roles)),
+            ", ".join(each.protocols),
+            (each.congestion_control and each.congestion_control.default) or "unknown",
+            ", ".join(variant.name for variant in each.variants),
+            each.image or "none",
+            each.build or "not here",
+        ]
+        for each in known
+    ]
+    return draw(header, rows, wrapped={"variants": 40})

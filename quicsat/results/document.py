@@ -1,0 +1,561 @@
+"""Lines of the journal and result.json as text: sealed, checked against their schema, and folded into a ResultSet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import ErrorDetails, SchemaValidator
+
+from quicsat.model.errors import HarnessFault, InputError
+from quicsat.model.implementation import Role
+from quicsat.model.names import (
+    MEMBER_SIGN,
+    NAME_RULE,
+    are_flows,
+    is_implementation,
+    is_name,
+    is_test_case,
+    split_flows,
+)
+from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
+from quicsat.model.run import RunKey
+from quicsat.model.text import printable, quoted
+from quicsat.plan.selection import run_seed
+from quicsat.results.ranges import bounded, checked_time
+from quicsat.results.summary import Cell, summarise
+
+SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
+
+_SEALED = re.compile(rb'(?P<body>\{.*), "sum": "(?P<sum>[0-9a-f]{16})"\}', re.DOTALL)
+_FAULTS_SHOWN = 20
+_WARNINGS_SHOWN = 5
+_LONGEST_ABBREVIATION = 96
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_LISTS = ("compliance", "results", "earlier", "summary")
+"""Members of result.json with items that can be left out one by one."""
+_UNKNOWN_MEMBER = ("extra_forbidden", "unexpected_keyword_argument")
+"""Faults of pydantic for members that a model or a dataclass does not have."""
+
+T = TypeVar("T")
+Time = Annotated[str, AfterValidator(checked_time)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", strict=True, frozen=True)
+
+
+class ManifestLine(_Strict):
+    """The first line of a journal."""
+
+    kind: Literal["manifest"] = "manifest"
+    schema_version: Literal[1] = SCHEMA_VERSION
+    at: str
+    data: Manifest
+
+
+class _LineOfCampaign(_Strict):
+    campaign: str = ""
+    """Its identity, as in the manifest; empty in lines of versions that did not store it."""
+
+
+class ComplianceLine(_LineOfCampaign):
+    """Result of the compliance check of one image in one role."""
+
+    kind: Literal["compliance"] = "compliance"
+    at: str
+    data: Compliance
+
+
+class ResultLine(_LineOfCampaign):
+    """Result of one run."""
+
+    kind: Literal["result"] = "result"
+    at: str
+    data: RunResult
+
+
+class FinishedLine(_LineOfCampaign):
+    """The campaign is complete."""
+
+    kind: Literal["finished"] = "finished"
+    at: Time
+    data: None = None
+
+
+Line = ManifestLine | ComplianceLine | ResultLine | FinishedLine
+
+
+class _Document(_Strict):
+    """Results of one campaign in SI base units: seconds, bit/s, bytes, shares from 0 to 1. Times are UTC."""
+
+    schema_version: Literal[1]
+    manifest: Manifest
+    compliance: tuple[Compliance, ...]
+    results: tuple[RunResult, ...]
+    finished: Time | None
+    summary: tuple[Cell, ...]
+    earlier: tuple[RunResult, ...] = ()
+
+
+class _Version(BaseModel):
+    schema_version: int
+
+
+@dataclass(frozen=True)
+class StoredResults:
+    """Contents of a results directory."""
+
+    result_set: ResultSet
+    """One result per run: that of the last attempt, from its last analysis."""
+    history: tuple[RunResult, ...]
+    """All results in the order of the journal, superseded ones too."""
+    warnings: tuple[str, ...]
+    """One sentence per line that could not be used; of many, the first ones and how many more there are."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A journal, line by line."""
+
+    lines: tuple[Line, ...]
+    warnings: tuple[str, ...]
+    end: int
+    """Bytes of the file that can be continued: without a torn last line."""
+
+
+@cache
+def _line_validator() -> SchemaValidator:
+    return _validator(TypeAdapter(Annotated[Line, Field(discriminator="kind")]))
+
+
+@cache
+def _document_validator() -> SchemaValidator:
+    return _validator(TypeAdapter(_Document))
+
+
+def _validator(adapter: TypeAdapter[Any]) -> SchemaValidator:
+    """With ranges; without the validators of the classes, which have none."""
+    return SchemaValidator(bounded(adapter.core_schema), _use_prebuilt=False)
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of result.json; ``SCHEMA_FILE`` holds it for others."""
+    schema = GenerateJsonSchema().generate(bounded(TypeAdapter(_Document).core_schema), mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Results of a campaign"}
+
+
+# ---- values -> text -------------------------------------------------------------------------
+
+
+def seal(line: Line) -> bytes:
+    """One line of the journal. HarnessFault if it could not be read back, e.g. because a number is NaN."""
+    try:
+        body = json.dumps(_plain(line), ensure_ascii=False).encode("utf-8", "replace")
+        _line_validator().validate_json(body)
+    except ValidationError as error:
+        message = f"A {line.kind} line for the journal violates its schema: {'; '.join(_faults(error))}"
+        raise HarnessFault(ErrorCode.HARNESS_FAULT, message) from error
+    return body[:-1] + b', "sum": "' + _checksum(body[:-1]) + b'"}\n'
+
+
+def document(result_set: ResultSet, summary: Iterable[Cell] | None = None) -> bytes:
+    """Text of result.json; ``summary``: its cells, if they are known. HarnessFault if it would violate its schema."""
+    model = _Document(
+        schema_version=SCHEMA_VERSION,
+        manifest=result_set.manifest,
+        compliance=result_set.compliance,
+        results=result_set.results,
+        finished=result_set.finished,
+        summary=summarise(result_set) if summary is None else tuple(summary),
+        earlier=result_set.earlier,
+    )
+    text = _in_lines(_plain(model)).encode("utf-8", "replace")
+    try:
+        _document_validator().validate_json(text)
+    except ValidationError as error:
+        message = f"The results violate their schema: {'; '.join(_faults(error))}"
+        raise HarnessFault(ErrorCode.HARNESS_FAULT, message) from error
+    return text + b"\n"
+
+
+def _in_lines(plain: Mapping[str, Any]) -> str:
+    """A JSON object with a line for each item of its lists: ``indent`` would take seconds for thousands of runs."""
+    members = []
+    for key, value in plain.items():
+        if isinstance(value, list) and value:
+            members.append(f"{json.dumps(key)}: {a_line_each(value)}")
+        else:
+            members.append(f"{json.dumps(key)}: {json.dumps(value, indent=1, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(members) + "\n}"
+
+
+def a_line_each(items: Iterable[Mapping[str, Any]]) -> str:
+    """A JSON array with a line for each item."""
+    lines = ",\n".join(map(_ENCODER.encode, items))
+    return f"[\n{lines}\n]"
+
+
+def plain_result(result: RunResult) -> dict[str, Any]:
+    """A result as in result.json."""
+    plain: dict[str, Any] = _result_adapter().dump_python(result, mode="json", warnings=False)
+    return plain
+
+
+@cache
+def _result_adapter() -> TypeAdapter[RunResult]:
+    return TypeAdapter(RunResult)
+
+
+def _plain(model: BaseModel) -> dict[str, Any]:
+    """JSON-ready values; sets in a stable order."""
+    plain = model.model_dump(mode="json", warnings=False)
+    manifest = plain.get("manifest") or plain.get("data") or {}
+    for implementation in manifest.get("implementations", ()):
+        implementation["roles"].sort()
+    return plain
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest()[:16].encode()
+
+
+# ---- text -> values -------------------------------------------------------------------------
+
+
+class _DamagedLine(Exception):  # noqa: N818 - reported as a warning, never as an error
+    """A line that cannot be used."""
+
+
+class _TornLine(_DamagedLine):
+    """A line whose checksum does not match."""
+
+
+def parse_document(path: Path, text: bytes) -> StoredResults:
+    """Read result.json. InputError with all faults, with an unknown version among them.
+
+    Members of a newer version with the same schema version are left out, which a warning says.
+    """
+    try:
+        version = _Version.model_validate_json(text).schema_version
+    except ValidationError as error:
+        message = f"{path}: is no result file of quicsat: it does not state the version of its format (schema_version)."
+        raise InputError(message) from error
+    if version != SCHEMA_VERSION:
+        raise _unknown_version(path, version)
+    try:
+        found, unknown, dropped = _usable_part(text)
+    except ValidationError as error:
+        raise InputError(*(f"{path}: {fault}" for fault in _faults(error))) from error
+    if faults := _manifest_faults(found.manifest):
+        raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
+    (results, wrong), (earlier, odd) = (_sorted_out(found.manifest, each) for each in (found.results, found.earlier))
+    result_set = ResultSet(found.manifest, found.compliance, results, found.finished, earlier)
+    skipped = [f"{path}: {fault}; it was skipped." for fault in dropped]
+    skipped += [f"{path}: {fault} It was skipped." for fault in (*wrong, *odd)]
+    warnings = (*_newer(path, found.manifest, unknown), *skipped, *_deviations(path, result_set))
+    return StoredResults(result_set, (*result_set.earlier, *result_set.results), _shortened(path, warnings))
+
+
+def _usable_part(text: bytes) -> tuple[_Document, tuple[str, ...], tuple[str, ...]]:
+    """The document without results that violate the schema, names of unknown members, and a fault of each such result.
+
+    Raises ValidationError for any other fault.
+    """
+    validate = _document_validator().validate_json
+    try:
+        return *_known_part(validate, text), ()
+    except ValidationError as error:
+        faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
+        wrong = {fault["loc"][:2]: _in_words(fault) for fault in faults if fault["type"] not in _UNKNOWN_MEMBER}
+        if any(len(item) < 2 or item[0] not in _LISTS for item in wrong):
+            raise
+    plain = json.loads(text)
+    for name, at in sorted(wrong, reverse=True):
+        del plain[name][at]
+    return *_known_part(validate, json.dumps(plain).encode()), tuple(wrong.values())
+
+
+def _sorted_out(manifest: Manifest, results: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], list[str]]:
+    """The results that can be those of the campaign, and a fault of each other one."""
+    faults = {id(each): result_fault(manifest, each) for each in results}
+    return tuple(each for each in results if not faults[id(each)]), [*filter(None, faults.values())]
+
+
+def scan(path: Path, text: bytes) -> Scan:
+    """Read all valid lines of a journal. InputError if its schema version is unknown."""
+    *raw_lines, torn = text.split(b"\n")
+    lines: list[Line] = []
+    warnings: list[str] = []
+    unknown: dict[str, None] = {}
+    end = len(text) - len(torn)
+    for number, raw in enumerate(raw_lines, start=1):
+        try:
+            line, new = _unseal(path, raw)
+            lines.append(line)
+            unknown |= dict.fromkeys(new)
+        except _DamagedLine as damage:
+            warnings.append(f"{path}:{number}: {damage}; the line was skipped.")
+            if isinstance(damage, _TornLine) and number == len(raw_lines) and not torn:
+                end -= len(raw) + 1
+    if torn:
+        warnings.append(f"{path}:{len(raw_lines) + 1}: the last line is torn, as after a crash; it was skipped.")
+    manifest = next((line.data for line in lines if isinstance(line, ManifestLine)), None)
+    return Scan(tuple(lines), (*_newer(path, manifest, tuple(unknown)), *warnings), end)
+
+
+def _newer(path: Path, manifest: Manifest | None, unknown: Sequence[str]) -> tuple[str, ...]:
+    """The warning that a newer version wrote a file, if it has members that this version does not know."""
+    if not unknown:
+        return ()
+    version = f" ({printable(manifest.tool_version, 40)})" if manifest is not None and manifest.tool_version else ""
+    more = f" and {len(unknown) - _WARNINGS_SHOWN} more" if len(unknown) > _WARNINGS_SHOWN else ""
+    names = ", ".join(map(quoted, unknown[:_WARNINGS_SHOWN]))
+    return (f"{path}: a newer version of quicsat{version} wrote it. This version does not read {names}{more}.",)
+
+
+def _known_part(validate: Callable[[bytes], T], text: bytes) -> tuple[T, tuple[str, ...]]:
+    """The value of a JSON text, and the names of members that this version does not know and that are left out.
+
+    Raises ValidationError for any other fault.
+    """
+    try:
+        return validate(text), ()
+    except ValidationError as error:
+        faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
+        if any(fault["type"] not in _UNKNOWN_MEMBER for fault in faults):
+            raise
+    plain = json.loads(text)
+    for fault in faults:
+        _remove(plain, fault["loc"])
+    return validate(json.dumps(plain).encode()), tuple(dict.fromkeys(str(fault["loc"][-1]) for fault in faults))
+
+
+def _remove(plain: Any, location: Sequence[int | str]) -> None:
+    """Remove a member; steps of its location that are no member, but name a kind of value, are passed over."""
+    *above, name = location
+    for step in above:
+        if isinstance(step, int) or step in plain:
+            plain = plain[step]
+    plain.pop(name, None)
+
+
+def _unseal(path: Path, raw: bytes) -> tuple[Line, tuple[str, ...]]:
+    """A line, and the names of its members that this version does not know."""
+    sealed = _SEALED.fullmatch(raw)
+    if sealed is None or _checksum(sealed["body"]) != sealed["sum"]:
+        raise _TornLine("is damaged (its checksum does not match)")
+    body = sealed["body"] + b"}"
+    try:
+        return _known_part(_line_validator().validate_json, body)
+    except ValidationError as error:
+        try:
+            version = _Version.model_validate_json(body).schema_version
+        except ValidationError:
+            version = SCHEMA_VERSION
+        if version != SCHEMA_VERSION:
+            raise _unknown_version(path, version) from error
+        raise _DamagedLine("; ".join(_faults(error))) from error
+
+
+def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> StoredResults:
+    """The lines of a journal, combined; ``path`` is for messages.
+
+    Raises InputError if there is no manifest, or one with names that no path may have.
+    """
+    first = next((at for at, line in enumerate(lines) if isinstance(line, ManifestLine)), None)
+    manifest = None if first is None else lines[first].data
+    if not isinstance(manifest, Manifest):
+        why = (
+            "its first line, the manifest, is damaged; take that line from a copy"
+            if lines
+            else ("the campaign ended before its first run; start it again")
+        )
+        raise InputError(f"{path}: holds no manifest: {why}.", *warnings[:_WARNINGS_SHOWN])
+    if faults := _manifest_faults(manifest):
+        raise InputError(*(f"{path}: {fault}" for fault in faults))
+    messages = list(warnings)
+    compliance: dict[tuple[str, Role], Compliance] = {}
+    history: list[RunResult] = []
+    finished = None
+    for line in _own_lines(path, manifest, lines, messages):
+        if isinstance(line, ComplianceLine):
+            compliance[line.data.implementation, line.data.role] = line.data
+        elif isinstance(line, FinishedLine):
+            finished = line.at
+        elif isinstance(line, ResultLine):
+            finished = None
+            if problem := result_fault(manifest, line.data):
+                messages.append(f"{path}: {problem} It was skipped.")
+            else:
+                history.append(line.data)
+    counting, earlier = _attempts(history)
+    result_set = ResultSet(manifest, tuple(compliance.values()), counting, finished, earlier)
+    messages += _deviations(path, result_set)
+    return StoredResults(result_set, tuple(history), _shortened(path, messages))
+
+
+def _own_lines(path: Path, manifest: Manifest, lines: Sequence[Line], messages: list[str]) -> Iterator[Line]:
+    """The lines that belong to the campaign; ``messages`` gets a sentence about others.
+
+    Lines of earlier versions do not name their campaign: they belong to the manifest before them.
+    """
+    above, strange = manifest, Counter[str]()
+    for line in lines:
+        if isinstance(line, ManifestLine):
+            above = line.data
+            strange[above.id] += above != manifest
+        elif above != manifest or line.campaign not in ("", manifest.id):
+            strange[getattr(line, "campaign", "") or above.id] += 1
+        else:
+            yield line
+    for campaign, count in (+strange).items():
+        messages.append(f"{path}: skipped lines that belong to another campaign, {quoted(campaign)}: {count}.")
+
+
+def _shortened(path: Path, messages: Sequence[str]) -> tuple[str, ...]:
+    more = len(messages) - _WARNINGS_SHOWN
+    return (*messages[:_WARNINGS_SHOWN], *([f"{path}: further skipped lines: {more}."] if more > 0 else []))
+
+
+def _attempts(history: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], tuple[RunResult, ...]]:
+    """The result of each run's last attempt, and those of all others.
+
+    Of two results of the same attempt only the later counts: the attempt was analysed again.
+    """
+    latest: dict[tuple[RunKey, int], RunResult] = {}
+    counting: dict[RunKey, RunResult] = {}
+    for result in history:
+        run = result.key
+        latest[run, result.attempt] = result
+        if run not in counting or result.attempt >= counting[run].attempt:
+            counting[run] = result
+    last = {id(result) for result in counting.values()}
+    return tuple(counting.values()), tuple(result for result in latest.values() if id(result) not in last)
+
+
+def _unknown_version(path: Path, version: int) -> InputError:
+    message = (
+        f"{path}: is of schema version {version}; this program reads version {SCHEMA_VERSION}. "
+        "Use the version of the program that wrote it."
+    )
+    return InputError(message)
+
+
+def _manifest_faults(manifest: Manifest) -> list[str]:
+    """Names become parts of paths and addresses, so only plain names are accepted."""
+    implementations = tuple(implementation.name for implementation in manifest.implementations)
+    cases = manifest.test_cases
+    listed = {
+        "a server": manifest.servers,
+        "a client": manifest.clients,
+        "an implementation": implementations,
+        "a test case": tuple(case.name for case in cases),
+        "an abbreviation": tuple(case.abbreviation for case in cases),
+    }
+    endpoints = dict.fromkeys([*implementations, *manifest.servers, *manifest.clients])
+    wrong = [name for name in endpoints if not is_implementation(name)]
+    wrong += [case.name for case in cases if not is_test_case(case.name)]
+    families = [case.family for case in cases if case.family]
+    wrong += dict.fromkeys(family.name for family in families if not is_test_case(family.name))
+    wrong += dict.fromkeys(family.abbreviation for family in families if not _is_abbreviation(family.abbreviation))
+    wrong += [case.abbreviation for case in cases if not _is_abbreviation(case.abbreviation)]
+    faults = [f"the manifest has the name {quoted(name)}, but a name is {NAME_RULE}." for name in wrong]
+    faults += [f"the manifest names {kind} twice." for kind, names in listed.items() if len({*names}) < len(names)]
+    missing = sorted({*manifest.servers, *manifest.clients} - {*implementations})
+    faults += [f"the manifest does not describe the implementation {quoted(name)}." for name in missing]
+    return faults[:_FAULTS_SHOWN]
+
+
+def _is_abbreviation(text: str) -> bool:
+    """Also of a member of a family, ``LOS@1pct@15ms``, and with further flows, ``SAT~same``."""
+    name, flows = split_flows(text)
+    parts = name.lower().split(MEMBER_SIGN)
+    fits = name.isascii() and len(name) <= _LONGEST_ABBREVIATION and all(map(is_name, parts))
+    return fits and are_flows(name, flows)
+
+
+def result_fault(manifest: Manifest, result: RunResult) -> str:
+    """The fault if the result cannot be one of the campaign; else empty."""
+    case = next((each for each in manifest.test_cases if each.name == result.test_case), None)
+    known = (
+        case is not None
+        and result.server in manifest.servers
+        and result.client in manifest.clients
+        and 1 <= result.repetition <= case.repetitions
+    )
+    name = quoted(str(result.key))
+    if case is None or not known:
+        return f"the result of {name} belongs to no run of the manifest."
+    if result.evidence.images and result.evidence.clock is not manifest.clock:
+        return f"the result of {name} is of another clock than its campaign."
+    if result.verdict.outcome is Outcome.SUCCEEDED and not case.functional and result.measurement is None:
+        return f"the result of {name} is a success without a measurement."
+    return ""
+
+
+def _deviations(path: Path, results: ResultSet) -> Iterator[str]:
+    """Sentences on results with other images or random numbers than the manifest states; these count nevertheless."""
+    manifest = results.manifest
+    ids = {name: facts.id for name, facts in manifest.images.items()}
+    cases = {case.name: case for case in manifest.test_cases}
+    images, seeds = list[str](), list[str]()
+    for each in (*results.results, *results.earlier):
+        used = each.evidence.images
+        if any(used.get(role) not in (None, ids.get(name, used.get(role)))
+               for role, name in ((Role.SERVER, each.server), (Role.CLIENT, each.client))):  # fmt: skip
+            images.append(str(each.key))
+        if each.evidence.seed not in (0, run_seed(manifest.seed, cases[each.test_case].random_name, each.repetition)):
+            seeds.append(str(each.key))
+    for what, runs in (("an image", images), ("a seed", seeds)):
+        if runs:
+            listed = f"{quoted(runs[0])} and {len(runs) - 1} more" if len(runs) > 1 else quoted(runs[0])
+            yield f"{path}: {what} differs from what the manifest states: {listed}."
+
+
+def _faults(error: ValidationError) -> list[str]:
+    faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
+    messages = [_in_words(fault) for fault in faults[:_FAULTS_SHOWN]]
+    return [*messages, f"and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else messages
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    return f"{_place(fault['loc'])}{fault['msg']}"
+
+
+_LINKS = ("EmulatedLink", "RealLink")
+
+
+def _nearest_link(faults: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """The faults, for a faulty link only those of the kind that it resembles most."""
+    counts: Counter[tuple[int | str, ...]] = Counter()
+    for fault in faults:
+        counts[_of_link(fault)] += 1
+    nearest: dict[tuple[int | str, ...], tuple[int | str, ...]] = {}
+    for kind in sorted(filter(None, counts), key=lambda kind: counts[kind]):
+        nearest.setdefault(kind[:-1], kind)
+    kept = (fault for fault in faults if not (kind := _of_link(fault)) or nearest[kind[:-1]] == kind)
+    return [fault | {"loc": tuple(step for step in fault["loc"] if step not in _LINKS)} for fault in kept]
+
+
+def _of_link(fault: ErrorDetails) -> tuple[int | str, ...]:
+    """Location and kind of the link that a fault concerns; empty if it concerns none."""
+    place = fault["loc"]
+    at = next((at for at, step in enumerate(place) if step in _LINKS), None)
+    return () if at is None else place[: at + 1]
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).lstrip(".")
+    return f"{quoted(text)[1:-1]}: " if text else ""

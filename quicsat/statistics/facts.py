@@ -1,0 +1,68 @@
+"""Negotiated facts of runs: as a filter of results, and as one value per pair; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from operator import eq, ge, le
+
+from quicsat.model.errors import InputError
+from quicsat.model.names import did_you_mean
+from quicsat.model.negotiated import FACTS
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.text import quoted
+
+_SIGNS: dict[str, Callable[[float, float], bool]] = {">=": ge, "<=": le, "=": eq}
+
+
+@dataclass(frozen=True)
+class FactCondition:
+    """What a fact of a run must be: ``client.initial_max_data>=1048576``, ``cipher=AES-128-GCM``."""
+
+    fact: str
+    sign: str
+    value: str
+
+    def holds(self, result: RunResult) -> bool:
+        """Whether it holds for a run; a run without the fact fulfils none."""
+        found = fact_of(result, self.fact)
+        if isinstance(found, int):
+            try:
+                return _SIGNS[self.sign](found, int(self.value))
+            except ValueError:
+                return False
+        return found is not None and found.casefold() == self.value.casefold()
+
+
+def read_condition(text: str) -> FactCondition:
+    """The condition in a word of ``--fact``; raises InputError."""
+    for sign in _SIGNS:
+        fact, found, value = text.partition(sign)
+        if found:
+            check_fact(fact)
+            if sign != "=" and not value.isdecimal():
+                raise InputError(f"{quoted(text)}: {sign} needs a whole number.")
+            return FactCondition(fact, sign, value)
+    raise InputError(f"{quoted(text)} is no condition; write for example client.initial_max_data>=1048576.")
+
+
+def check_fact(name: str) -> None:
+    """Raise InputError if there is no fact of this name."""
+    if name not in FACTS:
+        raise InputError(f"There is no fact {quoted(name)}.{did_you_mean(name, FACTS)} Known: {', '.join(FACTS)}.")
+
+
+def where(results: ResultSet, conditions: Sequence[FactCondition]) -> ResultSet:
+    """The runs for which all conditions hold; all runs without conditions."""
+    if not conditions:
+        return results
+    kept = tuple(each for each in results.results if all(condition.holds(each) for condition in conditions))
+    return replace(results, results=kept)
+
+
+def fact_of(result: RunResult, name: str) -> int | str | None:
+    """A fact of a run; None if it is unknown."""
+    measurement = result.measurement
+    if measurement is None or measurement.negotiated is None:
+        return None
+    return measurement.negotiated.facts.get(name)

@@ -1,0 +1,238 @@
+"""One metric of all repetitions of a pair in a test case: the input of figures and statistics; pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
+
+EFFICIENCY, GOODPUT, STREAM_GOODPUT = "efficiency", "goodput", "stream_goodput"
+
+
+class PairOutcome(StrEnum):
+    """The outcome of a pair in a test case over all its repetitions."""
+
+    SUCCEEDED = "succeeded"
+    """Every conclusive repetition succeeded."""
+    TIMEOUT = "timeout"
+    FAILED = "failed"
+    """The first repetition that did not succeed timed out, or failed."""
+    UNSUPPORTED = "unsupported"
+    ERROR = "error"
+    """All attempts ended with a fault of the test harness."""
+    NOT_RUN = "not run"
+
+
+CONCLUSIVE = frozenset({PairOutcome.SUCCEEDED, PairOutcome.TIMEOUT, PairOutcome.FAILED})
+CONCLUSIVE_RUNS = frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT})
+MARKS = {
+    PairOutcome.TIMEOUT: "T",
+    PairOutcome.FAILED: "×",
+    PairOutcome.UNSUPPORTED: "–",
+    PairOutcome.ERROR: "!",
+    PairOutcome.NOT_RUN: "·",
+}
+"""As in Fig. 4 of arXiv 2202.08228, and in the matrices of the terminal."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One pair in one test case."""
+
+    server: str
+    client: str
+    test_case: str
+    values: tuple[float, ...]
+    """The metric, in its SI unit, of the repetitions that succeeded and have it; in their order."""
+    outcomes: tuple[Outcome, ...]
+    """Of all repetitions that have a result and were not skipped, in their order."""
+    repetitions: tuple[int, ...] = ()
+    """Number of the repetition of each outcome; empty: 1, 2, …"""
+    seeds: tuple[int, ...] = ()
+    """Seed of the losses of each outcome; empty: unknown. All pairs of a test case share the seed of a repetition."""
+    places: tuple[int, ...] = ()
+    """Index into ``outcomes`` of each value; empty: the first outcomes that succeeded."""
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Number of the repetition of each outcome."""
+        return self.repetitions or tuple(range(1, len(self.outcomes) + 1))
+
+    @property
+    def by_repetition(self) -> dict[int, float]:
+        """The values by the number of their repetition."""
+        blocks = self.blocks
+        return {blocks[place]: value for place, value in zip(self._places, self.values, strict=True)}
+
+    @property
+    def by_seed(self) -> dict[int, float]:
+        """The values by their seed; empty if seeds are unknown or repeat."""
+        found = {self.seeds[place]: value for place, value in zip(self._places, self.values, strict=True) if self.seeds}
+        return found if len(found) == len(self.values) else {}
+
+    @property
+    def outcome_by_seed(self) -> dict[int, Outcome]:
+        """The conclusive outcomes by their seed; empty if seeds are unknown or repeat."""
+        known = zip(self.outcomes, self.seeds, strict=True) if self.seeds else ()
+        found = [(seed, outcome) for outcome, seed in known if outcome in CONCLUSIVE_RUNS]
+        return dict(found) if len(dict(found)) == len(found) else {}
+
+    def of_seeds(self, seeds: Collection[int]) -> Sample:
+        """The repetitions with these seeds; seeds must be known."""
+        kept = {place: number for number, place in enumerate(p for p, seed in enumerate(self.seeds) if seed in seeds)}
+        values = [(kept[place], value) for place, value in zip(self._places, self.values, strict=True) if place in kept]
+        blocks = self.blocks
+        return replace(
+            self,
+            values=tuple(value for _, value in values),
+            outcomes=tuple(self.outcomes[place] for place in kept),
+            repetitions=tuple(blocks[place] for place in kept),
+            seeds=tuple(self.seeds[place] for place in kept),
+            places=tuple(place for place, _ in values),
+        )
+
+    @property
+    def _places(self) -> tuple[int, ...]:
+        good = [place for place, outcome in enumerate(self.outcomes) if outcome is Outcome.SUCCEEDED]
+        return self.places or tuple(good[: len(self.values)])
+
+    @property
+    def mean(self) -> float | None:
+        """Of the repetitions that succeeded; None if none did."""
+        return math.fsum(self.values) / len(self.values) if self.values else None
+
+    @cached_property
+    def conclusive(self) -> int:
+        """Number of conclusive repetitions: succeeded, failed or timed out."""
+        return sum(outcome in CONCLUSIVE_RUNS for outcome in self.outcomes)
+
+    @cached_property
+    def succeeded(self) -> int:
+        """Repetitions that succeeded, with or without a number."""
+        return self.outcomes.count(Outcome.SUCCEEDED)
+
+    @property
+    def failed(self) -> int:
+        """Conclusive repetitions that did not succeed."""
+        return self.conclusive - self.succeeded
+
+    @property
+    def pair_outcome(self) -> PairOutcome:
+        """The first conclusive repetition that did not succeed decides. Without any, the pair succeeded; without a
+        conclusive one, it is unsupported or ended in errors."""
+        theirs = [outcome for outcome in self.outcomes if outcome in CONCLUSIVE_RUNS]
+        if theirs:
+            return PairOutcome(
+                next((each for each in theirs if each is not Outcome.SUCCEEDED), Outcome.SUCCEEDED).value
+            )
+        if Outcome.UNSUPPORTED in self.outcomes:
+            return PairOutcome.UNSUPPORTED
+        return PairOutcome.ERROR if self.outcomes else PairOutcome.NOT_RUN
+
+
+def find(result_set: ResultSet, name: str) -> TestCase | None:
+    """The test case with this name or abbreviation, upper and lower case being alike."""
+    return find_case(result_set.manifest.test_cases, name)
+
+
+def find_case(cases: Iterable[TestCase], name: str) -> TestCase | None:
+    """Of these, the one with this name or abbreviation, upper and lower case being alike."""
+    wanted = name.casefold()
+    return next((case for case in cases if wanted in (case.name.casefold(), case.abbreviation.casefold())), None)
+
+
+def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> tuple[Sample, ...]:
+    """Every pair of the campaign in ``test_case``: clients as in the manifest, for each its servers."""
+    groups: dict[tuple[str, str], list[RunResult]] = {}
+    for result in result_set.by_test_case.get(test_case, ()):
+        if result.verdict.outcome is not Outcome.SKIPPED:
+            groups.setdefault((result.server, result.client), []).append(result)
+    manifest = result_set.manifest
+    return tuple(
+        _sample(server, client, test_case, groups.get((server, client), ()), metric)
+        for client in manifest.clients
+        for server in manifest.servers
+    )
+
+
+def _sample(server: str, client: str, test_case: str, results: Sequence[RunResult], metric: str) -> Sample:
+    ordered = sorted(results, key=lambda result: result.repetition) if len(results) > 1 else results
+    values = [value_of(result, metric) for result in ordered]
+    seeds = tuple(result.evidence.seed for result in ordered)
+    return Sample(
+        server,
+        client,
+        test_case,
+        tuple(value for value in values if value is not None),
+        tuple(result.verdict.outcome for result in ordered),
+        tuple(result.repetition for result in ordered),
+        seeds if all(seeds) else (),
+        tuple(place for place, value in enumerate(values) if value is not None),
+    )
+
+
+def value_of(result: RunResult, metric: str) -> float | None:
+    """A number of one repetition; None unless it succeeded and has it."""
+    if result.verdict.outcome is not Outcome.SUCCEEDED or result.measurement is None:
+        return None
+    return result.measurement.values.get(metric)
+
+
+def positive(*values: Sequence[float]) -> bool:
+    """Whether there are values, and all are positive, so that their logarithms exist."""
+    return min((value for each in values for value in each), default=0.0) > 0
+
+
+def mean_ratio(before: Sequence[float], after: Sequence[float]) -> float | None:
+    """By how much the geometric mean has grown: -0.3 is a drop by 30 %; None where there are no two means.
+
+    Of arithmetic means if a number is not positive.
+    """
+    if not before or not after:
+        return None
+    if positive(before, after):
+        return math.exp(_mean(map(math.log, after), len(after)) - _mean(map(math.log, before), len(before))) - 1
+    one, other = _mean(before, len(before)), _mean(after, len(after))
+    return other / one - 1 if one else None
+
+
+def _mean(values: Iterable[float], count: int) -> float:
+    return math.fsum(values) / count
+
+
+def with_zeros(sample: Sample) -> tuple[float, ...]:
+    """The values, and 0 for every repetition that failed or timed out, as Fig. 3 of arXiv 2202.08228 counts them."""
+    return sample.values + (0.0,) * (sample.conclusive - sample.succeeded)
+
+
+def left_out(many: Iterable[Sample]) -> str:
+    """Pairs that a figure leaves out: ``2 unsupported pairs, 1 pair that was not run``; empty if none."""
+    return inconclusive(Counter(sample.pair_outcome for sample in many))
+
+
+def without_number(many: Iterable[Sample]) -> str:
+    """Pairs that a figure of means leaves out: as ``left_out``, and pairs without a successful repetition."""
+    known = tuple(many)
+    failed = sum(sample.mean is None and sample.pair_outcome in CONCLUSIVE for sample in known)
+    without = f"{counted(failed, 'pair')} without a successful repetition" if failed else ""
+    return ", ".join(part for part in (without, left_out(known)) if part)
+
+
+def inconclusive(counts: Mapping[PairOutcome, int]) -> str:
+    """How many pairs are inconclusive, and why; empty if none are."""
+    words = {
+        PairOutcome.UNSUPPORTED: ("unsupported pair", "unsupported pairs"),
+        PairOutcome.ERROR: ("pair with only harness errors", "pairs with only harness errors"),
+        PairOutcome.NOT_RUN: ("pair that was not run", "pairs that were not run"),
+    }
+    return ", ".join(
+        counted(count, one, several) for outcome, (one, several) in words.items() if (count := counts.get(outcome))
+    )

@@ -1,0 +1,237 @@
+"""Whether two groups of repetitions differ by more than chance: exact tests, and correction for many of them; pure."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from quicsat.model.arrays import Floats
+
+MOST_EXACT = 32
+"""Numbers in both groups together up to which every arrangement is counted; a few milliseconds."""
+TIE = 1e-9
+"""Relative: arrangements whose sums differ by less are as extreme as each other, for sums are rounded."""
+ARRANGEMENTS = 20_000
+"""Drawn at random where there are too many to be counted."""
+LEVEL = 0.025
+"""Largest p-value that is significant in comparisons: half of the promised share of false alarms for pairs and success
+rates, and half for the goodput of implementations."""
+SMALLEST_CHANGE = 0.01
+"""Relative change of a mean below which nothing is reported: comparisons and steps of trends use it, in both clocks."""
+_REMEMBERED = 4096
+"""Results for numbers of repetitions: thousands of cells have the same ones."""
+_ROUNDING = 1e-7
+"""Relative: goodputs that were stored with some digits less still differ by 1 %."""
+
+
+def matters(ratio: float | None) -> bool:
+    """Whether a relative change (-0.3: a drop by 30 %) is at least ``SMALLEST_CHANGE``; None is no change."""
+    return ratio is not None and abs(ratio) >= SMALLEST_CHANGE * (1 - _ROUNDING)
+
+
+def difference(first: Sequence[float], second: Sequence[float]) -> float:
+    """Two-sided p-value of a difference in location, 0..1.
+
+    Exact permutation test of the difference of means (Fisher 1935; Pitman 1937) for up to 32 numbers in all, else the
+    Mann–Whitney test with its normal approximation, corrected for ties and continuity. 1.0 if a group is empty.
+    """
+    if not first or not second:
+        return 1.0
+    if len(first) + len(second) <= MOST_EXACT:
+        return permutation(first, second)
+    return mann_whitney(first, second)
+
+
+def permutation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Share of all arrangements of the numbers whose means are at least as far apart as the given ones.
+
+    The sums of all choices are not made one by one: a choice is one from each half of the numbers, and sorted sums of
+    the halves can be counted (Pagano and Tritchler 1983 do so for whole numbers).
+    """
+    pooled = np.array([*first, *second], dtype=np.float64)
+    pooled -= pooled.mean()
+    slack = TIE * float(np.abs(pooled).sum())
+    observed = abs(float(pooled[: len(first)].sum())) - slack
+    if observed <= 0:
+        return 1.0
+    middle = len(pooled) // 2
+    left, right = _sums_by_count(pooled[:middle]), _sums_by_count(pooled[middle:])
+    extreme = 0
+    for count, sums in enumerate(left):
+        if 0 <= len(first) - count < len(right):
+            others = right[len(first) - count]
+            extreme += int((len(others) - np.searchsorted(others, observed - sums, side="left")).sum())
+            extreme += int(np.searchsorted(others, -observed - sums, side="right").sum())
+    return extreme / math.comb(len(pooled), len(first))
+
+
+def _sums_by_count(numbers: Floats) -> list[Floats]:
+    """Sorted sums of all choices of 0, 1, 2, … of the numbers."""
+    sums, counts = np.zeros(1), np.zeros(1, dtype=np.int64)
+    for number in numbers:
+        sums, counts = np.concatenate([sums, sums + number]), np.concatenate([counts, counts + 1])
+    return [np.sort(sums[counts == count]) for count in range(len(numbers) + 1)]
+
+
+def stratified(
+    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], *, whole: bool = False
+) -> tuple[float, float]:
+    """Mean relative change over strata (0.01: the second is one per cent more), and its two-sided p-value.
+
+    The numbers of a stratum are taken as multiples of its mean and are permuted within it alone, which has power
+    where each stratum by itself has few; 20,000 random arrangements of a fixed seed. This holds where both groups have
+    the same seeds, or none matter. Where their seeds differ, ``whole`` arranges whole repetitions: the numbers of each
+    stratum must be in their order, and strata that lack some are left out. Strata without a number in either group, or
+    with a mean of 0, say nothing; without any other the answer is (0, 1).
+    """
+    rng, observed, sums, cells = np.random.default_rng(1), 0.0, np.zeros(ARRANGEMENTS), 0
+    most = max((len(one) for one in first), default=0), max((len(other) for other in second), default=0)
+    places = rng.permuted(np.tile(np.arange(sum(most)), (ARRANGEMENTS, 1)), axis=1) if whole else None
+    for one, other in zip(first, second, strict=True):
+        pooled = np.array([*one, *other], dtype=np.float64)
+        if not one or not other or not pooled.mean() or (whole and (len(one), len(other)) != most):
+            continue
+        weights = np.array([-1 / len(one)] * len(one) + [1 / len(other)] * len(other))
+        pooled /= pooled.mean()
+        observed += float(weights @ pooled)
+        sums += (
+            rng.permuted(np.tile(pooled, (ARRANGEMENTS, 1)), axis=1) if places is None else pooled[places]
+        ) @ weights
+        cells += 1
+    if not cells:
+        return 0.0, 1.0
+    extreme = int((np.abs(sums) >= abs(observed) - TIE * cells).sum())
+    return observed / cells, (extreme + 1) / (ARRANGEMENTS + 1)
+
+
+def spread(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """:func:`stratified`, for how far the numbers are from the median of their stratum.
+
+    Means stay the same if some numbers become larger and others smaller; this does not. The median is that of both
+    groups together, so that the arrangements are as likely as each other if nothing differs.
+    """
+    one, other = list[list[float]](), list[list[float]]()
+    for before, after in zip(first, second, strict=True):
+        middle = float(np.median([*before, *after])) if before or after else 0.0
+        one.append([abs(number - middle) for number in before])
+        other.append([abs(number - middle) for number in after])
+    return stratified(one, other)
+
+
+def alike(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], share: float) -> tuple[int, int, int]:
+    """In how many strata the second mean differs from the first by at most ``share`` of it, and in how many by chance.
+
+    By chance: 2.5th and 97.5th percentile over 20,000 groupings made at random, of a fixed seed.
+
+    Strata without a number in either group are not counted. Where numbers are spread wider than ``share``, not all
+    strata can have means so close, whatever the groups stand for; the range tells how many can.
+    """
+    rng, observed, counts = np.random.default_rng(1), 0, np.zeros(ARRANGEMENTS, dtype=np.int64)
+    for one, other in zip(first, second, strict=True):
+        if not one or not other:
+            continue
+        arranged = np.tile(np.array([*one, *other], dtype=np.float64), (ARRANGEMENTS, 1))
+        arranged[1:] = rng.permuted(arranged[1:], axis=1)
+        before, after = arranged[:, : len(one)].mean(axis=1), arranged[:, len(one) :].mean(axis=1)
+        close = np.abs(after - before) <= share * np.abs(before) + TIE * np.abs(before)
+        observed += int(close[0])
+        counts += close
+    low, high = np.percentile(counts, [2.5, 97.5], method="nearest")
+    return observed, int(low), int(high)
+
+
+def matched(first: Sequence[float], second: Sequence[float]) -> float:
+    """Two-sided p-value of a difference between numbers that belong together, 0..1; 1.0 if there are none.
+
+    Exact: the share of all choices of signs whose sum of differences is at least as far from 0 as the given one
+    (Fisher 1935). Up to 32 differences; the halves of the choices are counted as in :func:`permutation`.
+    """
+    differences = np.asarray(second, dtype=np.float64) - np.asarray(first, dtype=np.float64)
+    observed = abs(float(differences.sum())) - TIE * float(np.abs(differences).sum())
+    if observed <= 0:
+        return 1.0
+    middle = len(differences) // 2
+    left, right = np.zeros(1), np.zeros(1)
+    for each in differences[:middle]:
+        left = np.concatenate([left + each, left - each])
+    for each in differences[middle:]:
+        right = np.concatenate([right + each, right - each])
+    right = np.sort(right)
+    extreme = int((len(right) - np.searchsorted(right, observed - left, side="left")).sum())
+    extreme += int(np.searchsorted(right, -observed - left, side="right").sum())
+    return float(extreme / 2 ** len(differences))
+
+
+@lru_cache(_REMEMBERED)
+def smallest_p(first: int, second: int) -> float:
+    """The smallest p-value that groups of these sizes can reach with the permutation test."""
+    if not first or not second:
+        return 1.0
+    return min(1.0, (2 if first == second else 1) / math.comb(first + second, first))
+
+
+def mann_whitney(first: Sequence[float], second: Sequence[float]) -> float:
+    """Normal approximation (Mann and Whitney 1947), with ties; 1.0 if all numbers are the same."""
+    pooled = [*first, *second]
+    n, m, total = len(first), len(second), len(pooled)
+    statistic = float(ranks(pooled)[:n].sum()) - n * (n + 1) / 2
+    ties = sum(count**3 - count for count in Counter(pooled).values())
+    variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)))
+    if variance <= 0:
+        return 1.0
+    distance = max(0.0, abs(statistic - n * m / 2) - 0.5) / math.sqrt(variance)
+    return math.erfc(distance / math.sqrt(2))
+
+
+def ranks(numbers: Sequence[float] | Floats) -> Floats:
+    """From 1; equal numbers share the mean of theirs."""
+    _, inverse, counts = np.unique(np.asarray(numbers, dtype=np.float64), return_inverse=True, return_counts=True)
+    shared: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return shared[inverse]
+
+
+@lru_cache(_REMEMBERED)
+def proportions(hits: int, of: int, other_hits: int, other_of: int) -> float:
+    """Two-sided p-value of Fisher's exact test for two shares (Fisher 1922); 1.0 if one has no trials."""
+    if not of or not other_of:
+        return 1.0
+    total, successes = of + other_of, hits + other_hits
+    ways = math.comb(total, successes)
+    low, high = max(0, successes - other_of), min(of, successes)
+    chances = [math.comb(of, k) * math.comb(other_of, successes - k) for k in range(low, high + 1)]
+    return min(1.0, sum(chance for chance in chances if chance <= chances[hits - low]) / ways)
+
+
+@lru_cache(_REMEMBERED)
+def smallest_of_proportions(hits: int, of: int, other_hits: int, other_of: int) -> float:
+    """The smallest p-value that :func:`proportions` can reach with as many successes in all."""
+    total = hits + other_hits
+    ends = {max(0, total - other_of), min(of, total)}
+    return min(proportions(end, of, total - end, other_of) for end in ends)
+
+
+def which_can_tell(smallest: Sequence[float], level: float) -> list[bool]:
+    """Which tests of a family can become significant, by the smallest p-value that each can reach (Tarone 1990).
+
+    The largest set that remains able at ``level`` divided by its size; others need not be made nor corrected for.
+    """
+    ordered = sorted(smallest)
+    for count in range(1, len(smallest) + 1):
+        if bisect_right(ordered, level / count) <= count:
+            return [p <= level / count for p in smallest]
+    return [False] * len(smallest)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted so that false alarms in all tests together stay below the level (Holm 1979); same order."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, least = [1.0] * len(p_values), 0.0
+    for rank, position in enumerate(order):
+        least = max(least, min(1.0, p_values[position] * (len(p_values) - rank)))
+        adjusted[position] = least
+    return adjusted

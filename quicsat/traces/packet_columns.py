@@ -1,0 +1,150 @@
+"""Takes the QUIC packets of a trace down into columns."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quicsat.traces.columns import Connection, Form, Trace
+from quicsat.traces.frames import FrameColumns
+from quicsat.traces.network import Segment
+from quicsat.traces.records import too_large
+
+NANOSECONDS = 1_000_000_000
+COLUMNS = (
+    "time", "frame", "from_server", "path", "size", "form", "number", "version", "scid", "dcid", "decrypted", "ecn",
+    "length", "key_phase", "generation", "connection", "token", "eliciting",
+)  # fmt: skip
+WIDTH = len(COLUMNS)
+FRAME, FORM, NUMBER, DECRYPTED, KEY_PHASE, GENERATION, CONNECTION, ELICITING = map(
+    COLUMNS.index, ("frame", "form", "number", "decrypted", "key_phase", "generation", "connection", "eliciting")
+)
+TOKEN_LIMIT = 2048
+"""Bytes of a token that are kept."""
+NAMES, FRAMES = 100, 20
+"""Bytes of tokens and connection ids, and numbers in frames, per packet that a trace may have, on average."""
+
+
+class Packet(NamedTuple):
+    """A packet within its datagram, header still protected."""
+
+    form: Form
+    version: int
+    """-1 for a short header."""
+    dcid: bytes
+    scid: bytes
+    token: bytes
+    data: bytes
+    """From the first byte of the header to the end of the packet, or of the datagram if that was cut."""
+    payload: int
+    """Where the packet number begins."""
+
+
+class PacketColumns:
+    """The columns while they grow."""
+
+    def __init__(self, name: str, most: int) -> None:
+        """``most``: packets of the trace ``name``, from which limits of all columns follow."""
+        self._name, self._most = name, most
+        self._values = array("q")
+        self._frames = FrameColumns()
+        self._paths: dict[str, int] = {}
+        self._ids: dict[bytes, int] = {b"": 0}
+        self._tokens: dict[bytes, int] = {b"": 0}
+        self._names_size = 0
+
+    @property
+    def last(self) -> int:
+        """The newest row."""
+        return len(self._values) // WIDTH - 1
+
+    def packet(self, time: int, frame: int, segment: Segment, size: int, packet: Packet) -> None:
+        """A packet with only what its header shows; ``size`` as in ``Trace``."""
+        ids, token = self._ids, packet.token[:TOKEN_LIMIT]
+        if len(self._values) >= self._most * WIDTH:
+            raise too_large(self._name, self._most, "QUIC packets")
+        self._names_size += len(token) + len(packet.scid) + len(packet.dcid)
+        if self._names_size > self._most * NAMES:
+            raise too_large(self._name, self._most * NAMES, "bytes of tokens and connection ids")
+        self._values.extend((
+            time,
+            frame,
+            segment.from_server,
+            self._paths.setdefault(segment.path, len(self._paths)),
+            size,
+            packet.form,
+            -1,
+            packet.version,
+            ids.setdefault(packet.scid, len(ids)),
+            ids.setdefault(packet.dcid, len(ids)),
+            0,
+            segment.ecn,
+            len(packet.data),
+            -1,
+            0,
+            -1,
+            self._tokens.setdefault(token, len(self._tokens)),
+            0,
+        ))  # fmt: skip
+
+    def belongs(self, connection: int) -> None:
+        """The newest packet is of this connection."""
+        self._values[self.last * WIDTH + CONNECTION] = connection
+
+    def opened(self, row: int, number: int, phase: int, generation: int) -> None:
+        """A packet was decrypted."""
+        start = row * WIDTH
+        values = self._values
+        values[start + NUMBER], values[start + DECRYPTED] = number, 1
+        values[start + KEY_PHASE], values[start + GENERATION] = phase, generation
+
+    def set_form(self, row: int, form: Form) -> None:
+        """A packet is of another kind than its header shows."""
+        self._values[row * WIDTH + FORM] = form
+
+    def follows_another(self, row: int) -> bool:
+        """Whether a packet is not the first one of its datagram."""
+        return row > 0 and self._values[row * WIDTH + FRAME] == self._values[(row - 1) * WIDTH + FRAME]
+
+    @property
+    def reset_tokens(self) -> frozenset[bytes]:
+        """Tokens of NEW_CONNECTION_ID frames."""
+        return frozenset(self._frames.reset_tokens)
+
+    def frames(self, row: int, payload: bytes) -> tuple[list[tuple[int, bytes]], list[bytes]]:
+        """Take down the frames of a packet; its CRYPTO data and the connection ids that it makes known."""
+        eliciting, crypto, ids = self._frames.read(row, payload)
+        if self._frames.size > self._most * FRAMES:
+            raise too_large(self._name, self._most * FRAMES, "numbers in its frames")
+        self._values[row * WIDTH + ELICITING] = eliciting
+        return crypto, ids
+
+    def message(self, row: int, kind: int, size: int) -> None:
+        """A TLS message that became whole in this packet."""
+        self._frames.message(row, kind, size)
+
+    def trace(self, connections: tuple[Connection, ...]) -> Trace:
+        """The frozen columns."""
+        table = np.frombuffer(self._values, dtype=np.int64).reshape(-1, WIDTH)
+        columns: dict[str, Any] = {name: column.copy() for name, column in zip(COLUMNS, table.T, strict=True)}
+        epoch = int(table[0, 0]) // NANOSECONDS if len(table) else 0
+        columns["time"] = (columns["time"] - epoch * NANOSECONDS) / NANOSECONDS
+        for name in ("from_server", "decrypted", "eliciting"):
+            columns[name] = columns[name].astype(np.bool_)
+        return Trace(
+            epoch=epoch,
+            **columns,
+            frames=self._frames.stream(),
+            crypto=self._frames.crypto(),
+            acks=self._frames.acks(),
+            ack_ranges=self._frames.ranges(),
+            signals=self._frames.signals(),
+            messages=self._frames.messages(),
+            connections=connections,
+            paths=tuple(self._paths),
+            connection_ids=tuple(each.hex() for each in self._ids),
+            tokens=tuple(each.hex() for each in self._tokens),
+            texts=self._frames.texts(),
+        )

@@ -1,0 +1,127 @@
+"""Follows packets from one end of the link to the other, and brings the clocks of both ends together; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from quicsat.model.arrays import Digests, Flags, Floats, Integers
+from quicsat.traces.columns import Datagrams
+from quicsat.traces.series import ClockOffset
+
+UNSEEN_WINDOW = 5.0
+"""Seconds before the end of a trace in which a packet may still be in flight if none ever arrived."""
+
+AnyTrace = TypeVar("AnyTrace")
+
+
+@dataclass(frozen=True, eq=False)
+class PacketMatches:
+    """What became of the packets of one direction; rows are those of the two ``Datagrams``."""
+
+    sent: Integers
+    """Row of each packet in the sender's trace, in the order of sending."""
+    arrived: Integers
+    """Its row in the receiver's trace, -1 if it is not there."""
+    lost: Flags
+    """It did not arrive, although it would have had the time."""
+    unmatched: int
+    """Packets that arrived but that the other side never sent: a damaged trace, or the link corrupts or copies."""
+    delay: Floats
+    """Seconds from the sender's to the receiver's trace, each by its own clock; NaN if it did not arrive."""
+
+    @property
+    def judged(self) -> int:
+        """Packets whose fate is known."""
+        return int((self.lost | (self.arrived >= 0)).sum())
+
+    @property
+    def loss(self) -> float | None:
+        """Share of the packets that were lost; None if no fate is known."""
+        return int(self.lost.sum()) / self.judged if self.judged else None
+
+
+def match_packets(sender: Datagrams, receiver: Datagrams, *, forward: bool) -> PacketMatches:
+    """Follow the packets of one direction by the fingerprint of what no link changes, address translation neither.
+
+    Equal packets are matched in the order of sending. A packet that did not arrive counts as lost only if even with
+    the longest delay of the others (or with 5 s, if none arrived) it would have arrived before the last packet of the
+    receiver's trace, of whatever direction: what was sent later may have been in flight when the capture ended. The
+    clocks of the two traces need not agree.
+    """
+    sent = np.flatnonzero(sender.from_server == forward)
+    came = np.flatnonzero(receiver.from_server == forward)
+    order, marks = _distinct(receiver.digest[came])
+    wanted_order, wanted = _distinct(sender.digest[sent])
+    _, in_sent, in_came = np.intersect1d(wanted, marks, return_indices=True)
+    arrived = np.full(len(sent), -1, dtype=np.int64)
+    arrived[wanted_order[in_sent]] = came[order[in_came]]
+    shift = receiver.epoch - sender.epoch
+    delay = np.full(len(sent), np.nan)
+    there = arrived >= 0
+    delay[there] = receiver.time[arrived[there]] + shift - sender.time[sent[there]]
+    lost = np.zeros(len(sent), dtype=np.bool_)
+    if len(receiver):
+        longest = float(delay[there].max()) if there.any() else UNSEEN_WINDOW
+        lost = ~there & (sender.time[sent] + longest <= float(receiver.time.max()) + shift)
+    return PacketMatches(sent, arrived, lost, len(came) - int(there.sum()), delay)
+
+
+def _distinct(digests: Digests) -> tuple[Integers, Digests]:
+    """Rows and fingerprints that distinguish the n-th of equal packets from the others; sorted."""
+    order = np.argsort(digests, kind="stable")
+    ordered = digests[order]
+    rows = np.arange(len(ordered))
+    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]
+    place = rows - np.maximum.accumulate(np.where(begins, rows, 0))
+    with np.errstate(over="ignore"):
+        return order, ordered + place.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def clock(forward: PacketMatches, back: PacketMatches) -> ClockOffset:
+    """By how much the server's clock is ahead of the client's, and how sure that is: an estimate for two clocks.
+
+    No packet is faster than its link: delays of the forward packets say that the offset is at least so much, those of
+    the others that it is at most so much. The middle is taken: the estimate assumes that the fastest packets took
+    equally long both ways. A standing queue in one direction shifts it by half of the queue's delay.
+    """
+    ahead, behind = _fastest(forward), _fastest(back)
+    if ahead is None or behind is None:
+        return ClockOffset(0.0, float("inf"))
+    least, most = -ahead, behind
+    return ClockOffset((least + most) / 2, abs(most - least) / 2)
+
+
+def _fastest(matches: PacketMatches) -> float | None:
+    there = matches.delay[matches.arrived >= 0]
+    return float(there.min()) if len(there) else None
+
+
+@dataclass(frozen=True, eq=False)
+class TracePair(Generic[AnyTrace]):
+    """Both traces of a run, and what became of the packets between them."""
+
+    client: AnyTrace
+    server: AnyTrace
+    at_client: Datagrams
+    at_server: Datagrams
+    forward: PacketMatches
+    back: PacketMatches
+    one_clock: bool = False
+    """One process wrote both traces by one clock, as the simulator does; otherwise each host has its own."""
+
+    @property
+    def clock(self) -> ClockOffset:
+        """How the two clocks were brought together: known if there is only one, otherwise estimated."""
+        return ClockOffset(0.0, 0.0) if self.one_clock else clock(self.forward, self.back)
+
+    @property
+    def zeros(self) -> tuple[float, float]:
+        """When the client sent its first packet: in the times of ``at_client`` and of ``at_server``."""
+        first = self.at_client.time[~self.at_client.from_server]
+        return self._zeros(float(first.min()) if len(first) else 0.0)
+
+    def _zeros(self, start: float) -> tuple[float, float]:
+        return start, start + self.clock.offset + self.at_client.epoch - self.at_server.epoch

@@ -1,0 +1,96 @@
+"""Says whether a trace file is whole, and which packets it holds, without looking into them."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from quicsat.model.trace_size import LEAST_PACKETS
+from quicsat.traces.columns import Datagrams
+from quicsat.traces.network import UDP, Segment, digest, segment
+from quicsat.traces.records import (
+    NANOSECONDS,
+    Condition,
+    DamagedTraceError,
+    PacketRecord,
+    records,
+    simulated,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TraceState:
+    """The structure of a trace file."""
+
+    condition: Condition
+    packets: int
+    """Good records up to the end, or up to the fault."""
+    datagrams: Datagrams
+    """The packets between client and server among them."""
+    reason: str = ""
+    """One sentence; empty if the file is whole."""
+    cut: int = 0
+    """Records that hold less than the packet had, because of the snap length."""
+    duration: float = 0.0
+    """Seconds from the first to the last good record."""
+    simulated: bool = False
+    """Times count from the start of a simulation, not from 1970."""
+
+
+def check(path: Path, protocol: int = UDP, flow: int = 1, most: int = LEAST_PACKETS) -> TraceState:
+    """Walk the whole file and say whether it is a complete trace.
+
+    Raises HarnessFault (trace-limit) if it has more than ``most`` packets, and nothing else.
+
+    ``protocol`` and ``flow`` say whose packets are wanted, those of ``UDP`` or of ``TCP``.
+    """
+    packets = cut = first = last = 0
+    condition, reason = Condition.OK, ""
+    table = _Table(protocol, flow)
+    try:
+        for record in records(path, most):
+            first = record.time if not packets else first
+            last = record.time
+            packets += 1
+            cut += record.length > len(record.data)
+            table.add(record)
+    except DamagedTraceError as broken:
+        condition, reason = broken.condition, broken.reason
+    if condition is Condition.OK and not packets:
+        condition, reason = Condition.EMPTY, f"{path.name} holds no packet."
+    clock = packets > 0 and simulated(first)
+    return TraceState(condition, packets, table.datagrams(), reason, cut, (last - first) / NANOSECONDS, clock)
+
+
+class _Table:
+    """Packets between client and server, as they are found."""
+
+    def __init__(self, protocol: int, flow: int) -> None:
+        self._wanted = protocol, flow
+        self._times, self._server, self._sizes, self._digests = array("q"), array("b"), array("q"), array("Q")
+
+    def add(self, record: PacketRecord) -> None:
+        found = segment(record)
+        if found is not None and (found.protocol, found.flow) == self._wanted:
+            self._times.append(record.time)
+            self._server.append(found.from_server)
+            self._sizes.append(found.size + len(found.header))
+            self._digests.append(_digest(found))
+
+    def datagrams(self) -> Datagrams:
+        epoch = self._times[0] // NANOSECONDS if self._times else 0
+        return Datagrams(
+            epoch=epoch,
+            time=(np.array(self._times, dtype=np.int64) - epoch * NANOSECONDS) / NANOSECONDS,
+            from_server=np.array(self._server, dtype=np.bool_),
+            size=np.array(self._sizes, dtype=np.int64),
+            digest=np.array(self._digests, dtype=np.uint64),
+        )
+
+
+def _digest(found: Segment) -> int:
+    """Fingerprint of what no link changes: the payload, and of TCP all but ports and checksum."""
+    return digest(found.header[4:16] + found.header[18:] + found.payload if found.header else found.payload)

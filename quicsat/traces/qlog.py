@@ -1,0 +1,489 @@
+"""Reads a qlog, whichever of its dialects a stack writes, as events; pure but for the file.
+
+JSON (draft-marx-qlog-main-schema-00 and later, draft-ietf-quic-qlog-main-schema-00 to -13), JSON-SEQ (RFC 7464) and
+lines of JSON, each also in a gzip file. Of a file that was cut, all events before the cut are read.
+
+Whatever is no event is passed over and counted: an endpoint has written it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from quicsat.model.stored_files import open_file
+from quicsat.model.text import escaped, quoted
+
+LIMIT = 128 * 1024 * 1024
+"""Bytes of qlogs that are read together, after decompression; 10 MiB take up to about 40 MB."""
+MOST_RECORDS = 500_000
+"""Records of qlogs that are looked at together."""
+LONGEST_RECORD = 1024 * 1024
+"""Bytes; longer ones are passed over, since a value takes up to 30 times the memory of its text."""
+CATEGORIES = frozenset({"connectivity", "http", "metric_update", "quic", "recovery", "security", "transport"})
+"""Categories of events of QUIC and HTTP/3: those of the drafts so far, and one of mvfst."""
+UNQUALIFIED = frozenset(
+    {
+        "alpn_information", "connection_closed", "connection_started", "connection_state_updated", "cc_state_update",
+        "congestion_state_updated", "frames_processed", "key_updated", "loss_timer_updated", "marked_for_retransmit",
+        "metric_update", "metrics_updated", "packet_buffered", "packet_dropped", "packet_lost", "packet_received",
+        "packet_sent", "packets_acked", "parameters_restored", "parameters_set", "recovery_metrics_updated",
+        "recovery_parameters_set", "spin_bit_updated", "version_information",
+    }
+)  # fmt: skip
+"""Names of events of QUIC that are known without their category, too."""
+RENAMED = {"cc_state_update": "congestion_state_updated", "metric_update": "metrics_updated"}
+"""Names of events in draft-00 -> names since draft-01."""
+OWN_NAMES = ("event", "event_type", "type")
+"""Members with the name of an event beside its category, in the drafts so far."""
+MEMBERS = ("configuration", "common_fields", "event_fields", "vantage_point")
+"""Members of a trace that say how to read its events."""
+DELTAS = ("delta", "relative_to_previous_event")
+"""Values of ``time_format`` whose times count from the event before."""
+TIME_FORMATS = frozenset({"absolute", "relative", "relative_to_epoch", *DELTAS})
+TIME_UNITS = {"ms": 1e-3, "us": 1e-6}
+"""Seconds."""
+DELTA_WORDS = (b'"delta_time"', *(f'"{name}"'.encode() for name in DELTAS))
+RECORD_SIGN = b"\x1e"
+GZIP, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
+MOST_FAULTS, MOST_TOKENS = 100, 1_000_000
+"""Records of a damaged document that are no JSON, and brackets and texts in one of them, at which reading ends."""
+LONGEST, LATEST = 30 * 86400.0, 4_102_444_800.0
+"""Seconds between two events of a qlog, and since 1970, above which a time is wrong."""
+
+_EVENTS = re.compile(r'"events"\s*:\s*\[')
+_EVENT_BYTES = re.compile(_EVENTS.pattern.encode())
+_FILLER = re.compile(r"[\s,]*")
+_BETWEEN = re.compile(rb"[\s\x1e]*")
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
+_DECODER = json.JSONDecoder()
+
+CUT, NO_JSON, NO_EVENT = "records that are cut", "records that are no JSON", "records that are no events"
+TOO_LARGE = "what lies beyond the limits of size"
+NO_DATA = "events whose data are no object"
+UNKNOWN_TIME = "events of the unknown time"
+NO_TIME, AFTER_GAP = "events without a usable time", "events whose times count from one that cannot be read"
+
+
+@dataclass(frozen=True, slots=True)
+class QlogEvent:
+    """What one event of a qlog says."""
+
+    time: float
+    """Seconds, since whenever its trace begins to count."""
+    name: str
+    """``metrics_updated``: as the drafts since -01 name it, without its category."""
+    data: Mapping[str, Any]
+
+
+@dataclass
+class Room:
+    """What may still be read of several files together."""
+
+    size: int = LIMIT
+    """Bytes, after decompression."""
+    records: int = MOST_RECORDS
+
+
+@dataclass(frozen=True)
+class QlogTrace:
+    """The events of QUIC and HTTP/3 at one place, in the order of the file."""
+
+    events: tuple[QlogEvent, ...]
+    vantage_point: str = ""
+    """``client``, ``server`` or ``network``; empty if it is not stated."""
+    epoch: float | None = None
+    """Seconds since 1970 from which its times count; None if it is not stated."""
+
+
+@dataclass(frozen=True)
+class Qlog:
+    """What could be read of a file."""
+
+    traces: tuple[QlogTrace, ...]
+    """Those that have an event."""
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """How many records could not be read, by the reason."""
+
+    @property
+    def events(self) -> tuple[QlogEvent, ...]:
+        """Those of all traces, one after the other."""
+        return tuple(event for trace in self.traces for event in trace.events)
+
+
+def number(value: Any) -> float | None:
+    """A number that is finite and not negative, also one written as text, as 64-bit integers may be; else None."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) and found >= 0 else None
+
+
+def read(path: Path, *words: bytes, members: Collection[str] | None = None, room: Room | None = None) -> Qlog:
+    """The events of a qlog; raises OSError, and ValueError with a sentence if it has no event of QUIC or HTTP/3.
+
+    If ``words`` are given, only the first event of each trace is kept, and those whose name or a member of whose data
+    is one of them. ``members`` of the data are kept, all if it is None. What lies beyond ``room`` is not read, and
+    ``room`` has less of it afterwards.
+    """
+    name = shown_name(path)
+    room = room or Room(LIMIT)
+    reader = _Reader(words, members, room)
+    content, fault = _content(path, room.size)
+    room.size -= len(content)
+    if fault:
+        reader.faults[fault] += 1
+    traces: dict[_Trace, list[QlogEvent]] = {}
+    for trace, event in reader.events(content):
+        traces.setdefault(trace, []).append(event)
+    if not traces and reader.faults[TOO_LARGE]:
+        raise ValueError(f"{name} is not read: the qlogs of a run are too large or have too many records.")
+    if not traces:
+        raise ValueError(f"{name} is a qlog of an unknown schema ({reader.schema()}) or no qlog: no event of QUIC.")
+    found = (QlogTrace(tuple(events), trace.vantage_point, trace.clock.epoch) for trace, events in traces.items())
+    return Qlog(tuple(found), dict(+reader.faults))
+
+
+def shown_name(path: Path) -> str:
+    """For messages: the name that the endpoint gave it, so that they stay the same when quicsat compresses it."""
+    return escaped(path.name.removesuffix(".gz"), 80)
+
+
+def _content(path: Path, limit: int) -> tuple[bytes, str]:
+    """At most ``limit`` bytes of a file, unpacked, and why the rest is missing: too large, or a damaged gzip file."""
+    with open_file(path) as stream:
+        content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
+    if not content.startswith(GZIP):
+        return content[:limit], TOO_LARGE if len(content) > limit else ""
+    unpacked, fault = bytearray(), ""
+    while content and len(unpacked) <= limit and not fault:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            unpacked += member.decompress(content, limit + 1 - len(unpacked))
+        except zlib.error:
+            fault = CUT
+        fault = fault or ("" if member.eof or len(unpacked) > limit else CUT)
+        content = member.unused_data
+    return bytes(unpacked[:limit]), TOO_LARGE if len(unpacked) > limit else fault
+
+
+class _Reader:
+    """Reads the events of one file one by one, and counts what is none."""
+
+    def __init__(self, words: Sequence[bytes], members: Collection[str] | None, room: Room) -> None:
+        self.faults = Counter[str]()
+        self._words = words
+        self._names = {word.decode() for word in words}
+        self._members = members
+        self._room = room
+        self._categories = dict[str, None]()
+        self._versions = dict[str, None]()
+
+    def schema(self) -> str:
+        """What the file says of its own schema, for a message."""
+        unknown = [reason for reason in self.faults if reason.startswith(UNKNOWN_TIME)]
+        said = [*self._versions, *unknown, *(f"events of {quoted(each)}" for each in self._categories)]
+        return ", ".join(said[:4]) or "no version"
+
+    def events(self, content: bytes) -> Iterator[tuple[_Trace, QlogEvent]]:
+        content = content.removeprefix(BYTE_ORDER_MARK)
+        records = self._document(content) if _is_document(content) else self._sequence(content)
+        for trace, record in records:
+            if not self._room.records:
+                self.faults[TOO_LARGE] += 1
+                return
+            self._room.records -= 1
+            event = self._event(trace, record)
+            if event is not None:
+                yield trace, event
+
+    # ---- sequences --------------------------------------------------------------------------
+
+    def _sequence(self, content: bytes) -> Iterator[Located]:
+        """The records of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
+        all_wanted = not self._words or any(word in content for word in DELTA_WORDS)
+        trace, since = _Trace({}), 0
+        for at, (part, last) in enumerate(_parts(content)):
+            if not (all_wanted or at < since + 2 or self._is_wanted(part)):
+                continue
+            record = _parsed(part)
+            if record is None:
+                self.faults[CUT if last else NO_JSON] += 1
+            elif isinstance(record, dict) and isinstance(record.get("trace"), dict):
+                trace, since = _Trace(record["trace"]), at
+                self._see(record)
+                continue
+            elif at == 0 and isinstance(record, dict) and "name" not in record:
+                self._see(record)
+                continue
+            yield trace, record
+
+    def _is_wanted(self, part: bytes) -> bool:
+        """Whether a record may hold one of the words, begin a trace, or be damaged, so that it must be counted."""
+        return not part.rstrip().endswith(b"}") or any(word in part for word in (b'"trace"', *self._words))
+
+    # ---- documents --------------------------------------------------------------------------
+
+    def _document(self, content: bytes) -> Iterator[Located]:
+        """The events of a JSON document, one at a time, also of one that is damaged or cut."""
+        text = content.decode("latin-1")  # a byte is a character, whatever else the document holds
+        at = depth = 0
+        while found := _EVENTS.search(text, at):
+            depth += _depth(text, at, found.end() - 1)
+            members = self._header(text, at, found.start())
+            events = _Array(text, found.end())
+            if not members and sum(1 for _ in islice(events, self._room.records)) < self._room.records:
+                following = _EVENTS.search(text, events.end)  # they may stand behind the events
+                behind = following.start() if following else len(text)
+                members = self._header(text, events.end, min(behind, events.end + LONGEST_RECORD))
+            events = _Array(text, found.end())
+            trace = _Trace(members)
+            for element in events:
+                yield trace, element
+            at = events.end
+            self.faults += events.faults
+        if depth + _depth(text, at, len(text)) and not self.faults.total():
+            self.faults[CUT] += 1
+
+    def _header(self, text: str, begin: int, end: int) -> dict[str, Any]:
+        """The members of a trace that say how to read its events, between two positions."""
+        self._see({name: _member(text, name, begin, end) for name in ("qlog_version", "file_schema")})
+        found = {name: _member(text, name, begin, end) for name in MEMBERS}
+        return {name: value for name, value in found.items() if value is not None}
+
+    # ---- events -----------------------------------------------------------------------------
+
+    def _see(self, header: Mapping[str, Any]) -> None:
+        for name in ("qlog_version", "file_schema"):
+            if isinstance(header.get(name), str):
+                self._versions[f"{name} {quoted(header[name])}"] = None
+
+    def _event(self, trace: _Trace, record: Any) -> QlogEvent | None:
+        """An event of QUIC or HTTP/3; ``record`` is None where it could not be parsed, which is counted already."""
+        members = record
+        if isinstance(record, list) and trace.names:
+            members = dict(zip(trace.names, record, strict=False))
+        if not isinstance(members, dict) or (name := _name(members)) is None:
+            trace.clock.lose()
+            self.faults[NO_EVENT] += record is not None
+            return None
+        time = trace.clock.time(members)
+        if isinstance(time, str):
+            self.faults[time] += 1
+            return None
+        category, _, own = name.casefold().rpartition(":")
+        if category not in CATEGORIES and (category or own not in UNQUALIFIED):
+            if len(self._categories) < 2:
+                self._categories[category] = None
+            return None
+        own = own.removeprefix("recovery_")
+        own, data = RENAMED.get(own, own), self._data(members.get("data"))
+        if trace.began and self._words and own not in self._names and self._names.isdisjoint(data):
+            return None
+        trace.began = True
+        kept = data if self._members is None else {name: data[name] for name in self._members if name in data}
+        return QlogEvent(time, own, kept)
+
+    def _data(self, data: Any) -> Mapping[str, Any]:
+        self.faults[NO_DATA] += data is not None and not isinstance(data, dict)
+        return _mapping(data)
+
+
+class _Trace:
+    """How to read the events of one trace."""
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        fields = members.get("event_fields")
+        self.names = [str(each).casefold() for each in fields] if isinstance(fields, list) else []
+        self.clock = _Clock(members)
+        place = _mapping(members.get("vantage_point")).get("type")
+        self.vantage_point = place if isinstance(place, str) else ""
+        self.began = False
+        """An event was read."""
+
+
+Located = tuple[_Trace, Any]
+"""A record and its trace."""
+
+
+class _Array:
+    """The elements of an array of a text from a position on, one at a time; None for what is no JSON."""
+
+    def __init__(self, text: str, begin: int) -> None:
+        self._text = text
+        self.end = begin
+        """The position behind the elements that were read."""
+        self.faults = Counter[str]()
+
+    def __iter__(self) -> Iterator[Any]:
+        window, at = "", 0
+        while True:
+            at = _FILLER.match(window, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+            if at == len(window) or (element := self._decoded(window, at)) is None:
+                self.end, at = self.end + at, 0
+                window = self._text[self.end : self.end + LONGEST_RECORD]
+                at = _FILLER.match(window).end()  # type: ignore[union-attr]
+                if at == len(window) and self.end + at < len(self._text):
+                    continue
+                element = self._decoded(window, at)
+            if window[at : at + 1] in ("", "]", "}"):
+                break
+            if element is not None:
+                at = element[1]
+                yield element[0]
+            elif (end := self._skipped(self.end + at)) is not None:
+                self.end, window, at = end, "", 0
+                yield None
+            else:
+                self.end = len(self._text)
+                yield None
+                return
+        self.end += at + 1
+        if self.end > len(self._text):
+            self.faults[CUT] += 1
+
+    def _decoded(self, window: str, at: int) -> tuple[Any, int] | None:
+        """The value at a position of a part of the text, and where it ends; None if it is none, or may go on behind."""
+        try:
+            found = _DECODER.raw_decode(window, at)
+        except (ValueError, RecursionError):
+            return None
+        return None if found[1] == len(window) == LONGEST_RECORD else found
+
+    def _skipped(self, at: int) -> int | None:
+        """Where a value ends that is no JSON or too long."""
+        end = _end(self._text, at) if self.faults[NO_JSON] < MOST_FAULTS else None
+        self.faults[CUT if end is None else NO_JSON] += 1
+        return end
+
+
+class _Clock:
+    """Times of the events of one trace."""
+
+    def __init__(self, trace: Mapping[str, Any]) -> None:
+        settings, common = _mapping(trace.get("configuration")), _mapping(trace.get("common_fields"))
+        self._units = settings.get("time_units", common.get("time_units", "ms"))
+        self._scale = TIME_UNITS.get(self._units, 0.0) if isinstance(self._units, str) else 0.0
+        self._format = common.get("time_format")
+        self._reference = number(common.get("reference_time")) or 0.0
+        self.epoch = 0.0 if self._format == "absolute" else self._reference * self._scale or None
+        """Seconds since 1970 from which the times of the trace count; None if it is not stated."""
+        self._first: float | None = None
+        self._last: float | None = 0.0
+
+    def lose(self) -> None:
+        """Note that an event could not be read, from which the next one may count."""
+        self._last = None
+
+    def time(self, members: Mapping[str, Any]) -> float | str:
+        """Seconds of the next event, or why they are not known."""
+        key = next((key for key in ("time", "relative_time", "delta_time") if key in members), "")
+        value, form = number(members.get(key)), members.get("time_format", self._format)
+        if unknown := self._unknown(form, key):
+            self.lose()
+            return unknown
+        if value is not None and (key == "delta_time" or form in DELTAS):
+            if self._last is None:
+                return AFTER_GAP
+            value += self._last
+        elif value is not None and form != self._format:
+            value += self._reference * ((form == "relative") - (self._format == "relative"))
+        seconds = math.inf if value is None else value * self._scale
+        if self._first is None and value is not None and seconds < LATEST:
+            self._first = seconds
+        if self._first is None or abs(seconds - self._first) > LONGEST:
+            self.lose()
+            return NO_TIME
+        self._last = value
+        return seconds
+
+    def _unknown(self, form: Any, key: str) -> str:
+        """Why the unit or the format of a time is not understood; empty if it is."""
+        if not self._scale:
+            return f"{UNKNOWN_TIME} unit {quoted(str(self._units))}"
+        if key != "time" or form is None or (isinstance(form, str) and form in TIME_FORMATS):
+            return ""
+        return f"{UNKNOWN_TIME} format {quoted(str(form))}"
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(members: Mapping[str, Any]) -> str | None:
+    """``category:event`` of an event; None if it has no name."""
+    if isinstance(members.get("name"), str):
+        return str(members["name"])
+    own = next((members[key] for key in OWN_NAMES if key in members), None)
+    category = members.get("category")
+    return f"{category}:{own}" if isinstance(category, str) and isinstance(own, str) else None
+
+
+def _is_document(content: bytes) -> bool:
+    """Whether it is one JSON document with all events, and not a sequence of JSON texts."""
+    if content[:LONGEST_RECORD].lstrip().startswith(RECORD_SIGN) or not _EVENT_BYTES.search(content):
+        return False
+    header = _parsed(content[:LONGEST_RECORD].lstrip().partition(b"\n")[0])
+    return not isinstance(header, dict) or "traces" in header
+
+
+def _parts(content: bytes) -> Iterator[tuple[bytes, bool]]:
+    """The texts of a sequence that are not empty, and whether each is the last one."""
+    sign = RECORD_SIGN if RECORD_SIGN in content else b"\n"
+    at = _BETWEEN.match(content).end()  # type: ignore[union-attr]  # it matches nothing, too
+    while at < len(content):
+        end = content.find(sign, at)
+        end = len(content) if end < 0 else end
+        following = _BETWEEN.match(content, end).end()  # type: ignore[union-attr]
+        yield content[at:end], following == len(content)
+        at = following
+
+
+def _depth(text: str, begin: int, end: int) -> int:
+    """How many more brackets open than close between two positions; counted up to ``MOST_TOKENS``."""
+    tokens = islice(_TOKEN.finditer(text, begin, end), MOST_TOKENS)
+    return sum((token[0] in ("{", "[")) - (token[0] in ("}", "]")) for token in tokens)
+
+
+def _parsed(part: bytes) -> Any:
+    """The value of a JSON text; None if it is none, or too long."""
+    if len(part) > LONGEST_RECORD:
+        return None
+    try:
+        return json.loads(part)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _member(text: str, name: str, begin: int, end: int) -> Any:
+    """The value of the first member of this name between two positions; None if there is none."""
+    found = re.compile(rf'"{name}"\s*:\s*').search(text, begin, end)
+    try:
+        return _DECODER.raw_decode(text, found.end())[0] if found else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _end(text: str, at: int) -> int | None:
+    """Where the array or object ends that begins at a position; None if it does not, or is larger than any event."""
+    depth = 0
+    for token in islice(_TOKEN.finditer(text, at), MOST_TOKENS):
+        depth += (token[0] in ("{", "[")) - (token[0] in ("}", "]"))
+        if depth <= 0:
+            return token.end()
+    return None

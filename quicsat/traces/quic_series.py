@@ -1,0 +1,226 @@
+"""Makes the series of a run over QUIC out of the columns of its two traces; pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from quicsat.model.arrays import Flags, Floats, Integers
+from quicsat.model.implementation import Protocol
+from quicsat.traces.columns import Datagrams, Form, Trace
+from quicsat.traces.connections import counterparts
+from quicsat.traces.packet_matching import PacketMatches, TracePair
+from quicsat.traces.series import UNKNOWN, Packets, Requests, Samples, Series, StreamData
+from quicsat.traces.streams import Stream, new_bytes, response_frames
+
+PACKET_THRESHOLD = 3
+"""A packet is given up when one so much later is acknowledged (RFC 9002, section 6.1.1)."""
+
+
+class QuicTracePair(TracePair[Trace]):
+    """Both traces of a run over QUIC."""
+
+
+def series(trace_pair: QuicTracePair, protocol: Protocol) -> Series:
+    """All events but the congestion window; times are seconds since the client's first packet."""
+    known, mine = trace_pair.clock, trace_pair.client.connection
+    theirs = _named(trace_pair.server.connection, counterparts(trace_pair.server, trace_pair.client))
+    client, server = trace_pair.zeros
+    client_time = trace_pair.client.time + (trace_pair.client.epoch - trace_pair.at_client.epoch) - client
+    server_time = trace_pair.server.time + (trace_pair.server.epoch - trace_pair.at_server.epoch) - server
+    at_client = _by_datagram(trace_pair.client, mine, trace_pair.at_client)
+    at_server = _by_datagram(trace_pair.server, theirs, trace_pair.at_server)
+    acknowledged = _QuicAcknowledgements(trace_pair.server, server_time)
+    return Series(
+        protocol=protocol,
+        clock=known,
+        sent=_stream_data(trace_pair.server, server_time, theirs),
+        arrived=_stream_data(trace_pair.client, client_time, mine),
+        forward=packets(trace_pair.forward, trace_pair.at_server, trace_pair.at_client, (server, client), *at_server),
+        back=packets(trace_pair.back, trace_pair.at_client, trace_pair.at_server, (client, server), *at_client),
+        rtt=acknowledged.round_trips(),
+        in_flight=acknowledged.in_flight(),
+        cwnd=Samples.of(),
+        requests=_requests(trace_pair, client_time, server_time, theirs),
+    )
+
+
+def _named(connection: Integers, names: Integers) -> Integers:
+    """Numbers of the client's trace in place of those of the server's; ``UNKNOWN`` stays."""
+    named: Integers = np.append(names, UNKNOWN)[connection]
+    return named
+
+
+def packets(
+    matches: PacketMatches,
+    sender: Datagrams,
+    receiver: Datagrams,
+    starts: tuple[float, float],
+    numbers: Integers,
+    connections: Integers,
+) -> Packets:
+    """The packets of one direction; ``starts`` are the zeros of both tables, the last two are by the sender's rows."""
+    there = matches.arrived >= 0
+    arrived = np.full(len(there), np.nan)
+    arrived[there] = receiver.time[matches.arrived[there]] - starts[1]
+    return Packets(
+        sent=sender.time[matches.sent] - starts[0],
+        arrived=arrived,
+        lost=matches.lost,
+        number=numbers[matches.sent],
+        size=sender.size[matches.sent],
+        connection=connections[matches.sent],
+    )
+
+
+def _by_datagram(trace: Trace, connection: Integers, datagrams: Datagrams) -> tuple[Integers, Integers]:
+    """Number of the last packet in each datagram, and its connection; ``connection`` is by the packets of the trace.
+
+    A short header is always the last, and the packets of a datagram are of one connection (RFC 9000, section 12.2).
+    """
+    numbers = np.full(len(datagrams), UNKNOWN, dtype=np.int64)
+    connections = numbers.copy()
+    if len(trace):
+        firsts = np.concatenate([[True], trace.frame[1:] != trace.frame[:-1]])
+        row = np.cumsum(firsts) - 1
+        if row[-1] == len(datagrams) - 1:
+            numbers[row] = trace.number
+            np.maximum.at(connections, row, connection)
+    return numbers, connections
+
+
+def _stream_data(trace: Trace, times: Floats, connection: Integers) -> StreamData:
+    rows = np.flatnonzero(response_frames(trace))
+    frames = trace.frames
+    packet = frames.packet[rows]
+    return StreamData(
+        times[packet], frames.stream[rows], frames.offset[rows], frames.length[rows], trace.number[packet],
+        new_bytes(trace)[rows], connection[packet],
+    )  # fmt: skip
+
+
+def _requests(trace_pair: QuicTracePair, client_time: Floats, server_time: Floats, theirs: Integers) -> Requests:
+    """The first frames of the request streams at both ends, and the first and last bytes of the answers."""
+    mine = trace_pair.client.connection
+    sent = _extremes(trace_pair.client, client_time, mine, from_server=False)
+    arrived = _extremes(trace_pair.server, server_time, theirs, from_server=False)
+    answered = _extremes(trace_pair.client, client_time, mine, from_server=True)
+    streams = sorted(sent, key=lambda stream: sent[stream])
+    nothing = (np.nan, np.nan)
+    return Requests.of(
+        connection=[connection for connection, _ in streams],
+        stream=[stream for _, stream in streams],
+        sent=[sent[stream][0] for stream in streams],
+        arrived=[arrived.get(stream, nothing)[0] for stream in streams],
+        first_byte=[answered.get(stream, nothing)[0] for stream in streams],
+        last_byte=[answered.get(stream, nothing)[1] for stream in streams],
+    )
+
+
+def _extremes(
+    trace: Trace, times: Floats, connection: Integers, *, from_server: bool
+) -> dict[Stream, tuple[float, float]]:
+    """When the first and the last new byte of each request stream was seen in one direction."""
+    frames = trace.frames
+    wanted = (trace.from_server[frames.packet] == from_server) & (frames.stream % 4 == 0) & (new_bytes(trace) > 0)
+    found: dict[Stream, tuple[float, float]] = {}
+    packet = frames.packet[wanted]
+    streams = zip(connection[packet].tolist(), frames.stream[wanted].tolist(), strict=True)
+    for stream, time in zip(streams, times[packet].tolist(), strict=True):
+        first, _ = found.get(stream, (time, time))
+        found[stream] = first, time
+    return found
+
+
+class _QuicAcknowledgements:
+    """What the server learns from the acknowledgements of its 1-RTT packets, at its end of the link."""
+
+    def __init__(self, server: Trace, times: Floats) -> None:
+        self._trace, self._times = server, times
+        self._changes: list[tuple[Floats, Integers]] = []
+        """Times and changes of the bytes in flight."""
+        self._trips: list[tuple[float, float]] = []
+        for connection in range(len(server.connections)):
+            self._connection(connection)
+
+    def _connection(self, connection: int) -> None:
+        trace = self._trace
+        mine = (trace.connection == connection) & trace.decrypted & (trace.form == Form.ONE_RTT)
+        rows = np.flatnonzero(mine & trace.from_server)
+        if not len(rows):
+            return
+        base = int(trace.number[rows].min())  # some begin at a number of their choice
+        count = int(trace.number[rows].max()) + 1 - base
+        if count > 2 * len(rows) + 10_000:
+            return  # an endpoint that skips most of its numbers; not worth the memory
+        sent, size = np.full(count, np.nan), np.zeros(count, dtype=np.int64)
+        eliciting = np.zeros(count, dtype=np.bool_)
+        numbers = trace.number[rows] - base
+        sent[numbers], size[numbers], eliciting[numbers] = self._times[rows], trace.length[rows], trace.eliciting[rows]
+        done = self._acknowledge(sent, eliciting, mine & ~trace.from_server, base)
+        done[np.isnan(done)] = self._over(connection)
+        flying = eliciting & ~np.isnan(sent)
+        self._changes.append((sent[flying], size[flying]))
+        over = flying & ~np.isnan(done)
+        self._changes.append((done[over], -size[over]))
+
+    def _over(self, connection: int) -> float:
+        """When the connection's last packet was seen, if there were others later; else NaN: it may still go on."""
+        of, times = self._trace.connection, self._times
+        last = float(times[of == connection].max())
+        return last if (times[(of >= 0) & (of != connection)] > last).any() else np.nan
+
+    def _acknowledge(self, sent: Floats, eliciting: Flags, back: Flags, base: int) -> Floats:
+        """When each packet was acknowledged or given up; NaN if neither. Takes down round trips.
+
+        Rows are packet numbers less ``base``.
+        """
+        acks, ranges = self._trace.acks, self._trace.ack_ranges
+        wanted = np.flatnonzero(back[acks.packet])
+        done, acked = np.full(len(sent), np.nan), np.zeros(len(sent), dtype=np.bool_)
+        read: dict[int, int] = {}
+        highest = given_up = -1
+        rows = zip(*(column[wanted].tolist() for column in (acks.packet, acks.start, acks.ranges)), strict=True)
+        for packet, start, count in rows:
+            now, news = float(self._times[packet]), False
+            lows = np.maximum(ranges.smallest[start : start + count] - base, 0).tolist()
+            highs = (ranges.largest[start : start + count] - base).tolist()
+            for low, high in zip(lows, highs, strict=True):
+                first, high = max(read.get(low, low - 1) + 1, low), min(high, len(sent) - 1)
+                if high < first:
+                    continue
+                read[low] = high
+                fresh = first + np.flatnonzero(~acked[first : high + 1])
+                acked[fresh] = True
+                done[fresh] = np.where(np.isnan(done[fresh]), now, done[fresh])
+                news = news or bool(eliciting[fresh].any())
+                if high > highest:
+                    if news and high in fresh[-1:] and not np.isnan(sent[high]):
+                        self._trips.append((now, now - float(sent[high])))
+                    highest = high
+            limit = highest - PACKET_THRESHOLD + 1
+            if limit > given_up:
+                window = slice(max(given_up, 0), limit)
+                done[window] = np.where(np.isnan(done[window]), now, done[window])
+                given_up = limit
+        return done
+
+    def round_trips(self) -> Samples:
+        """From each packet that was the largest one newly acknowledged to its acknowledgement (RFC 9002, 5.1)."""
+        table = np.array(self._trips, dtype=np.float64).reshape(-1, 2)
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        return Samples(table[:, 0], table[:, 1])
+
+    def in_flight(self) -> Samples:
+        """Bytes after each change."""
+        if not self._changes:
+            return Samples.of()
+        times = np.concatenate([change[0] for change in self._changes])
+        return accumulated(times, np.concatenate([change[1] for change in self._changes]))
+
+
+def accumulated(times: Floats, changes: Integers) -> Samples:
+    """The sum of all changes so far, after each moment at which there are some."""
+    order = np.argsort(times, kind="stable")
+    times, total = times[order], np.cumsum(changes[order])
+    last = np.concatenate([times[1:] != times[:-1], [True]])[: len(times)]
+    return Samples(times[last], total[last].astype(np.float64))

@@ -1,0 +1,211 @@
+"""Reads what a run left, both traces with their key logs, and follows each packet from one end to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.errors import HarnessFault
+from quicsat.model.flow import flow_directory
+from quicsat.model.implementation import Protocol
+from quicsat.model.outcomes import ErrorCode
+from quicsat.model.test_case import Link
+from quicsat.model.trace_size import LEAST_PACKETS
+from quicsat.traces.columns import Form
+from quicsat.traces.congestion import recovery
+from quicsat.traces.key_log import key_lines, upstream_lines
+from quicsat.traces.network import TCP, UDP
+from quicsat.traces.packet_matching import match_packets
+from quicsat.traces.pcap import TraceState, check
+from quicsat.traces.quic_series import QuicTracePair, series
+from quicsat.traces.records import Condition
+from quicsat.traces.series import Samples, Series
+from quicsat.traces.tcp import TcpTrace, read_tcp
+from quicsat.traces.tcp_events import TcpTracePair, tcp_series
+from quicsat.traces.tcp_info import kernel_window
+from quicsat.traces.trace import read
+from quicsat.traces.tunnel import tunnel_overhead
+
+CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
+SERVER_TRACE = Path("sim", "trace_node_right.pcap")
+EMBEDDED_KEYS = Path("sim", "keys.log")
+"""Keys that captures of other runners hold themselves."""
+KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"), EMBEDDED_KEYS)
+QLOGS = Path("server", "qlog")
+CLIENT_TUNNEL = Path("sim", "tunnel_left.pcap")
+BEHIND_PROXY = Path("sim", "trace_client.pcap")
+"""The client's connection with its proxy, if packets can be lost there; then ``CLIENT_TRACE`` is that of the proxy."""
+TCP_INFO = Path("sim", "tcp_info.csv")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TraceStates:
+    """The structure of both trace files."""
+
+    client: TraceState
+    server: TraceState
+    most: int = LEAST_PACKETS
+    """Packets of a trace that are read."""
+
+    @property
+    def cut(self) -> int:
+        """Records whose end is missing because of the snap length."""
+        return self.client.cut + self.server.cut
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a damaged file is no reason to read nothing: both have packets."""
+        damaged = {self.client.condition, self.server.condition} & {Condition.TRUNCATED, Condition.CORRUPT}
+        return bool(damaged) and min(len(self.client.datagrams), len(self.server.datagrams)) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class RunTraces:
+    """Both traces of a run, each read once."""
+
+    protocol: Protocol
+    trace_pair: QuicTracePair | TcpTracePair
+    keys: int
+    """Lines of the key logs."""
+    cut: int
+    qlogs: Path
+    """The server's folder of qlogs, which may not be there."""
+    tcp_info: Path
+    """The kernel's samples of TCP connections, which may not be there."""
+    tunnel_overhead: float | None = None
+    """Mean bytes that a VPN adds per packet of the server; None without a VPN."""
+    unread: list[str] = field(default_factory=list)
+    """A sentence for each kind of optional evidence at which reading failed; see :meth:`optional`."""
+
+    @property
+    def payload(self) -> int:
+        """Bytes that came from the server to the client: UDP payload, or of TCP segments."""
+        arrived = self.trace_pair.at_client
+        return int(arrived.size[arrived.from_server].sum())
+
+    @property
+    def start(self) -> float:
+        """When the client sent its first packet, seconds since 1970 by the client's clock."""
+        pair = self.trace_pair
+        return pair.at_client.epoch + pair.zeros[0]
+
+    @property
+    def readable(self) -> bool:
+        """Whether something of the response over QUIC could be decrypted."""
+        if isinstance(self.trace_pair, TcpTracePair):
+            return False
+        client = self.trace_pair.client
+        answers = client.from_server & (client.form == Form.ONE_RTT)
+        return bool((answers & client.decrypted).any())
+
+    def series(self) -> Series:
+        """All events of the run."""
+        return self._series[0]
+
+    @property
+    def qlog_notes(self) -> tuple[str, ...]:
+        """A sentence for each of the server's qlogs that could not be read completely."""
+        return self._series[1]
+
+    @cached_property
+    def _series(self) -> tuple[Series, tuple[str, ...]]:
+        if isinstance(self.trace_pair, TcpTracePair):
+            pair = self.trace_pair
+            (_, start), epoch = pair.zeros, pair.at_server.epoch
+            ports = None if pair.one_clock else pair.ports()
+            window = self.optional(
+                "samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start, ports), Samples.of()
+            )
+            return replace(tcp_series(pair), cwnd=window), ()
+        found = series(self.trace_pair, self.protocol)
+        came = found.back.arrived[np.isfinite(found.back.arrived)]
+        begin = float(came.min()) if len(came) else 0.0
+        told = self.optional("qlogs of the server", lambda: recovery(self.qlogs, begin), None)
+        return (found, ()) if told is None else (replace(found, cwnd=told.window), told.notes)
+
+    def optional(self, name: str, read: Callable[[], T], otherwise: T) -> T:
+        """What ``read`` finds in evidence that a run can do without, or ``otherwise`` if it fails in any way.
+
+        An endpoint wrote what it reads. ``unread`` then names it.
+        """
+        try:
+            return read()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not decide on the run
+            self.unread.append(f"The {name} could not be read ({type(error).__name__}).")
+            return otherwise
+
+
+def check_traces(directory: Path, protocol: Protocol, flow: int = 1, most: int = LEAST_PACKETS) -> TraceStates:
+    """Walk both trace files of a run, for the packets of a flow.
+
+    Raises HarnessFault (trace-limit) if one has more than ``most`` packets.
+    """
+    kind = TCP if protocol is Protocol.TCP else UDP
+    client, server = (check(directory / trace, kind, flow, most) for trace in (CLIENT_TRACE, SERVER_TRACE))
+    return TraceStates(client, server, most)
+
+
+def _behind_proxy(path: Path, flow: int, most: int) -> TcpTrace | None:
+    """The client's connection with its proxy; None if the traces of the link have what the client saw.
+
+    Raises HarnessFault: TRACE_CORRUPT if the trace is damaged, TRACE_LIMIT if it has more than ``most`` packets.
+    """
+    if not path.exists():
+        return None
+    if (state := check(path, TCP, flow, most)).condition in (Condition.TRUNCATED, Condition.CORRUPT):
+        raise HarnessFault(ErrorCode.TRACE_CORRUPT, f"The trace behind the proxy cannot be used: {state.reason}")
+    return read_tcp(path, flow, most)
+
+
+def read_run(
+    directory: Path, protocol: Protocol, link: Link, found: TraceStates, flow: int = 1, *, upstream: bool = False
+) -> RunTraces:
+    """What both traces of a run have of a flow, which is that of ``found`` and counted from 1.
+
+    With ``upstream``, decrypted with the one key log that the QUIC Interop Runner takes, the client's if it can.
+
+    Of damaged ones, what comes before the fault. Raises HarnessFault(TRACE_CORRUPT) if one counts from the start of a
+    simulation and the other from 1970, although one simulator wrote both; and HarnessFault(TRACE_LIMIT) if packets,
+    connections or frames are too many.
+    """
+    if isinstance(link, EmulatedLink) and found.client.simulated is not found.server.simulated:
+        side = "client" if found.client.simulated else "server"
+        reason = f"The {side}'s trace counts from the start of a simulation, the other one from 1970."
+        raise HarnessFault(ErrorCode.TRACE_CORRUPT, reason)
+    own = flow_directory(directory, flow)
+    keys = (upstream_lines if upstream else key_lines)(*(own / key_log for key_log in KEY_LOGS))
+    at_client, at_server = found.client.datagrams, found.server.datagrams
+    matches = match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
+    one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces
+    paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
+    trace_pair: QuicTracePair | TcpTracePair
+    if protocol is Protocol.TCP:
+        trace_pair = TcpTracePair(
+            read_tcp(paths[0], flow, found.most),
+            read_tcp(paths[1], flow, found.most),
+            at_client,
+            at_server,
+            *matches,
+            one_clock,
+            _behind_proxy(directory / BEHIND_PROXY, flow, found.most),
+        )
+    else:
+        trace_pair = QuicTracePair(
+            read(paths[0], keys, flow, found.most),
+            read(paths[1], keys, flow, found.most),
+            at_client,
+            at_server,
+            *matches,
+            one_clock,
+        )
+    tunnelled = isinstance(link, EmulatedLink) and link.vpn is not None
+    overhead = tunnel_overhead(paths[0], directory / CLIENT_TUNNEL, found.most) if tunnelled else None
+    tcp_info = own / TCP_INFO  # samples of the first flow alone
+    return RunTraces(protocol, trace_pair, len(keys), found.cut, own / QLOGS, tcp_info, overhead)

@@ -1,0 +1,105 @@
+"""Which bytes of which stream a trace shows; pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from functools import lru_cache
+
+import numpy as np
+
+from quicsat.model.arrays import Flags, Integers
+from quicsat.model.errors import HarnessFault
+from quicsat.model.outcomes import ErrorCode
+from quicsat.traces.columns import Trace
+
+MOST_GAPS = 20_000
+"""Of a stream at a time: those of 24 MB in packets of which each second one is lost."""
+
+
+def response_frames(trace: Trace) -> Flags:
+    """Which STREAM frames come from the server, on streams that carry requests (client-initiated, bidirectional)."""
+    frames = trace.frames
+    answers: Flags = trace.from_server[frames.packet] & (frames.stream % 4 == 0)
+    return answers
+
+
+@lru_cache(maxsize=2)  # several numbers need it, and it is the same for each
+def new_bytes(trace: Trace) -> Integers:
+    """For each STREAM frame: how many of its bytes no frame before it had, in the same direction of the same stream.
+
+    A stream is known by its connection and its number. Numbers restart in each connection (RFC 9000, section 2.1).
+    """
+    frames = trace.frames
+    news = np.zeros(len(frames), dtype=np.int64)
+    seen: dict[tuple[int, int, bool], ByteRanges] = {}
+    connections = trace.connection[frames.packet].tolist()
+    server = trace.from_server[frames.packet].tolist()
+    streams, offsets, lengths = frames.stream.tolist(), frames.offset.tolist(), frames.length.tolist()
+    rows = zip(connections, streams, server, offsets, lengths, strict=True)
+    for row, (connection, stream, from_server, offset, length) in enumerate(rows):
+        news[row] = seen.setdefault((connection, stream, from_server), ByteRanges()).add(offset, offset + length)
+    return news
+
+
+class ByteRanges:
+    """A set of bytes, as disjoint ranges that do not touch, in order."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        for start, end in ranges:
+            self.add(start, end)
+
+    def add(self, start: int, end: int) -> int:
+        """Put in the bytes from ``start`` to before ``end``; how many of them are new.
+
+        Raises HarnessFault (trace-limit) if there are too many gaps: each takes time whenever bytes are put in.
+        """
+        if end <= start:
+            return 0
+        first = bisect_left(self.ends, start)
+        last = bisect_right(self.starts, end)
+        covered = sum(min(end, self.ends[i]) - max(start, self.starts[i]) for i in range(first, last))
+        low, high = min([start, *self.starts[first:last]]), max([end, *self.ends[first:last]])
+        self.starts[first:last], self.ends[first:last] = [low], [high]
+        if len(self.starts) > MOST_GAPS:
+            raise HarnessFault(ErrorCode.TRACE_LIMIT, f"a stream has more than {MOST_GAPS} gaps at a time")
+        return end - start - covered
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return sum(self.ends) - sum(self.starts)
+
+
+Stream = tuple[int, int]
+"""Number of the connection in its trace, and number of the stream in the connection."""
+
+
+def arrived_bytes(client: Trace) -> dict[Stream, tuple[int, int]]:
+    """For each request stream: bytes that arrived at the client, and the highest byte's position plus one."""
+    ranges: dict[Stream, ByteRanges] = {}
+    frames = client.frames
+    for row in np.flatnonzero(response_frames(client)).tolist():
+        offset = int(frames.offset[row])
+        ranges.setdefault(_stream(client, row), ByteRanges()).add(offset, offset + int(frames.length[row]))
+    return {stream: (have.size, have.ends[-1] if have.ends else 0) for stream, have in ranges.items()}
+
+
+def finished_connections(client: Trace) -> set[int]:
+    """Connections on which the client asked for something, and got every byte and the end of each response."""
+    frames = client.frames
+    asked = ~client.from_server[frames.packet] & (frames.stream % 4 == 0)
+    requests = {_stream(client, row) for row in np.flatnonzero(asked).tolist()}
+    sizes = {
+        _stream(client, row): int(frames.offset[row] + frames.length[row])
+        for row in np.flatnonzero(response_frames(client) & frames.fin).tolist()
+    }
+    arrived = arrived_bytes(client)
+    open_ = {stream[0] for stream in requests if arrived.get(stream, (0, 0))[0] != sizes.get(stream)}
+    return {stream[0] for stream in requests} - open_ - {-1}
+
+
+def _stream(trace: Trace, row: int) -> Stream:
+    return int(trace.connection[trace.frames.packet[row]]), int(trace.frames.stream[row])

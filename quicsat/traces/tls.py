@@ -1,0 +1,190 @@
+"""Reads the TLS messages of a QUIC handshake out of its CRYPTO frames: hellos, extensions, transport parameters.
+
+RFC 8446, section 4; RFC 9000, section 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from quicsat.model.text import printable
+from quicsat.traces.columns import Message
+
+CRYPTO_LIMIT = 256 * 1024
+"""Bytes of handshake that are kept per direction and level; more is no handshake."""
+PIECES_LIMIT = 1000
+"""Pieces of handshake that wait for one before them."""
+SERVER_NAME, ALPN, PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS, QUIC_PARAMETERS = 0, 16, 41, 42, 43, 57
+PARAMETERS = {
+    0x00: "original_destination_connection_id",
+    0x01: "max_idle_timeout",
+    0x02: "stateless_reset_token",
+    0x03: "max_udp_payload_size",
+    0x04: "initial_max_data",
+    0x05: "initial_max_stream_data_bidi_local",
+    0x06: "initial_max_stream_data_bidi_remote",
+    0x07: "initial_max_stream_data_uni",
+    0x08: "initial_max_streams_bidi",
+    0x09: "initial_max_streams_uni",
+    0x0A: "ack_delay_exponent",
+    0x0B: "max_ack_delay",
+    0x0C: "disable_active_migration",
+    0x0D: "preferred_address",
+    0x0E: "active_connection_id_limit",
+    0x0F: "initial_source_connection_id",
+    0x10: "retry_source_connection_id",
+    0x11: "version_information",
+    0x20: "max_datagram_frame_size",
+    0xEBD9: "enable_bdp_frame",
+}
+OPAQUE = frozenset({0x00, 0x02, 0x0D, 0x0F, 0x10, 0x11})
+"""Parameters whose values are no numbers."""
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of variable length and where it ends (RFC 9000, section 16); raises IndexError where data end."""
+    first = data[at]
+    size = 1 << (first >> 6)
+    if size == 1:
+        return first, at + 1
+    if at + size > len(data):
+        raise IndexError(at)
+    return int.from_bytes(data[at : at + size], "big") & (1 << (8 * size - 2)) - 1, at + size
+
+
+class Assembly:
+    """The bytes of one CRYPTO stream, which come in any order."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._pieces: dict[int, bytes] = {}
+        self._kept = 0
+
+    def add(self, offset: int, piece: bytes) -> bool:
+        """Put in a piece; whether there is more at the beginning of the stream now."""
+        if offset > len(self.data):
+            room = offset < CRYPTO_LIMIT and self._kept < CRYPTO_LIMIT and len(self._pieces) < PIECES_LIMIT
+            if room and len(self._pieces.get(offset, b"")) < len(piece):
+                self._pieces[offset] = piece
+                self._kept += len(piece)
+            return False
+        before = len(self.data)
+        self._take(offset, piece)
+        while ready := [start for start in self._pieces if start <= len(self.data)]:
+            for start in ready:
+                self._take(start, self._pieces.pop(start))
+        return len(self.data) > before
+
+    def _take(self, offset: int, piece: bytes) -> None:
+        if len(self.data) < CRYPTO_LIMIT:
+            self.data += piece[len(self.data) - offset :]
+
+
+@dataclass
+class Handshake:
+    """What the messages of one connection have said so far."""
+
+    random: bytes = b""
+    """Of the client: names the connection in key logs."""
+    cipher: int = 0
+    """Chosen by the server; 0 while unknown."""
+    offered: tuple[int, ...] = ()
+    """Cipher suites of the newest ClientHello."""
+    alpn: str = ""
+    """Chosen by the server."""
+    server_name: str = ""
+    resumed: bool = False
+    """The server took up the session that the client offered."""
+    early_data: bool = False
+    """The server accepted 0-RTT."""
+    parameters: dict[bool, dict[str, int | str]] = field(default_factory=dict)
+    """Transport parameters by from_server; numbers, or hexadecimal digits where they are none."""
+
+    def read(self, message: int, body: bytes, *, from_server: bool) -> None:
+        """Take a whole message; what is malformed is left out."""
+        try:
+            if message == Message.CLIENT_HELLO and not from_server:
+                self._client_hello(body)
+            elif message == Message.SERVER_HELLO and from_server:
+                self._server_hello(body)
+            elif message == Message.ENCRYPTED_EXTENSIONS and from_server:
+                self._encrypted_extensions(body)
+        except (IndexError, ValueError):
+            return
+
+    def _client_hello(self, body: bytes) -> None:
+        self.random = body[2:34]
+        at = 35 + body[34]
+        size = int.from_bytes(body[at : at + 2], "big")
+        suites = body[at + 2 : at + 2 + size]
+        self.offered = tuple(int.from_bytes(suites[n : n + 2], "big") for n in range(0, len(suites) - 1, 2))
+        at += 2 + size
+        extensions = dict(_extensions(body, at + 1 + body[at]))
+        self._parameters(extensions, from_server=False)
+        name = extensions.get(SERVER_NAME, b"")
+        self.server_name = _text(name[5:])
+
+    def _server_hello(self, body: bytes) -> None:
+        at = 35 + body[34]
+        self.cipher = int.from_bytes(body[at : at + 2], "big")
+        self.resumed = PRE_SHARED_KEY in dict(_extensions(body, at + 3))
+
+    def _encrypted_extensions(self, body: bytes) -> None:
+        extensions = dict(_extensions(body, 0))
+        self.alpn = _text(extensions.get(ALPN, b"")[3:])
+        self.early_data = EARLY_DATA in extensions
+        self._parameters(extensions, from_server=True)
+
+    def _parameters(self, extensions: Mapping[int, bytes], *, from_server: bool) -> None:
+        if QUIC_PARAMETERS in extensions:
+            self.parameters[from_server] = dict(_transport_parameters(extensions[QUIC_PARAMETERS]))
+
+
+def messages(data: bytes | bytearray, start: int) -> Iterator[tuple[int, bytes, int]]:
+    """Type, body and end of every whole message from ``start`` on."""
+    while start + 4 <= len(data):
+        size = int.from_bytes(data[start + 1 : start + 4], "big")
+        if start + 4 + size > len(data):
+            return
+        yield data[start], bytes(data[start + 4 : start + 4 + size]), start + 4 + size
+        start += 4 + size
+
+
+def hello_version(record: bytes) -> int:
+    """The version of TLS that a server chose, as on the wire (0x0303, 0x0304); 0 if its first record shows none."""
+    if record[:2] != b"\x16\x03" or record[5:6] != bytes([Message.SERVER_HELLO]):
+        return 0
+    body = record[9:]
+    try:
+        extensions = dict(_extensions(body, 35 + body[34] + 3))
+    except IndexError:
+        return 0
+    return int.from_bytes(extensions.get(SUPPORTED_VERSIONS, body[:2]), "big")
+
+
+def _extensions(body: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+    end = at + 2 + int.from_bytes(body[at : at + 2], "big")
+    at += 2
+    while at + 4 <= min(end, len(body)):
+        size = int.from_bytes(body[at + 2 : at + 4], "big")
+        yield int.from_bytes(body[at : at + 2], "big"), body[at + 4 : at + 4 + size]
+        at += 4 + size
+
+
+def _transport_parameters(data: bytes) -> Iterator[tuple[str, int | str]]:
+    at = 0
+    while at < len(data):
+        code, at = varint(data, at)
+        size, at = varint(data, at)
+        value = data[at : at + size]
+        at += size
+        name = PARAMETERS.get(code, f"0x{code:x}")
+        if code in OPAQUE or code not in PARAMETERS:
+            yield name, value[:64].hex()
+        else:
+            yield name, varint(value, 0)[0] if value else 1
+
+
+def _text(field: bytes) -> str:
+    return printable(field[:255].decode("ascii", "replace"))
