@@ -226,7 +226,7 @@ def _run(command: str, place: Path, found: Found) -> None:
 
 def _last_call(said: str) -> str:
     """The error of the last traceback, and the line of this program that raised it."""
-    calls = re.findall(rf'File "{ROOT}/((?:interop|plots)/[^"]+)", line (\d+)', said)
+    calls = re.findall(rf'File "{ROOT}/((?:quicsat|plots)/[^"]+)", line (\d+)', said)
     error = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Fault|Warning)\b.*", said, re.MULTILINE)
     return f"traceback: {':'.join(calls[-1]) if calls else '?'}: {error[-1][:100] if error else said[-100:]!r}"
 
