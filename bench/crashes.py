@@ -26,14 +26,18 @@ sys.path.insert(0, str(ROOT))
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import CAMPAIGN_LABEL
 from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution.lock import exclusive
+from quicsat.execution.reaper import start_reaper
 from quicsat.images import build_recipes
 from quicsat.images.build_recipes import OWN_FOLDERS
 from quicsat.links.backend import Testbed
 from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.virtual_machine import VirtualBackend
 from quicsat.model.clock import Clock
+from quicsat.model.errors import UserError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Verdict
+from quicsat.model.real_link import Host
 from tests.engine.crashes import MANNERS, MOMENTS, Crash, image, play
 
 CPU_COST = 3e-6
@@ -52,7 +56,7 @@ WHILE = 0.5
 
 
 def main() -> int:
-    """Exit status: 0 every verdict names who is to blame, 1 one does not."""
+    """Exit status: 0 every verdict names who is to blame, 1 one does not, 75 a campaign is under way."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clock", choices=[*Clock], nargs="+", default=[*Clock])
     parser.add_argument("--moment", choices=MOMENTS, nargs="*", default=MOMENTS)
@@ -60,6 +64,12 @@ def main() -> int:
     parser.add_argument("--role", choices=[*Role], nargs="+", default=[*Role])
     options = parser.parse_args()
     daemon = Daemon(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", f"crashes-{os.getpid()}")
+    with exclusive(daemon.id, "bench/crashes.py"), start_reaper([Host("", daemon.url)], daemon.campaign):
+        return measure(daemon, options)
+
+
+def measure(daemon: Daemon, options: argparse.Namespace) -> int:
+    """Play and print all runs; 1 if one of their verdicts is wrong."""
     images = found_images(daemon, options.clock)
     codes: dict[Clock, Counter[str]] = {}
     wrong, slowest = 0, 0.0
@@ -132,4 +142,8 @@ def cause(daemon: Daemon, fault: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_status)

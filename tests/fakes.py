@@ -76,6 +76,7 @@ class Life:
     hostname: str | None
     labels: Mapping[str, str]
     id: str = field(default_factory=lambda: f"id{next(_numbers)}")
+    created: float = field(default_factory=time.time)
     files: dict[str, bytes] = field(default_factory=dict)
     """By path without the leading slash."""
     directories: set[str] = field(default_factory=set)
@@ -816,7 +817,7 @@ class FakeEngine:
         label, _, value = filters["label"].partition("=")
         all_ = [life for life in [*self.lives.values()] if label in life.labels]
         return [
-            {"Id": life.id, "ImageID": life.image, "Labels": life.labels}
+            {"Id": life.id, "ImageID": life.image, "Labels": life.labels, "Created": life.created}
             for life in all_
             if not value or life.labels[label] == value
         ]

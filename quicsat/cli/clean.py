@@ -16,14 +16,20 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Remove the containers that a killed campaign left behind. This command refuses to run while a campaign is using "
-    "the Docker daemon. The next campaign also removes these containers when it begins."
+    "the Docker daemon. The next campaign of the same machine also removes these containers when it begins."
 )
 EXAMPLES = ("clean", "clean --hosts hosts.yml   # clean other machines, too")
 
 
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
-    shared.add_hosts(parser.add_argument_group("machines"))
+    group = parser.add_argument_group("machines")
+    shared.add_hosts(group)
+    group.add_argument(
+        "--all-machines",
+        action="store_true",
+        help="Also remove containers of campaigns that other machines started, even if they are still running.",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     removed = 0
     for host in (shared.daemon(), *hosts.known(options.hosts).values()):
         with ssh_tunnel.connected(host, "clean") as daemon, lock.exclusive(daemon.id, "clean"):
-            removed += remove_containers(daemon, passes=2)
+            removed += remove_containers(daemon, passes=2, all_machines=options.all_machines)
     words = f"Removed {counted(removed, 'container')}."
     console.show(words if removed else "No containers were left behind.")
     return ExitStatus.SUCCESS

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from queue import SimpleQueue
 from signal import Signals
 from typing import IO, Any
@@ -20,9 +24,10 @@ import docker.types
 from quicsat.docker.client import LIBRARY_ERRORS, QUICK, REMOTE_PATIENCE, SLOW, Daemon, first_line
 from quicsat.docker.first_process import takes_signal
 from quicsat.model.emulated_link import Interval
-from quicsat.model.errors import HarnessFault
+from quicsat.model.errors import HarnessFault, LockedError
 from quicsat.model.evidence import Exit
 from quicsat.model.outcomes import ErrorCode
+from quicsat.model.text import counted, escaped
 from quicsat.model.units import MIB
 
 LABEL = "quicsat"
@@ -31,6 +36,10 @@ LABEL = "quicsat"
 A container also has the labels of its image, so that an image can give this label to containers of other people. Such a
 container has the value that its image has."""
 CAMPAIGN_LABEL = "quicsat.campaign"
+MACHINE_LABEL = "quicsat.machine"
+"""Label of the machine whose campaign created a container; older versions did not set it."""
+ABANDONED = 24 * 3600.0
+"""Seconds after which a container of another machine has been left behind: no campaign needs so long for a run."""
 RETRY = 0.2
 """Seconds between two attempts at the same request."""
 CHUNK = 64 * 1024
@@ -386,7 +395,7 @@ def _create(daemon: Daemon, spec: ContainerSpec) -> str:
         name=spec.name,
         hostname=spec.hostname,
         environment=dict(spec.environment),
-        labels={LABEL: secrets.token_hex(8), CAMPAIGN_LABEL: daemon.campaign},
+        labels={LABEL: secrets.token_hex(8), CAMPAIGN_LABEL: daemon.campaign, MACHINE_LABEL: this_machine()},
         ports=[("443", "udp"), ("443", "tcp")] if spec.published is not None else None,
         tty=spec.tty,
         stdin_open=spec.tty,
@@ -416,13 +425,27 @@ def remove_container(daemon: Daemon, name_or_id: str) -> None:
             time.sleep(0.2)
 
 
+@cache
+def this_machine() -> str:
+    """Host name, and a digest of /etc/machine-id, since machines of different people may have the same name."""
+    try:
+        identity = Path("/etc/machine-id").read_bytes()
+    except OSError:
+        identity = b""
+    return f"{socket.gethostname()} {hashlib.sha256(identity).hexdigest()[:8]}"
+
+
 def list_containers(daemon: Daemon, campaign: str | None = None) -> tuple[str, ...]:
     """Ids of the containers of ``campaign``, or of all campaigns; those that have ``LABEL`` from an image are none."""
+    return tuple(each["Id"] for each in _listed(daemon, campaign))
+
+
+def _listed(daemon: Daemon, campaign: str | None) -> list[dict[str, Any]]:
     label = LABEL if campaign is None else f"{CAMPAIGN_LABEL}={campaign}"
     with daemon.translate_errors("list", "containers"):
         found = daemon.quick.containers(all=True, filters={"label": label})
         labels = {image: _labels_of_image(daemon, image) for image in {each["ImageID"] for each in found}}
-    return tuple(each["Id"] for each in found if _is_own(each["Labels"], labels[each["ImageID"]]))
+    return [each for each in found if _is_own(each["Labels"], labels[each["ImageID"]])]
 
 
 def _labels_of_image(daemon: Daemon, image: str) -> Mapping[str, str] | None:
@@ -438,15 +461,36 @@ def _is_own(labels: Mapping[str, str], of_image: Mapping[str, str] | None) -> bo
     return of_image is not None and (LABEL not in of_image or labels[LABEL] != of_image[LABEL])
 
 
-def remove_containers(daemon: Daemon, campaign: str | None = None, *, passes: int = 1, pause: float = 0.5) -> int:
-    """Remove the containers of ``campaign``, or of all campaigns; returns how many were removed.
+def left_behind(daemon: Daemon) -> tuple[str, ...]:
+    """Ids of the containers that campaigns have left behind; the caller holds the lock of ``daemon``.
+
+    That lock is one of this machine: whoever holds it knows that no campaign of this machine is under way. Raises
+    :class:`LockedError` if one of another machine may be, which has containers that are younger than ``ABANDONED``.
+    """
+    found = _listed(daemon, None)
+    others = [each for each in found if each["Labels"].get(MACHINE_LABEL, this_machine()) != this_machine()]
+    if others and max(each["Created"] for each in others) > daemon.system_time() - ABANDONED:
+        names = {escaped(str(each["Labels"][MACHINE_LABEL]).partition(" ")[0], 80) for each in others}
+        message = (
+            f"A campaign of another machine ({', '.join(sorted(names))}) uses this Docker daemon, where it has "
+            f"{counted(len(others), 'container')}. Try again when it has ended. If it was killed, remove them with "
+            "`./run.py clean --all-machines`."
+        )
+        raise LockedError(message)
+    return tuple(each["Id"] for each in found)
+
+
+def remove_containers(
+    daemon: Daemon, campaign: str | None = None, *, passes: int = 1, pause: float = 0.5, all_machines: bool = False
+) -> int:
+    """Remove the containers of ``campaign``, or those left behind, see ``left_behind``; returns how many were removed.
 
     It lists them every ``pause`` seconds until ``passes`` listings in a row are empty: a container that was being
-    created when its process died may appear late (docker/docker-py#2266).
+    created when its process died may appear late (docker/docker-py#2266). ``all_machines``: of any campaign at all.
     """
     removed, empty = 0, 0
     while empty < passes:
-        found = list_containers(daemon, campaign)
+        found = list_containers(daemon, campaign) if campaign or all_machines else left_behind(daemon)
         for identity in found:
             remove_container(daemon, identity)
         removed += len(found)

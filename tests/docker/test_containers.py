@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
@@ -16,6 +17,7 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.containers import (
     CAMPAIGN_LABEL,
     LABEL,
+    MACHINE_LABEL,
     ContainerEvent,
     ContainerSpec,
     StartFailure,
@@ -24,10 +26,11 @@ from quicsat.docker.containers import (
     list_containers,
     remove_container,
     remove_containers,
+    this_machine,
 )
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.model.emulated_link import Interval
-from quicsat.model.errors import HarnessFault
+from quicsat.model.errors import HarnessFault, LockedError
 from quicsat.model.evidence import Exit
 from quicsat.model.outcomes import ErrorCode
 from tests.fakes import PATIENCE, FakeEngine, Life, connect, end_with, hang
@@ -60,7 +63,7 @@ def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Dae
     )  # fmt: skip
     with create_container(daemon, full):
         [life] = engine.lives.values()
-    assert life.labels == {LABEL: life.labels[LABEL], CAMPAIGN_LABEL: "mine"}
+    assert life.labels == {LABEL: life.labels[LABEL], CAMPAIGN_LABEL: "mine", MACHINE_LABEL: this_machine()}
     assert (life.command, life.environment) == (("run", "it"), {"A": "b"})
     config = life.host_config
     assert config["extra_hosts"] == ["a:1.2.3.4", "a:::1"]
@@ -255,6 +258,25 @@ def test_sweep_leaves_a_container_whose_label_is_its_images(engine: FakeEngine, 
     with create_container(daemon, spec()):
         assert remove_containers(daemon) == 1
     assert [life.name for life in engine.lives.values()] == ["foreign"]
+
+
+@pytest.mark.parametrize("hours", [0.1, 25.0])
+def test_sweep_spares_the_campaign_of_another_machine(
+    engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch, hours: float
+) -> None:
+    """Its lock is not seen here. What is older than a day was left behind."""
+    with ExitStack() as stack:
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(containers, "this_machine", lambda: "laptop 0123abcd")
+            stack.enter_context(create_container(connect(engine, "other"), spec(name="theirs")))
+        stack.enter_context(create_container(daemon, spec(name="ours")))
+        for life in engine.lives.values():
+            life.created -= hours * 3600
+        if hours < 24:
+            with pytest.raises(LockedError, match=r"another machine \(laptop\) .* 1 container\."):
+                remove_containers(daemon)
+            assert [life.name for life in engine.lives.values()] == ["theirs", "ours"]
+        assert remove_containers(daemon, all_machines=hours < 24) == 2
 
 
 def test_sweep_looks_again_for_what_comes_late(
