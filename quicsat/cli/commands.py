@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
+from quicsat.cli.parser import Parser
 
+PROGRAM = "./run.py"
 DEFAULT = "run"
 """The command of a command line that begins with an option."""
 
@@ -75,3 +75,15 @@ class Command(Protocol):
 def load(name: str) -> Command:
     """The module of a command in :data:`SUMMARIES`."""
     return cast(Command, import_module(f"quicsat.cli.{name}"))
+
+
+def parser_of(name: str) -> Parser:
+    """The parser of a command in :data:`SUMMARIES`."""
+    command = load(name)
+    parser = Parser(f"{PROGRAM} {name}", description=command.DESCRIPTION, examples=command.EXAMPLES,
+                    known=tuple(SUMMARIES))  # fmt: skip
+    command.add_options(parser)
+    general = parser.add_argument_group("general")
+    general.add_argument("-d", "--debug", action="store_true", help="Log details to standard error.")
+    general.add_argument("-h", "--help", action="help", help="Show this help and exit.")
+    return parser

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import commands, console
+from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.help import parser_of
 from quicsat.config.variants import variant_named
 from quicsat.model.implementation import OWN_IMAGES, Implementation, Role
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from quicsat.cli import commands, console
+from quicsat.cli import commands, console, reference
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.parser import Parser
 
 DESCRIPTION = "Show an overview of all commands, the help for one command, or the reference for all commands."
 EXAMPLES = ("help plot", "help --markdown > cli.md   # the reference page")
 
-PROGRAM = "./run.py"
 OVERVIEW = """\
 usage: {program} [COMMAND] [OPTIONS]
 
@@ -39,11 +38,9 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the help that was asked for."""
     if options.markdown:
-        from quicsat.cli import reference
-
         console.show(reference.markdown().removesuffix("\n"))
     elif options.name:
-        console.show(parser_of(options.name).format_help().removesuffix("\n"))
+        console.show(commands.parser_of(options.name).format_help().removesuffix("\n"))
     else:
         console.show(overview())
     return ExitStatus.SUCCESS
@@ -55,16 +52,4 @@ def overview() -> str:
         f"{title}:\n" + "\n".join(f"  {name:10} {summary}" for name, summary in group.items())
         for title, group in commands.GROUPS.items()
     ]
-    return OVERVIEW.format(program=PROGRAM, groups="\n\n".join(groups))
-
-
-def parser_of(name: str) -> Parser:
-    """The parser of a command in :data:`commands.SUMMARIES`."""
-    command = commands.load(name)
-    parser = Parser(f"{PROGRAM} {name}", description=command.DESCRIPTION, examples=command.EXAMPLES,
-                    known=tuple(commands.SUMMARIES))  # fmt: skip
-    command.add_options(parser)
-    general = parser.add_argument_group("general")
-    general.add_argument("-d", "--debug", action="store_true", help="Log details to standard error.")
-    general.add_argument("-h", "--help", action="help", help="Show this help and exit.")
-    return parser
+    return OVERVIEW.format(program=commands.PROGRAM, groups="\n\n".join(groups))

@@ -21,8 +21,7 @@ from quicsat.images.status import Got, ImageState, builders, get_all, stock_of, 
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.real_link import Host
-from quicsat.model.results import ImageFacts, RunResult
-from quicsat.model.run import Run
+from quicsat.model.results import ImageFacts
 from quicsat.model.text import command_line
 from quicsat.model.whole_file import turn, write_atomically
 from quicsat.plan import selection as plan
@@ -59,12 +58,8 @@ class ImageRequest:
     """The lock file that is written."""
 
 
-def perform(
-    request: ImageRequest,
-    say: Callable[[str], None],
-    progress: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
-) -> Report:
-    """Carry out the action of ``request``; raises :class:`UserError` if nothing of it can be done."""
+def perform(request: ImageRequest, say: Callable[[str], None]) -> Report:
+    """Carry out an action other than ``check``; raises :class:`UserError` if nothing of it can be done."""
     known = loader.load_implementations(request.root / "implementations.json")
     chosen, own = plan.select_images(request.names, known)
     packages = tuple(known[name] for name in dict.fromkeys(each.name.partition(":")[0] for each in chosen))
@@ -78,11 +73,7 @@ def perform(
                 return _build(request, daemon, packages, own, say)
             case "pull":
                 return _pull(request, daemon, packages, own, say)
-            case "lock":
-                return _lock(request, daemon, packages, own if request.names else OWN_IMAGES)
-        from quicsat.cli.image_trial import check
-
-        return check(request, daemon, chosen, known, say, progress)
+        return _lock(request, daemon, packages, own if request.names else OWN_IMAGES)
 
 
 def _list(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementation], own: Sequence[str]) -> Report:

@@ -13,7 +13,6 @@ from quicsat.cli.image_actions import ImageRequest, Report
 from quicsat.cli.image_check import IPV6, LARGE, PASSING, PEER, SMALL, ImageCheck, check_cases, check_runs, outcome_of
 from quicsat.cli.options import CPU_COST
 from quicsat.config import loader
-from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.ssh_tunnel import connected
 from quicsat.execution.campaign_config import CampaignConfig
@@ -25,11 +24,11 @@ from quicsat.model.clock import Clock
 from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome
-from quicsat.model.results import ImageFacts, ResultSet, RunResult
+from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.run import Run, RunKey
 from quicsat.model.stored_files import files, files_below
 from quicsat.model.test_case import TestCase
-from quicsat.plan.selection import Selection, left_out
+from quicsat.plan.selection import Selection, left_out, select_images
 from quicsat.traces import qlog
 from quicsat.traces.columns import Form
 from quicsat.traces.key_log import key_lines
@@ -40,24 +39,23 @@ CLIENT_TRACE = "sim/trace_node_left.pcap"
 
 def check(
     request: ImageRequest,
-    daemon: Daemon,
-    chosen: Sequence[Implementation],
-    known: dict[str, Implementation],
     say: Callable[[str], None],
     progress: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
 ) -> Report:
     """A small campaign below build/checks, which leaves results/latest as it is."""
-    store = DaemonImages(daemon)
+    known = loader.load_implementations(request.root / "implementations.json")
+    chosen: Sequence[Implementation] = select_images(request.names, known)[0]
     peer = known.get(PEER)
     if peer is None:
         raise InputError(f"images check needs {PEER} as the peer, which is missing in implementations.json.")
-    if not request.names:
-        chosen = _within_reach(store, request.root, chosen, say)
-    images = Images(store, request.root, Policy.AUTO, say)
-    ways: dict[str, Callable[[], ImageFacts]] = {
-        each.name: partial(images.ensure, each) for each in dict.fromkeys((*chosen, peer))
-    }
-    got = {each.name: each for each in get_all(ways, builders(int(daemon.info["NCPU"]), int(daemon.info["MemTotal"])))}
+    with connected(request.daemon, "images") as daemon:
+        store = DaemonImages(daemon)
+        if not request.names:
+            chosen = _within_reach(store, request.root, chosen, say)
+        images = Images(store, request.root, Policy.AUTO, say)
+        ways = {each.name: partial(images.ensure, each) for each in dict.fromkeys((*chosen, peer))}
+        workers = builders(int(daemon.info["NCPU"]), int(daemon.info["MemTotal"]))
+        got = {each.name: each for each in get_all(ways, workers)}
     lost = [ImageCheck(each.name, role, reason=got[each.name].fault.splitlines()[0])
             for each in chosen if got[each.name].fault for role in sorted(each.roles)]  # fmt: skip
     ready = [each for each in chosen if not got[each.name].fault]

@@ -13,7 +13,8 @@ from quicsat.cli.exit_status import SIGNAL, ExitStatus
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
 
-ACTIONS = ("list", "sources", "build", "pull", "check", "lock")
+CHECK = "check"
+ACTIONS = ("list", "sources", "build", "pull", CHECK, "lock")
 DESCRIPTION = (
     "`list` shows the images on this machine. `sources` shows the version, commit, patches and build type of each "
     "image. `build` builds images from endpoints/, and pulls the images that you name if they have no Dockerfile "
@@ -51,7 +52,6 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Carry the action out, and print its table."""
     from quicsat.cli.image_actions import ImageRequest, perform
-    from quicsat.cli.progress import reporter
 
     request = ImageRequest(
         options.action,
@@ -62,7 +62,13 @@ def run(options: argparse.Namespace) -> int:
         markdown=options.markdown,
         lock=options.lock_file,
     )
-    report = perform(request, console.message, reporter)
+    if options.action == CHECK:
+        from quicsat.cli.image_trial import check
+        from quicsat.cli.progress import reporter
+
+        report = check(request, console.message, reporter)
+    else:
+        report = perform(request, console.message)
     console.show(report.text)
     if report.signal is not None:
         return SIGNAL + report.signal

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from quicsat import __version__
 from quicsat.cli import commands, console
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
-from quicsat.cli.help import overview, parser_of
+from quicsat.cli.help import overview
 from quicsat.cli.parser import Parser
 from quicsat.model.errors import HarnessFault, InputError, UserError
 
@@ -137,6 +137,6 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         name = rest.pop(0)
         if name not in commands.SUMMARIES:
             Parser("./run.py", known=tuple(commands.SUMMARIES)).error(f"invalid choice: '{name}'")
-    options = parser_of(name).parse_args(rest)
+    options = commands.parser_of(name).parse_args(rest)
     options.command = name
     return options

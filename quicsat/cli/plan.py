@@ -13,8 +13,8 @@ from quicsat.cli import console, select_runs
 from quicsat.cli import options as shared
 from quicsat.cli import resume as resume_command
 from quicsat.cli import run as run_command
+from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.help import parser_of
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.config import hosts
 from quicsat.model.clock import Clock

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from quicsat.cli import console
 from quicsat.model.clock import Clock
@@ -17,9 +15,6 @@ from quicsat.model.run import Run
 from quicsat.model.text import printable
 from quicsat.model.units import mbit_per_s, percent
 from quicsat.plan.duration_estimate import Durations, Span
-
-if TYPE_CHECKING:
-    from quicsat.execution.run_watcher import RunWatcher
 
 PAST = 3
 """Newest campaigns from which durations are estimated."""
@@ -35,29 +30,6 @@ def earlier_campaigns(root: Path, clock: Clock, resumed: ResultSet | None = None
     return resumed, *(each for each in others if each.manifest.id != resumed.manifest.id)
 
 
-class ProgressView(Protocol):
-    """Where the progress of a campaign is shown."""
-
-    @property
-    def watcher(self) -> RunWatcher | None:
-        """What the campaign tells about runs under way; None if nobody wants to know."""
-
-    def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
-        """Called with the runs that are to be made; returns what takes each result, and how many runs are done."""
-
-
-@contextmanager
-def view(past: Sequence[ResultSet], *, debug: bool) -> Iterator[ProgressView]:
-    """A live view if messages go to a terminal, else lines; so too with debug messages, which would tear it apart."""
-    if debug or not console.live():
-        yield Lines(past)
-        return
-    from quicsat.cli.live_view import LiveView
-
-    with LiveView(past).shown() as live:
-        yield live
-
-
 class Lines:
     """A line per finished run."""
 
@@ -68,7 +40,7 @@ class Lines:
         self._past = past
 
     def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
-        """See :class:`ProgressView`."""
+        """See :class:`quicsat.cli.campaign_report.ProgressView`."""
         return reporter(runs, self._past)
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 
 from quicsat.cli import commands
-from quicsat.cli.help import PROGRAM, parser_of
+from quicsat.cli.commands import PROGRAM, parser_of
 from quicsat.cli.parser import invocation, usage
 
 INTRODUCTION = f"""\

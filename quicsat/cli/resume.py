@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from quicsat.cli import campaign_report, console, continuous_integration, other_runners
 from quicsat.cli import options as shared
-from quicsat.cli.help import parser_of
-from quicsat.cli.progress import earlier_campaigns, view
+from quicsat.cli.commands import parser_of
+from quicsat.cli.progress import earlier_campaigns
 from quicsat.model.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _measure(options: argparse.Namespace, continued: Continued) -> int:
         cluster=shared.cluster(options),
         hosts=continued.machines,
     )
-    with view(past, debug=options.debug) as progress:
+    with campaign_report.view(past, debug=options.debug) as progress:
         config = replace(config, watcher=progress.watcher)
         finished = run_campaign.resume_campaign(
             continued.directory, outcomes(options), config, console.message, progress.begin

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import campaign_report, console, continuous_integration, other_runners, select_runs
 from quicsat.cli import options as shared
 from quicsat.cli.output_files import check_place
-from quicsat.cli.progress import earlier_campaigns, view
+from quicsat.cli.progress import earlier_campaigns
 from quicsat.config import quantities
 from quicsat.model.clock import Clock
 from quicsat.model.results import Schedule
@@ -141,7 +141,7 @@ def measure(
         config = replace(config, check=partial(continuous_integration.check_manifest, request))
         if lost := plan.left_out(selection.servers, selection.clients, selection.test_cases):
             console.message(lost)
-        with view(past, debug=options.debug) as progress:
+        with campaign_report.view(past, debug=options.debug) as progress:
             config = replace(config, watcher=progress.watcher)
             finished = run_campaign.run_campaign(selection, runs, config, console.message, progress.begin(runs))
         return campaign_report.conclude(finished, options, request)

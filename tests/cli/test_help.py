@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from quicsat.cli import commands, main
-from quicsat.cli.help import overview, parser_of
+from quicsat.cli.commands import parser_of
+from quicsat.cli.help import overview
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_COMMANDS = {

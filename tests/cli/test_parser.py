@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.cli import commands, main
-from quicsat.cli.help import parser_of
+from quicsat.cli.commands import parser_of
 
 
 def parse(line: str) -> argparse.Namespace:

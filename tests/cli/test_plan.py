@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli.help import parser_of
+from quicsat.cli.commands import parser_of
 from quicsat.results import store
 from tests.cli.conftest import ROOT, Checkout
 
