@@ -74,13 +74,18 @@ class BuiltSite:
 
 def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
     """As :func:`_build`; builds of sites in one directory wait for each other, since each takes over old pages."""
+    reuse.program(request.root)
     try:
         request.target.absolute().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"{request.target}: cannot be made: {error.strerror}. Name another place with -o."
         raise MachineError(message) from error
-    with turn(request.target):
-        return _build(request, say)
+    try:
+        with turn(request.target):
+            return _build(request, say)
+    except Exception:
+        reuse.check_program(request.root)
+        raise
 
 
 def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
@@ -88,7 +93,7 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
 
     Pages of campaigns that have not changed are taken over from the old site.
     Raises InputError if there is nothing to show or the target must not be replaced, MachineError if it cannot be
-    written; the old site then stays as it was.
+    written, or if the program has changed meanwhile; the old site then stays as it was.
     """
     old = reuse.OldSite(request.target)
     found, problems = campaigns.find(request.places, lambda directory: old.brief(directory, request.root), request.now)
@@ -127,6 +132,7 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
                     campaign.release()
             campaign_pages.write_list(site)
             report_pages.write_all(site, shown, trends()[0])
+        reuse.check_program(request.root)
         site.put(address.MARKER, marker(request.root, found, keys, histories, compared, site.parts))
     pages, sizes = zip(*site.parts.values(), strict=True)
     return BuiltSite(sum(pages), sum(sizes), len(found))

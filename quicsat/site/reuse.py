@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import quicsat
+from quicsat.model.errors import MachineError
 from quicsat.model.stored_files import entries, is_directory, is_file, resolved, status
 from quicsat.model.whole_file import take_file
 from quicsat.results.store import DOCUMENT, JOURNAL
@@ -91,7 +92,7 @@ def key(campaign: SiteCampaign, root: Path, assets: str, options: tuple[object, 
 
 def results_key(directory: Path, root: Path) -> str:
     """What decides the brief of a campaign: its results, by size and time of change, and this program."""
-    return _digest([_stats([directory / name for name in (JOURNAL, DOCUMENT)]), _program(root)])
+    return _digest([_stats([directory / name for name in (JOURNAL, DOCUMENT)]), program(root)])
 
 
 def start_keys(history: History) -> tuple[str, str]:
@@ -115,7 +116,17 @@ def _digest(facts: Any) -> str:
 
 
 @lru_cache(maxsize=4)
-def _program(root: Path) -> str:
-    """A digest of this program and of the templates."""
+def program(root: Path) -> str:
+    """A digest of this program and of the templates, as they were when it was first asked for."""
     sources = sorted((Path(quicsat.__file__).parent).rglob("*.py")) + sorted((root / "web" / "templates").iterdir())
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+
+
+def check_program(root: Path) -> None:
+    """Raise MachineError if the program has changed since: what it has made may be of both versions."""
+    try:
+        same = program.__wrapped__(root) == program(root)
+    except OSError:  # a file has gone
+        same = False
+    if not same:
+        raise MachineError("quicsat has changed while it built the site. The old site is as it was. Build it again.")

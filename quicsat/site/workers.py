@@ -6,9 +6,10 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import get_context
+from functools import partial
 from typing import Any, TypeVar
 
+from quicsat.model.processes import process_pool
 from quicsat.site.campaign_pages import PartSize, Site
 
 Task = TypeVar("Task")
@@ -31,8 +32,8 @@ def working(
     if not several:
         yield map(work, tasks)
         return
-    with get_context("fork").Pool(initializer=_begin, initargs=(site, work, niceness)) as pool:
-        yield _counted(site, pool.imap(_share, tasks))
+    with process_pool(os.cpu_count() or 1, partial(_begin, site, work, niceness)) as pool:
+        yield _counted(site, pool.map(_share, tasks))
 
 
 def _begin(site: Site, work: Callable[[Any], Any], niceness: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.model.emulated_link import DirectionLateness, Lateness, LinkCounters, SimulatorReport
-from quicsat.model.errors import InputError
+from quicsat.model.errors import InputError, MachineError
 from quicsat.model.functional_checks import Check
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Versions
@@ -279,7 +280,7 @@ def test_builds_of_one_site_wait_for_each_other(tmp_path: Path, monkeypatch: pyt
         raise InputError("nothing")
 
     monkeypatch.setattr("quicsat.site.campaigns.find", find)
-    request = publish.SiteRequest((tmp_path,), tmp_path / "site", tmp_path)
+    request = publish.SiteRequest((tmp_path,), tmp_path / "site", builder.ROOT)
 
     def build(_: int) -> None:
         with pytest.raises(InputError):
@@ -288,3 +289,18 @@ def test_builds_of_one_site_wait_for_each_other(tmp_path: Path, monkeypatch: pyt
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(build, range(5)))
     assert most == [1] * 5
+
+
+@pytest.mark.parametrize("change", [" ", "{% no such tag", None])
+def test_a_program_that_changes_during_a_build_makes_no_site(tmp_path: Path, change: str | None) -> None:
+    """Its pages may be of two versions, and the next build would keep them as those of the later one."""
+    shutil.copytree(builder.ROOT / "web", tmp_path / "web")
+    template = tmp_path / "web/templates/campaigns.html"
+    directory = builder.on_disk(tmp_path / "results", builder.small())
+
+    def update(_: str) -> None:
+        template.unlink() if change is None else template.write_text(template.read_text() + change)
+
+    with pytest.raises(MachineError, match="quicsat has changed"):
+        publish.build(publish.SiteRequest([directory], tmp_path / "site", tmp_path), update)
+    assert {path.name for path in tmp_path.iterdir()} == {"results", "web"}

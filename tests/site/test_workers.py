@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 import pytest
 
+from quicsat.model.errors import MachineError
 from quicsat.site.campaign_pages import PartSize, Site
 from quicsat.site.pages import Renderer
 from quicsat.site.workers import working
@@ -42,3 +44,13 @@ def test_a_fault_of_the_work_is_raised(tmp_path: Path, several: bool) -> None:
 
     with pytest.raises(OSError, match="No space left"), working(site(tmp_path), work, [1], several=several) as made:
         next(made)
+
+
+def test_a_killed_process_ends_the_work(tmp_path: Path) -> None:
+    def work(number: int) -> int:
+        if number == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    with pytest.raises(MachineError, match="was killed"), working(site(tmp_path), work, [1, 2, 3], several=True) as made:
+        list(made)
