@@ -203,6 +203,9 @@ bench-hostile: setup-dev  ## commands on 2,700 hostile results and 200 archives:
 bench-kills: setup-dev  ## 30 kills of each command that writes: nothing half-written stays (half an hour)
 	$(PYTHON) bench/kills.py
 
+bench-site-builds: setup-dev  ## five builds of one site at once, 50 times: no page is lost (half an hour)
+	$(PYTHON) bench/site_builds.py
+
 bench-crashes: images  ## crashes of endpoints and faults of the machine, and whom the verdicts blame (an hour)
 	@$(PYTHON) run.py images build virtual-time
 	$(PYTHON) bench/crashes.py
