@@ -52,5 +52,6 @@ def test_a_killed_process_ends_the_work(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    with pytest.raises(MachineError, match="was killed"), working(site(tmp_path), work, [1, 2, 3], several=True) as made:
+    killed = pytest.raises(MachineError, match="was killed")
+    with killed, working(site(tmp_path), work, [1, 2, 3], several=True) as made:
         list(made)
