@@ -128,6 +128,9 @@ lint: setup-dev  ## style, format, types and spelling; shell scripts, C and C++,
 	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h virtual-time/init/*.[ch] bench/*.c)
 	@if [ -x $(BIOME) ]; then $(BIOME) lint --error-on-warnings; else echo "Biome is missing: web/ is not checked"; fi
 
+generate: setup-dev  ## write again what follows from the code: the schema of results, the command reference, tables of the reference
+	$(PYTHON) -m scripts.generate
+
 coverage: setup-dev  ## which lines of quicsat/ and plots/ the tests without engine and browser reach; build/coverage
 	$(PYTEST) $(PARALLEL) -m "not engine and not browser" --cov --cov-report=term:skip-covered --cov-report=html
 

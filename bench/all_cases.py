@@ -24,8 +24,7 @@ from quicsat.cli.continuous_integration import CiRequest
 from quicsat.config import loader, quantities
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import REAL_TIME_RATE
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome
 from quicsat.model.results import RunResult
 from quicsat.model.test_case import TestCase, with_workload
 from quicsat.model.units import byte_size, mbit_per_s

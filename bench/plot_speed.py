@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Check
 from quicsat.model.units import MIB
 from quicsat.plots.discovery import draw, plots
 from quicsat.report.plot_request import CampaignResults, PlotRequest

@@ -14,7 +14,7 @@ from quicsat.analysis.causes import FailureContext, explain, explain_tcp
 from quicsat.analysis.endpoint_log_tail import quote
 from quicsat.analysis.failure_context import last_sent
 from quicsat.analysis.flows import FlowTransfer, flow_metrics, flow_results
-from quicsat.analysis.functional import Observation, judge
+from quicsat.analysis.functional_tests.rule import Observation, judge
 from quicsat.analysis.link_events import link_history
 from quicsat.analysis.link_loss import link_losses
 from quicsat.analysis.negotiated import negotiated
@@ -27,9 +27,8 @@ from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Deadline, Evidence
 from quicsat.model.flow import flow_directory
-from quicsat.model.functional_checks import Check, Rules
 from quicsat.model.implementation import Protocol, Role
-from quicsat.model.outcomes import Cause, ErrorCode, Outcome, Verdict
+from quicsat.model.outcomes import Cause, Check, ErrorCode, Outcome, Rules, Verdict
 from quicsat.model.real_link import CLOCKS
 from quicsat.model.results import Measurement, ObjectTimes
 from quicsat.model.run import Run

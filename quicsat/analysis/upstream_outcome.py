@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quicsat.analysis import run_outcome
-from quicsat.analysis.functional import NEED_KEYS, without_keys
+from quicsat.analysis.functional_tests.rule import without_keys
 from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.run import OUTPUT
@@ -37,9 +37,7 @@ def endpoints(evidence: Evidence, test_case: TestCase, directory: Path, keys: bo
     if 0 not in statuses:
         ended = " and ".join(map(str, statuses)) or "none"
         return own or run_outcome.failed(ErrorCode.CLIENT_FAILED, f"No endpoint ended with status 0 (but {ended}).")
-    if test_case.check in NEED_KEYS and not keys:
-        return without_keys(test_case.check)
-    return None
+    return without_keys(test_case.check) if test_case.check and not keys else None
 
 
 def _output(directory: Path) -> str:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from quicsat.cli import options as shared
 from quicsat.config import loader
 from quicsat.model.errors import InputError
-from quicsat.model.functional_checks import Rules
 from quicsat.model.implementation import Implementation, Protocol
 from quicsat.model.names import VARIANT_SIGN, did_you_mean
+from quicsat.model.outcomes import Rules
 from quicsat.model.run import Run
 from quicsat.model.text import quoted
 from quicsat.plan import order

@@ -17,9 +17,9 @@ from quicsat.config.run_limits import KEY as LIMITS
 from quicsat.config.run_limits import read_run_limits
 from quicsat.config.workloads import read_own_workload
 from quicsat.config.yaml_fields import Fields
-from quicsat.model.functional_checks import Check
 from quicsat.model.names import NAME_RULE, is_name
 from quicsat.model.objective import MB
+from quicsat.model.outcomes import Check
 from quicsat.model.real_link import RealLink
 from quicsat.model.test_case import TRANSFER, Link, TestCase, apply_workload, flow_fault
 from quicsat.model.webtransport import WebTransport

@@ -1,4 +1,4 @@
-"""Outcomes of runs, error codes, and verdicts made of both."""
+"""Outcomes of runs, error codes, names of the checks of functional tests, and verdicts."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ class Outcome(StrEnum):
 class ErrorCode(StrEnum):
     """Why a run did not succeed. Codes of QIR-SE are translated by ``quicsat.results.qir_export``."""
 
+    meaning: str
+    """Of codes of functional tests: the entry of docs/reference/outcomes.md."""
+
+    def __new__(cls, value: str, meaning: str = "") -> ErrorCode:
+        code = str.__new__(cls, value)
+        code._value_, code.meaning = value, meaning
+        return code
+
     NONE = ""
     # of the pair
     UNSUPPORTED = "unsupported"
@@ -42,34 +50,43 @@ class ErrorCode(StrEnum):
     WRONG_VERSION = "wrong-version"
     SEVERAL_VERSIONS = "several-versions"
     # of the pair, in functional tests
-    KEY_LOG_MISSING = "key-log-missing"
-    VERSION_NEGOTIATION = "version-negotiation"
-    CONNECTION_IDS = "connection-ids"
-    UNEXPECTED_RETRY = "unexpected-retry"
-    HTTP3_MISSING = "http3-missing"
-    HELLO_NOT_REPEATED = "hello-not-repeated"
-    WRONG_CIPHER = "wrong-cipher"
-    STREAM_LIMIT = "stream-limit"
-    RETRY_MISSING = "retry-missing"
-    RETRY_TOKEN = "retry-token"
-    RETRY_WITHOUT_TOKEN = "retry-without-token"
-    RETRY_CONNECTION_ID = "retry-connection-id"
-    PACKET_NUMBER_RESET = "packet-number-reset"
-    CERTIFICATE_MISSING = "certificate-missing"
-    CERTIFICATE_RESENT = "certificate-resent"
-    SESSION_NOT_RESUMED = "session-not-resumed"
-    EARLY_DATA_MISSING = "early-data-missing"
-    EARLY_DATA_LATE = "early-data-late"
-    KEY_UPDATE_MISSING = "key-update-missing"
-    KEY_UPDATE_ORDER = "key-update-order"
-    ECN = "ecn"
-    CHAIN_TOO_SHORT = "chain-too-short"
-    AMPLIFICATION = "amplification"
-    PATH_UNCHANGED = "path-unchanged"
-    PATH_CHALLENGE_MISSING = "path-challenge-missing"
-    PATH_RESPONSE_MISSING = "path-response-missing"
-    CONNECTION_ID_REUSED = "connection-id-reused"
-    IPV4_USED = "ipv4-used"
+    KEY_LOG_MISSING = "key-log-missing", "no key log decrypts the packets that the rule examines"
+    VERSION_NEGOTIATION = "version-negotiation", "the server did not respond with Version Negotiation"
+    CONNECTION_IDS = "connection-ids", "the Version Negotiation packet has the wrong connection IDs"
+    UNEXPECTED_RETRY = "unexpected-retry", "the server sent a Retry"
+    HTTP3_MISSING = (
+        "http3-missing",
+        "the endpoints negotiated another protocol, or one side did not open a unidirectional stream",
+    )
+    HELLO_NOT_REPEATED = (
+        "hello-not-repeated",
+        "the client did not send a second ack-eliciting packet before the server's first packet arrived",
+    )
+    WRONG_CIPHER = "wrong-cipher", "a cipher suite other than ChaCha20 was offered or chosen"
+    STREAM_LIMIT = "stream-limit", "the server initially allows more than 1000 streams"
+    RETRY_MISSING = "retry-missing", "the server did not send a Retry"
+    RETRY_TOKEN = "retry-token", "no Initial carries the token of the Retry, or the server did not answer it"
+    RETRY_WITHOUT_TOKEN = "retry-without-token", "the Retry does not contain a token"
+    RETRY_CONNECTION_ID = "retry-connection-id", "the Initial after the Retry has the wrong destination connection ID"
+    PACKET_NUMBER_RESET = "packet-number-reset", "the client reset its packet number after the Retry"
+    CERTIFICATE_MISSING = "certificate-missing", "the first handshake does not contain a certificate"
+    CERTIFICATE_RESENT = "certificate-resent", "the second handshake contains a certificate"
+    SESSION_NOT_RESUMED = (
+        "session-not-resumed",
+        "the server did not resume the earlier session, or no file arrived over the resumed connection",
+    )
+    EARLY_DATA_MISSING = "early-data-missing", "the client sent no 0-RTT packet"
+    EARLY_DATA_LATE = "early-data-late", "too few requests were early, or the server did not accept them"
+    KEY_UPDATE_MISSING = "key-update-missing", "one side did not send packets with updated keys"
+    KEY_UPDATE_ORDER = "key-update-order", "keys were updated before the handshake was confirmed"
+    ECN = "ecn", "ECN marks or counts are missing or wrong"
+    CHAIN_TOO_SHORT = "chain-too-short", "the server's handshake is too small for the test"
+    AMPLIFICATION = "amplification", "the server exceeded the anti-amplification limit"
+    PATH_UNCHANGED = "path-unchanged", "the path did not change, or was only probed"
+    PATH_CHALLENGE_MISSING = "path-challenge-missing", "the server did not send a PATH_CHALLENGE on a new path"
+    PATH_RESPONSE_MISSING = "path-response-missing", "the client did not respond to any PATH_CHALLENGE"
+    CONNECTION_ID_REUSED = "connection-id-reused", "a connection ID was used on two paths"
+    IPV4_USED = "ipv4-used", "a packet used IPv4"
     # not run
     BREAKER = "breaker"
     BUDGET = "budget"
@@ -120,6 +137,40 @@ OURS = frozenset(
 """Codes of harness errors; the outcome is ``error``."""
 NOT_RUN = frozenset((ErrorCode.BREAKER, ErrorCode.BUDGET, ErrorCode.REQUIREMENT))
 """Codes of runs that did not take place; the outcome is ``skipped``."""
+
+
+class Check(StrEnum):
+    """What a functional test proves; ``quicsat.analysis.functional_tests`` has the rule to each name."""
+
+    VERSION_NEGOTIATION = "version negotiation"
+    HANDSHAKE = "handshake"
+    TRANSFER = "transfer"
+    LONG_RTT = "long rtt"
+    CHACHA20 = "chacha20"
+    MULTIPLEXING = "multiplexing"
+    RETRY = "retry"
+    RESUMPTION = "resumption"
+    ZERO_RTT = "0-rtt"
+    HTTP3 = "http3"
+    KEY_UPDATE = "key update"
+    ECN = "ecn"
+    AMPLIFICATION_LIMIT = "amplification limit"
+    MULTICONNECT = "multiconnect"
+    IPV6 = "ipv6"
+    VERSION_2 = "version 2"
+    REBINDING = "rebinding"
+    ADDRESS_REBINDING = "address rebinding"
+    MIGRATION = "migration"
+    WEBTRANSPORT = "webtransport"
+
+
+class Rules(StrEnum):
+    """Whose rules judge a functional test."""
+
+    STANDARD = "standard"
+    """What the RFCs ask for."""
+    UPSTREAM = "upstream"
+    """What the QUIC Interop Runner asks for, where that differs."""
 
 
 class Cause(StrEnum):

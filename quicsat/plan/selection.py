@@ -14,9 +14,9 @@ from quicsat.config.variants import variant_named
 from quicsat.model.emulated_link import CorruptionMode, EmulatedLink, TimersFrom
 from quicsat.model.errors import InputError
 from quicsat.model.flow import Flow
-from quicsat.model.functional_checks import Rules
 from quicsat.model.implementation import OWN_IMAGES, Implementation, Protocol, Role
 from quicsat.model.names import IMAGE_RULE, VARIANT_SIGN, did_you_mean, is_image, pair_folder
+from quicsat.model.outcomes import Rules
 from quicsat.model.run import Run
 from quicsat.model.test_case import COMBINED, MULTICONNECT, PROTOCOL_TESTS, TestCase, with_flows, with_workload
 from quicsat.model.text import command_line, quoted

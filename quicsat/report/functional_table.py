@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from quicsat.model.functional_checks import Rules
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Outcome, Rules
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.text import printable
 from quicsat.report.terminal_tables import Text, draw

@@ -44,10 +44,9 @@ from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import UNKNOWN, EmulatedLink
 from quicsat.model.errors import InputError
 from quicsat.model.evidence import Evidence
-from quicsat.model.functional_checks import Check
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.names import is_name, is_test_case, name_of_folder
-from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
 from quicsat.model.results import ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from quicsat.model.stored_files import is_file, open_file, resolved
 from quicsat.model.test_case import TestCase

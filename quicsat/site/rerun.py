@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from quicsat.model.clock import Clock
-from quicsat.model.functional_checks import Rules
 from quicsat.model.names import VARIANT_SIGN, split_flows
+from quicsat.model.outcomes import Rules
 from quicsat.model.results import PARAMETERS, Manifest
 from quicsat.model.test_case import COMBINED, TestCase
 from quicsat.model.text import command_line

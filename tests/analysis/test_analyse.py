@@ -16,10 +16,9 @@ from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse, analys
 from quicsat.analysis.metrics import METRICS
 from quicsat.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport, Rebinding
 from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts
-from quicsat.model.functional_checks import Check, Rules
 from quicsat.model.gateways import VPNS
 from quicsat.model.implementation import Implementation, Protocol
-from quicsat.model.outcomes import Cause, ErrorCode, Outcome, Verdict
+from quicsat.model.outcomes import Cause, Check, ErrorCode, Outcome, Rules, Verdict
 from quicsat.model.results import Measurement
 from quicsat.model.run import File, Run
 from quicsat.model.workload import RequestOrder, Workload

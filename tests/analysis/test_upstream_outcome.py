@@ -10,8 +10,7 @@ import pytest
 from quicsat.analysis.analyse import analyse
 from quicsat.analysis.upstream_outcome import endpoints
 from quicsat.model.evidence import Deadline, Evidence, Exit
-from quicsat.model.functional_checks import Check, Rules
-from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.outcomes import Check, ErrorCode, Outcome, Rules, Verdict
 from quicsat.model.run import OUTPUT
 from quicsat.traces.run_traces import KEY_LOGS
 from tests.analysis.test_analyse import EVIDENCE, RUN

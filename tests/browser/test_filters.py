@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser, expect
 
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome
 from quicsat.site import summary_tables
 from quicsat.site.serve import server
 from tests.browser.chromium import Site, Watched, choose, watched

@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from playwright.sync_api import Browser, Page
 
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome
 from quicsat.results.store import write_result_json
 from quicsat.site import campaign_pages, campaigns, publish
 from quicsat.site.pages import Renderer

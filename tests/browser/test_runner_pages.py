@@ -25,8 +25,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route
 
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome
 from quicsat.model.results import ResultSet
 from quicsat.results.qir_export import to_qir, to_qir_se
 from tests.results_builder import SAT, SATLOSS, result_set, run_result

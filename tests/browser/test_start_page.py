@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Check
 from quicsat.site.serve import server
 from tests.browser.chromium import Site, Watched
 from tests.results_builder import SAT, result_set, run_result

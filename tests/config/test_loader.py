@@ -20,8 +20,8 @@ from quicsat.config.loader import (
 )
 from quicsat.model.emulated_link import EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
 from quicsat.model.errors import InputError
-from quicsat.model.functional_checks import Check
 from quicsat.model.implementation import CongestionControl, Contract, CpuCost, Implementation, Protocol, Role, Variant
+from quicsat.model.outcomes import Check
 from quicsat.model.test_case import PROTOCOL_TESTS, TestCase
 from quicsat.model.units import MBPS, MIB, MS
 from quicsat.model.webtransport import WebTransport

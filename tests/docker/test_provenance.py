@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli import image_tables
 from quicsat.config import loader
 from quicsat.docker import provenance
 from quicsat.docker.daemon_images import DaemonImages
@@ -140,11 +139,3 @@ def test_results_tell_it_and_results_from_before_are_readable() -> None:
     assert document.parse_document(PLACE, json.dumps(text).encode()).result_set.manifest.images["mine"] == replace(
         facts, provenance=Provenance()
     )
-
-
-def test_the_page_holds_the_table_that_the_dockerfiles_give() -> None:
-    known = loader.load_implementations(ROOT / "implementations.json").values()
-    files = {each.name: ROOT / each.build / "Dockerfile" for each in known if each.build is not None}
-    told = [image_tables.stated(name, "", provenance.labels_of(file)) for name, file in files.items()]
-    page = (ROOT / "docs/reference/image-sources.md").read_text(encoding="utf-8")
-    assert image_tables.sources(told, markdown=True) in page, "write it again: ./run.py images sources --markdown"

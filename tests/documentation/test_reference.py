@@ -9,7 +9,6 @@ from dataclasses import fields
 
 import pytest
 
-from quicsat.analysis.metrics import METRICS
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.tables import TABLES
 from quicsat.config import (
@@ -23,10 +22,8 @@ from quicsat.config import (
     test_cases,
 )
 from quicsat.model.errors import InputError, LockedError, MachineError
-from quicsat.model.functional_checks import Check
 from quicsat.model.outcomes import NOT_RUN, OURS, Cause, ErrorCode, Outcome
 from quicsat.model.results import Manifest, RunResult
-from quicsat.plots.discovery import plots
 from quicsat.results.document import SCHEMA_FILE
 from quicsat.results.summary import Cell
 from quicsat.statistics.judgement import Finding
@@ -52,7 +49,6 @@ def names(dataclass: type) -> list[str]:
         ("test-cases", "Keys of a queue", ("discipline", *emulated_links.QUEUE_KEYS)),
         ("test-cases", "Scenarios", SCENARIOS),
         ("test-cases", "Keys of a real link", real_links.KEYS),
-        ("test-cases", "Checks", [check.value for check in Check]),
         ("implementations", "Keys of an implementation", implementations.KEYS),
         ("implementations", "Keys of congestion control", implementations.CONGESTION_CONTROL_KEYS),
         ("implementations", "Keys of a variant", implementations.VARIANT_KEYS),
@@ -63,7 +59,6 @@ def names(dataclass: type) -> list[str]:
         ("outcomes", "Codes of skipped runs", list(NOT_RUN)),
         ("outcomes", "Codes of errors", OURS),
         ("outcomes", "Causes", [cause for cause in Cause if cause]),
-        ("metrics", "Metrics", [metric.name for metric in METRICS]),
         ("result", "Manifest", names(Manifest)),
         ("result", "Run result", names(RunResult)),
         ("result", "Cell of the summary", names(Cell)),
@@ -73,12 +68,6 @@ def names(dataclass: type) -> list[str]:
 def test_table_holds_the_names_of_the_code(page: str, section: str, expected: Iterable[str]) -> None:
     shown = first_column(REFERENCE / f"{page}.md", section)
     assert sorted(shown) == sorted(str(name) for name in expected)
-
-
-def test_metrics_are_described_as_in_the_code() -> None:
-    text = text_of(REFERENCE / "metrics.md").replace("\\|", "|")
-    rows = [f"| `{each.name}` | {each.unit} | {each.label} | {each.better} |" for each in METRICS]
-    assert [row for row in rows if row not in text] == []
 
 
 def test_codes_of_pairs_are_complete() -> None:
@@ -104,8 +93,6 @@ def test_units_are_those_of_quantities() -> None:
     assert [unit for each in dimensions for unit in each.units if f"`{unit}`" not in text] == []
 
 
-def test_tables_and_figures_are_complete() -> None:
+def test_tables_are_complete() -> None:
     results = ROOT / "docs/guide/results.md"
     assert sorted(first_column(results, "Tables")) == sorted(["--table", *TABLES])
-    figures = text_of(results).split("## Figures")[1].split("## Compare")[0]
-    assert [name for name in plots() if f"`{name}`" not in figures] == []

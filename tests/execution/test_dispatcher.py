@@ -26,9 +26,8 @@ from quicsat.links import container_session
 from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.model.errors import Interrupted, MachineError
 from quicsat.model.evidence import Evidence
-from quicsat.model.functional_checks import Check
 from quicsat.model.implementation import Role
-from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
 from quicsat.model.results import Manifest, Measurement, RunResult
 from quicsat.model.run import Run
 from quicsat.report import functional_table

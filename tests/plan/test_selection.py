@@ -16,8 +16,8 @@ from quicsat.model.emulated_link import Blackhole, Corruption, CorruptionMode, E
 from quicsat.model.errors import InputError
 from quicsat.model.family import Family, SweptValue
 from quicsat.model.flow import Flow
-from quicsat.model.functional_checks import Check, Rules
 from quicsat.model.implementation import CongestionControl, Implementation, Protocol, Role, Variant
+from quicsat.model.outcomes import Check, Rules
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase, with_workload
 from quicsat.model.text import quoted

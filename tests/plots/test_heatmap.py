@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from matplotlib.collections import EllipseCollection
 
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome
 from quicsat.model.results import Measurement
 from quicsat.plots.base import NothingToDrawError
 from quicsat.plots.heatmap import PLOT

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome
 from quicsat.plots.base import NothingToDrawError
 from quicsat.plots.outcomes import PLOT
 from tests.plots.drawn import axes, panel, plot_request, texts

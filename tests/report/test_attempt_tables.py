@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.cli import main as cli
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.report import attempt_tables, functional_table, terminal_tables

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from textwrap import dedent
 
-from quicsat.model.functional_checks import Check, Rules
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome, Rules
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.report.functional_table import matrix
 from tests.results_builder import SAT, result_set, run_result

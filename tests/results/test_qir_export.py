@@ -12,9 +12,8 @@ from uuid import UUID
 import pytest
 
 from quicsat.model.errors import MachineError
-from quicsat.model.functional_checks import Check
 from quicsat.model.implementation import Role
-from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.outcomes import Check, ErrorCode, Outcome
 from quicsat.model.results import Compliance, ImageFacts, ResultSet
 from quicsat.results.qir_export import ERROR_CODES, to_qir, to_qir_se, write_json
 from quicsat.results.qir_import import open_results
@@ -23,7 +22,6 @@ from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 DETAILS = re.compile(r"(?P<avg>\d+) \(± (?P<stdev>\d+)\) (?P<unit>\w+)")
 QIR_SE_CODES = {
     "UNSUPPORTED_TEST_CASE",
-    "UNKNOWN_ERROR",
     "TIMEOUT",
     "TOO_MANY_VERSIONS",
     "WRONG_VERSION",
@@ -261,10 +259,8 @@ def test_pairs_that_never_ran_or_are_not_compliant_are_left_out() -> None:
     assert only(result_set([refused])) is None
 
 
-def test_all_error_codes_are_translated() -> None:
-    assert set(ERROR_CODES) == set(ErrorCode)
-    assert {code for code in ERROR_CODES.values() if code} == QIR_SE_CODES
-    assert [code for code, word in ERROR_CODES.items() if word is None] == [ErrorCode.NONE]
+def test_error_codes_are_translated() -> None:
+    assert set(ERROR_CODES.values()) == QIR_SE_CODES
 
 
 def test_identity_is_a_uuid_and_stays_the_same() -> None:

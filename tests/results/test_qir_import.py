@@ -15,9 +15,8 @@ import pytest
 
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
-from quicsat.model.functional_checks import Check
 from quicsat.model.implementation import CongestionControl
-from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.outcomes import Check, ErrorCode, Outcome
 from quicsat.model.results import ResultSet
 from quicsat.report import campaign_tables, run_tables
 from quicsat.results import qir_export

@@ -575,14 +575,6 @@ def test_the_summary_of_result_json(tmp_path: Path) -> None:
     }
 
 
-def test_the_schema_in_the_repository_is_current() -> None:
-    again = (
-        'python -c "from quicsat.results import document, qir_export; '
-        'qir_export.write_json(document.SCHEMA_FILE, document.json_schema())"'
-    )
-    assert json.loads(document.SCHEMA_FILE.read_bytes()) == document.json_schema(), f"write it again: {again}"
-
-
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft202012Validator:
     schema = json.loads(document.SCHEMA_FILE.read_bytes())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Check
 from quicsat.report.pair_series import load_pairs
 from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
 from scripts import gallery

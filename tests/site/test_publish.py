@@ -15,8 +15,7 @@ import pytest
 
 from quicsat.model.emulated_link import DirectionLateness, Lateness, LinkCounters, SimulatorReport
 from quicsat.model.errors import InputError, MachineError
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
 from quicsat.model.results import Versions
 from quicsat.site import cell_pages, publish
 from tests.results_builder import result_set, run_result

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome
 from quicsat.model.results import ImageFacts
 from quicsat.site.campaigns import SiteCampaign
 from quicsat.site.recent import ABSENT, BLOCKS, FAILED, SHOWN, Past, pasts, trends_of

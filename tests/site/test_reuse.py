@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.model.functional_checks import Check
+from quicsat.model.outcomes import Check
 from quicsat.results.document import StoredResults
 from quicsat.results.store import load, write_result_json
 from quicsat.site import brief, campaigns, recent, report_pages

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from quicsat.model.functional_checks import Check
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import Check, Outcome
 from quicsat.site import summary_tables
 from quicsat.site.campaigns import SiteCampaign
 from tests.results_builder import SAT, result_set, run_result

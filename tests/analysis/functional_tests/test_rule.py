@@ -10,9 +10,8 @@ from aioquic.quic.connection import QuicConnection
 from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite
 
-from quicsat.analysis.functional import CHECKS, NEED_KEYS, Observation, judge
-from quicsat.model.functional_checks import Check, Rules
-from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.analysis.functional_tests.rule import Observation, judge, rules
+from quicsat.model.outcomes import Check, ErrorCode, Outcome, Rules, Verdict
 from quicsat.traces.columns import Form, Trace
 from quicsat.traces.key_log import key_lines
 from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
@@ -22,7 +21,7 @@ from tests.quic_builder import Row, columns
 from tests.ready import ready_test_cases
 from tests.simulated import Link, transfer
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GOOD = columns(*connection(1))
 MOVED = columns(*connection(1), initial(True, "server1b", "c1"))
 """A server that changes its mind about its connection id: one handshake, though upstream counts two."""
@@ -36,7 +35,7 @@ def judged(
 
 
 def test_every_name_has_a_check_and_every_functional_test_a_name() -> None:
-    assert set(CHECKS) == set(Check)
+    assert set(rules()) == set(Check)
     known = ready_test_cases().values()
     assert {case.check for case in known} == {None, *Check}
 
@@ -45,7 +44,7 @@ def test_a_measurement_has_nothing_to_pass() -> None:
     assert judge(Observation(CASE, GOOD, GOOD, keys=False)) is None
 
 
-@pytest.mark.parametrize("check", sorted(NEED_KEYS))
+@pytest.mark.parametrize("check", sorted(each.check for each in rules().values() if each.needs_keys))
 def test_what_cannot_be_seen_without_keys_is_unsupported(check: Check) -> None:
     verdict = judge(Observation(replace(CASE, check=check), GOOD, GOOD, keys=False))
     assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, check)

@@ -1,13 +1,15 @@
-"""Checks of functional tests that concern the network: ECN marks, amplification limit, connection ids; pure."""
+"""E: both sides mark packets as ECN capable, and report the other's marks; pure."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from quicsat.analysis.functional_tests.handshake import no_retry
+from quicsat.analysis.functional_tests.ipv6 import is_ipv4
+from quicsat.analysis.functional_tests.rule import Observation, closed, connections, rule, sealed
 from quicsat.analysis.run_outcome import failed, frames_of
-from quicsat.analysis.session_checks import closed, sealed
 from quicsat.model.arrays import Flags
-from quicsat.model.outcomes import ErrorCode, Verdict
+from quicsat.model.outcomes import Check, ErrorCode, Verdict
 from quicsat.model.text import counted
 from quicsat.traces.columns import Form, Trace
 
@@ -19,25 +21,38 @@ SPACES = {
     "application": (Form.ZERO_RTT, Form.ONE_RTT),
 }
 """Packet number spaces (RFC 9000, section 12.3)."""
-LIMIT = 3
-"""What a server may send for each byte that it has received (RFC 9000, section 8.1)."""
-LONG_FLIGHT = 7500
-"""Bytes of handshake that prove that the long chain of certificates was sent."""
-SAFE_ID = 8
-"""Bytes of a connection id that cannot be guessed: 64 bits (RFC 9000, section 8.1)."""
 
 
-# ---- ECN ------------------------------------------------------------------------------------
+@rule(
+    Check.ECN,
+    requirement=(
+        "no Retry; both sides mark packets as ECT(0) or ECT(1), and none as CE; both report ECN counts, in 1-RTT "
+        "packets if they acknowledge marked 1-RTT packets; in no packet number space do these counts exceed the "
+        "number of packets that arrived"
+    ),
+    rfc="9000: 13.4",
+    qir=(
+        "accepts only IPv4; requires one ACK frame with ECN counts in the first packet of a datagram, even if the "
+        "counts are 0"
+    ),
+    needs_keys=True,
+)
+def ecn(seen: Observation) -> Verdict | None:
+    return (
+        no_retry(seen.client)
+        or connections(seen)
+        or (upstream if seen.upstream else standard)(seen.client, seen.server)
+    )
 
 
-def ecn(client: Trace, server: Trace) -> Verdict | None:
+def standard(client: Trace, server: Trace) -> Verdict | None:
     """Whether each side marked packets, and reported the other's marks truly (RFC 9000, section 13.4).
 
     Nothing on the way marks CE or takes marks off, so a report may not tell of more marked packets than arrived
     (section 13.4.2.1). If marked packets of the application space are acknowledged, a report of them has to be there.
     """
     for sender, receiver, from_server in ((client, server, False), (server, client, True)):
-        verdict = marks(sender, np.ones(len(sender), dtype=np.bool_), from_server=from_server) or _reports(
+        verdict = _marks(sender, np.ones(len(sender), dtype=np.bool_), from_server=from_server) or _reports(
             receiver, from_server
         )
         if verdict is not None:
@@ -45,7 +60,7 @@ def ecn(client: Trace, server: Trace) -> Verdict | None:
     return None
 
 
-def marks(sender: Trace, chosen: Flags, *, from_server: bool) -> Verdict | None:
+def _marks(sender: Trace, chosen: Flags, *, from_server: bool) -> Verdict | None:
     """Whether a side marked some of the chosen packets as ECN capable, and none as having met congestion."""
     sent = (sender.from_server == from_server) & chosen
     side = "server" if from_server else "client"
@@ -91,58 +106,17 @@ def _reports(receiver: Trace, from_server: bool) -> Verdict | None:
     return None
 
 
-# ---- amplification --------------------------------------------------------------------------
+def upstream(client: Trace, server: Trace) -> Verdict | None:
+    """Whether each side marked packets of IPv4, none of them CE, and sent an ACK frame with ECN counts.
 
-
-def amplification_limit(server: Trace) -> Verdict | None:
-    """Whether the server sent at most three times what it had received, until the client proved its address.
-
-    RFC 9000, section 8.1: all of the client's datagrams count; a Handshake packet proves the address, and so does a
-    connection id of the server's choice that cannot be guessed. The flight must have been long enough to come to the
-    limit.
+    The ACK frame has to be in the first QUIC packet of a datagram. The counts may be 0.
     """
-    flight = server.crypto
-    of_server = server.from_server[flight.packet] & (server.form[flight.packet] == Form.HANDSHAKE)
-    if not of_server.any():
-        return sealed("the server's Handshake packets")
-    if (short := long_flight(server)) is not None:
-        return short
-    received = sent = 0
-    validating = _validating(server)
-    for first in np.flatnonzero(server.size > 0).tolist():
-        size = int(server.size[first])
-        packets = np.flatnonzero(server.frame == server.frame[first])
-        if server.from_server[first]:
-            sent += size
-            if sent > LIMIT * received:
-                return amplified(sent, received, int(server.frame[first]))
-        elif validating[packets].any():
-            return None
-        else:
-            received += size
-    return failed(ErrorCode.AMPLIFICATION, "The client never proved its address.")
-
-
-def long_flight(server: Trace) -> Verdict | None:
-    """Whether the server's handshake is long enough to come to the limit."""
-    flight = server.crypto
-    of_server = server.from_server[flight.packet] & (server.form[flight.packet] == Form.HANDSHAKE)
-    longest = int((flight.offset + flight.length)[of_server].max(initial=0))
-    if longest >= LONG_FLIGHT:
-        return None
-    reason = f"The server's handshake had {counted(longest, 'byte')}, not {LONG_FLIGHT}: too few to come to the limit."
-    return failed(ErrorCode.CHAIN_TOO_SHORT, reason)
-
-
-def amplified(sent: int, received: int, frame: int) -> Verdict:
-    """The verdict on a server that sent too much."""
-    reason = f"The server had sent {counted(sent, 'byte')} for {received} received, before it knew the client's address"
-    return failed(ErrorCode.AMPLIFICATION, f"{reason} (frame {frame}).")
-
-
-def _validating(server: Trace) -> Flags:
-    """Packets that prove the client's address."""
-    chosen = [number for number, each in enumerate(server.connection_ids) if len(each) >= 2 * SAFE_ID]
-    chosen = sorted({*chosen} & {*server.scid[server.from_server].tolist()})
-    proof: Flags = ~server.from_server & ((server.form == Form.HANDSHAKE) | np.isin(server.dcid, chosen))
-    return proof
+    for trace, from_server in ((client, False), (server, True)):
+        verdict = _marks(trace, is_ipv4(trace), from_server=from_server)
+        if verdict is not None:
+            return verdict
+        reports = trace.acks.packet[trace.acks.ect0 >= 0]
+        if not ((trace.from_server[reports] == from_server) & (trace.size[reports] > 0)).any():
+            side = "server" if from_server else "client"
+            return failed(ErrorCode.ECN, f"The {side} sent no ACK frame with ECN counts.")
+    return None

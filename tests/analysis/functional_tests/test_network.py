@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quicsat.analysis import network_checks as checks
-from quicsat.analysis.network_checks import CE, ECT_0, ECT_1
+from quicsat.analysis.functional_tests import amplification_limit, ecn
+from quicsat.analysis.functional_tests.ecn import CE, ECT_0, ECT_1
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.traces.columns import Form
-from tests.analysis.test_handshake_checks import fails
-from tests.analysis.test_path_checks import IPV4, IPV6
+from tests.analysis.functional_tests.test_handshakes import fails
+from tests.analysis.functional_tests.test_paths import IPV4, IPV6
 from tests.analysis.test_run_outcome import is_fault
 from tests.quic_builder import Row, columns
 
@@ -24,7 +24,7 @@ def marked(from_server: bool, *marks: int, ect0: int = -1, ect1: int = -1, ce: i
 
 def both(mine: list[Row], theirs: list[Row]) -> Verdict | None:
     trace = columns(*mine, *theirs)
-    return checks.ecn(trace, trace)
+    return ecn.standard(trace, trace)
 
 
 GOOD = {from_server: marked(from_server, ECT_0, ECT_0, ect0=3, ect1=0, ce=0) for from_server in (False, True)}
@@ -93,7 +93,7 @@ PROOF = got(100, Form.HANDSHAKE, SHORT)
 
 
 def amplified(*rows: Row) -> Verdict | None:
-    return checks.amplification_limit(columns(*rows))
+    return amplification_limit.standard(columns(*rows))
 
 
 def test_amplification_limit() -> None:

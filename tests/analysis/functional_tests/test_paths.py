@@ -7,30 +7,34 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.analysis import path_checks as checks
-from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.traces.columns import Form, Frame
+from quicsat.analysis.functional_tests import ipv6, new_paths
+from quicsat.analysis.functional_tests.ipv6 import ends
+from quicsat.analysis.functional_tests.rule import Observation
+from quicsat.model.outcomes import ErrorCode, Outcome, Rules, Verdict
+from quicsat.traces.columns import Form, Frame, Trace
 from quicsat.traces.trace import read
-from tests.analysis.test_handshake_checks import fails
-from tests.analysis.test_run_outcome import is_fault
+from tests.analysis.functional_tests.test_handshakes import fails
+from tests.analysis.test_run_outcome import CASE, is_fault
 from tests.quic_builder import ACK, SERVER, Connection, Packet, Row, columns, pcap, stream_frame
 
 IPV4, IPV6 = "193.167.0.100:4433 193.167.100.100:443", "fd00:cafe:cafe::100:4433 fd00:cafe:cafe:100::100:443"
 
 
 def test_ends_of_a_path() -> None:
-    assert checks.ends(IPV6) == ("fd00:cafe:cafe::100", "4433", "fd00:cafe:cafe:100::100", "443")
+    assert ends(IPV6) == ("fd00:cafe:cafe::100", "4433", "fd00:cafe:cafe:100::100", "443")
 
 
 def test_ipv6() -> None:
     good = columns(Row(0, False, path=IPV6), Row(0, True, path=IPV6))
     tried = columns(Row(0, False, path=IPV4), Row(0, True, path=IPV6))
     answered = columns(Row(0, True, path=IPV6), Row(0, True, path=IPV4))
-    assert checks.ipv6(good, good) is None
-    assert checks.ipv6(columns(), columns()) is None
-    assert fails(checks.ipv6(tried, good), ErrorCode.IPV4_USED, "client's trace shows 1 packet of IPv4")
+    assert ipv6.standard(good, good) is None
+    assert ipv6.standard(columns(), columns()) is None
+    assert fails(ipv6.standard(tried, good), ErrorCode.IPV4_USED, "client's trace shows 1 packet of IPv4")
     assert fails(
-        checks.ipv6(good, answered), ErrorCode.IPV4_USED, "server's trace shows 1 packet of IPv4, the first in frame 2"
+        ipv6.standard(good, answered),
+        ErrorCode.IPV4_USED,
+        "server's trace shows 1 packet of IPv4, the first in frame 2",
     )
 
 
@@ -59,9 +63,15 @@ def sent(path: str = FIRST, time: float = 1) -> Row:
 END = sent(time=10)
 
 
+def seen(client: Trace, server: Trace, *, round_trip: float = 0.03, upstream: bool = False) -> Observation:
+    link = replace(CASE.emulated, forward_delay=round_trip / 2, return_delay=round_trip / 2)
+    rules = Rules.UPSTREAM if upstream else Rules.STANDARD
+    return Observation(replace(CASE, link=link, rules=rules), client, server, keys=True)
+
+
 def rebound(server: list[Row], *answers: str, address: bool = False, upstream: bool = False) -> Verdict | None:
-    client = columns(*(response(data) for data in answers))
-    return checks.rebinding(client, columns(*server, END), address=address, round_trip=0.03, upstream=upstream)
+    both = seen(columns(*(response(data) for data in answers)), columns(*server, END), upstream=upstream)
+    return (new_paths.new_host(both.server) if address else None) or new_paths.validated(both)
 
 
 @pytest.mark.parametrize("upstream", [False, True])
@@ -81,12 +91,12 @@ def test_rebinding(upstream: bool) -> None:
 
 def test_new_paths_that_no_key_shows() -> None:
     closed = columns(*(Row(0, True, path=path, decrypted=False) for path in (FIRST, PORT)))
-    verdict = checks.rebinding(columns(), closed, address=False, round_trip=1)
+    verdict = new_paths.validated(seen(columns(), closed, round_trip=1))
     assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, "the server's 1-RTT packets")
     unread = columns(Row(0, False, path=FIRST, decrypted=False))  # the key log has the server's secrets alone
-    verdict = checks.rebinding(unread, columns(sent(), challenge(PORT), sent(PORT), END), address=False, round_trip=1)
+    verdict = new_paths.validated(seen(unread, columns(sent(), challenge(PORT), sent(PORT), END), round_trip=1))
     assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, "the client's 1-RTT packets")
-    strict = checks.rebinding(columns(), closed, address=False, round_trip=1, upstream=True)
+    strict = new_paths.validated(seen(columns(), closed, upstream=True))
     assert fails(strict, ErrorCode.PATH_CHALLENGE_MISSING, "(frame 2)")
 
 
@@ -159,10 +169,8 @@ FROM_THERE = (challenge(PREFERRED), sent(PREFERRED))
 def moved(
     *client: Row, server: tuple[Row, ...] = FROM_THERE, response_from: str = PREFERRED, upstream: bool = False
 ) -> Verdict | None:
-    return checks.migration(
-        columns(*client, data(response_from), response()), columns(sent(), *server, END), round_trip=0.03,
-        upstream=upstream,
-    )  # fmt: skip
+    traces = columns(*client, data(response_from), response()), columns(sent(), *server, END)
+    return new_paths.migrated(seen(*traces, upstream=upstream))
 
 
 HELLO = to(FIRST, "invented", Form.INITIAL)
@@ -187,7 +195,7 @@ def test_a_client_that_only_probes_has_not_moved() -> None:
     assert fails(unheard, ErrorCode.PATH_UNCHANGED, "No part of the response came from another address")
     assert moved(*probes, response_from=FIRST, upstream=True) is None
     closed = columns(HELLO, *(Row(1, False, path=path, decrypted=False) for path in (FIRST, PREFERRED)))
-    verdict = checks.migration(closed, columns(), round_trip=1)
+    verdict = new_paths.migrated(seen(closed, columns()))
     assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, "the client's 1-RTT packets")
 
 
@@ -236,7 +244,7 @@ def test_a_probe_of_the_preferred_address_in_real_packets(tmp_path: Path) -> Non
         trace = tmp_path / "trace.pcap"
         trace.write_bytes(pcap(packets))
         both = read(trace, connection.key_log.splitlines())
-        return checks.migration(both, both, round_trip=0.03)
+        return new_paths.migrated(seen(both, both))
 
     assert verdict(ping, at=there) is None
     assert fails(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quicsat.analysis import session_checks as checks
-from quicsat.analysis.session_checks import CHACHA20
+from quicsat.analysis.functional_tests import chacha20, key_update, long_rtt, multiplexing, resumption, zero_rtt
+from quicsat.analysis.functional_tests.chacha20 import CHACHA20
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.traces.columns import Form, Frame, Message, Trace
-from tests.analysis.test_handshake_checks import fails
+from tests.analysis.functional_tests.test_handshakes import fails
 from tests.analysis.test_run_outcome import is_fault
 from tests.quic_builder import NOBODY, Row, columns
 
@@ -27,39 +27,39 @@ def hello(time: float, offset: int = 0) -> Row:
 ANSWER = Row(1.5, True, Form.INITIAL)
 
 
-def long_rtt(trace: Trace) -> Verdict | None:
-    return checks.long_rtt(trace, round_trip=1.5)
+def probed(trace: Trace) -> Verdict | None:
+    return long_rtt.standard(trace, round_trip=1.5)
 
 
 def test_long_rtt() -> None:
-    assert long_rtt(columns(hello(0), hello(1.0), ANSWER)) is None
-    assert long_rtt(columns(hello(0), Row(1.0, False, Form.INITIAL, eliciting=True), ANSWER)) is None
+    assert probed(columns(hello(0), hello(1.0), ANSWER)) is None
+    assert probed(columns(hello(0), Row(1.0, False, Form.INITIAL, eliciting=True), ANSWER)) is None
 
 
 def test_a_client_may_know_a_longer_round_trip_and_probe_later() -> None:
-    assert long_rtt(columns(hello(0), ANSWER)) is None
-    assert long_rtt(columns(hello(0), hello(4.4), Row(6.0, True, Form.INITIAL))) is None
+    assert probed(columns(hello(0), ANSWER)) is None
+    assert probed(columns(hello(0), hello(4.4), Row(6.0, True, Form.INITIAL))) is None
 
 
 def test_the_second_part_of_a_client_hello_is_no_probe_whenever_it_is_sent() -> None:
     late = Row(4.6, True, Form.INITIAL)
-    paced = long_rtt(columns(hello(0), hello(0.3, 300), late))
+    paced = probed(columns(hello(0), hello(0.3, 300), late))
     assert fails(paced, ErrorCode.HELLO_NOT_REPEATED, "no probe")
-    assert long_rtt(columns(hello(0), hello(0.3, 300), hello(1.0, 300), late)) is None
-    assert long_rtt(columns(hello(0, 300), hello(0.3), hello(1.0, 100), late)) is None
+    assert probed(columns(hello(0), hello(0.3, 300), hello(1.0, 300), late)) is None
+    assert probed(columns(hello(0, 300), hello(0.3), hello(1.0, 100), late)) is None
 
 
 def test_a_client_that_never_probes() -> None:
     late = Row(4.6, True, Form.INITIAL)
-    two_parts = long_rtt(columns(hello(0), hello(0.001, 300), late))
+    two_parts = probed(columns(hello(0), hello(0.001, 300), late))
     assert fails(two_parts, ErrorCode.HELLO_NOT_REPEATED, "no probe after its first Initial (frame 1) in 4.6 s; with a")
-    assert fails(long_rtt(columns(hello(0), late, hello(4.7))), ErrorCode.HELLO_NOT_REPEATED, "no probe")
+    assert fails(probed(columns(hello(0), late, hello(4.7))), ErrorCode.HELLO_NOT_REPEATED, "no probe")
     padding = columns(hello(0), Row(1.0, False, Form.INITIAL), late)
-    assert fails(long_rtt(padding), ErrorCode.HELLO_NOT_REPEATED, "the longest first probe time-out is 4.5 s")
-    assert fails(long_rtt(columns(hello(0))), ErrorCode.HELLO_NOT_REPEATED, "and no answer came")
-    near = checks.long_rtt(columns(hello(0), Row(1.1, True, Form.INITIAL)), round_trip=0.03)
+    assert fails(probed(padding), ErrorCode.HELLO_NOT_REPEATED, "the longest first probe time-out is 4.5 s")
+    assert fails(probed(columns(hello(0))), ErrorCode.HELLO_NOT_REPEATED, "and no answer came")
+    near = long_rtt.standard(columns(hello(0), Row(1.1, True, Form.INITIAL)), round_trip=0.03)
     assert fails(near, ErrorCode.HELLO_NOT_REPEATED, "time-out is 999.0 ms")
-    assert fails(long_rtt(columns()), ErrorCode.HELLO_NOT_REPEATED, "sent no Initial")
+    assert fails(probed(columns()), ErrorCode.HELLO_NOT_REPEATED, "sent no Initial")
 
 
 def suites(*offered: int, cipher: int = CHACHA20) -> Trace:
@@ -67,13 +67,13 @@ def suites(*offered: int, cipher: int = CHACHA20) -> Trace:
 
 
 def test_chacha20() -> None:
-    assert checks.chacha20(suites(CHACHA20)) is None
-    more = checks.chacha20(suites(0x1301, CHACHA20))
+    assert chacha20.standard(suites(CHACHA20)) is None
+    more = chacha20.standard(suites(0x1301, CHACHA20))
     assert fails(more, ErrorCode.WRONG_CIPHER, "offered 0x1301, 0x1303, not only 0x1303")
-    assert checks.chacha20(suites(0x3A3A, CHACHA20)) is None  # RFC 8701
-    other = checks.chacha20(suites(CHACHA20, cipher=0x1301))
+    assert chacha20.standard(suites(0x3A3A, CHACHA20)) is None  # RFC 8701
+    other = chacha20.standard(suites(CHACHA20, cipher=0x1301))
     assert fails(other, ErrorCode.WRONG_CIPHER, "server chose 0x1301")
-    assert fails(checks.chacha20(columns()), ErrorCode.WRONG_CIPHER, "no ClientHello")
+    assert fails(chacha20.standard(columns()), ErrorCode.WRONG_CIPHER, "no ClientHello")
 
 
 def limited(**parameters: int) -> Trace:
@@ -81,11 +81,11 @@ def limited(**parameters: int) -> Trace:
 
 
 def test_multiplexing() -> None:
-    assert checks.multiplexing(limited(initial_max_streams_bidi=1000)) is None
-    assert checks.multiplexing(limited(initial_max_data=5)) is None  # none at first (RFC 9000, section 18.2)
-    many = checks.multiplexing(limited(initial_max_streams_bidi=1001))
+    assert multiplexing.standard(limited(initial_max_streams_bidi=1000)) is None
+    assert multiplexing.standard(limited(initial_max_data=5)) is None  # none at first (RFC 9000, section 18.2)
+    many = multiplexing.standard(limited(initial_max_streams_bidi=1001))
     assert fails(many, ErrorCode.STREAM_LIMIT, "allows 1001 streams at first")
-    assert unsupported(checks.multiplexing(limited()), "the server's transport parameters")
+    assert unsupported(multiplexing.standard(limited()), "the server's transport parameters")
 
 
 # ---- sessions -------------------------------------------------------------------------------
@@ -104,34 +104,34 @@ RESUMED = (NOBODY, replace(NOBODY, resumed=True, early_data=True))
 
 
 def test_resumption() -> None:
-    assert checks.resumption(columns(FULL, SHORT, connections=RESUMED)) is None
+    assert resumption.standard(columns(FULL, SHORT, connections=RESUMED)) is None
     certified = flight(1, Message.CERTIFICATE)
-    again = checks.resumption(columns(FULL, certified, connections=RESUMED))
+    again = resumption.standard(columns(FULL, certified, connections=RESUMED))
     assert fails(again, ErrorCode.CERTIFICATE_RESENT, "in the second handshake (frame 2)")
-    never = checks.resumption(columns(flight(0), SHORT, connections=RESUMED))
+    never = resumption.standard(columns(flight(0), SHORT, connections=RESUMED))
     assert fails(never, ErrorCode.CERTIFICATE_MISSING, "no certificate in the first handshake")
-    once = checks.resumption(columns(FULL, connections=RESUMED))
+    once = resumption.standard(columns(FULL, connections=RESUMED))
     assert fails(once, ErrorCode.HANDSHAKE_COUNT, "of 1 connection instead of 2")
     closed = [flight(number, decrypted=False) for number in (0, 1)]
-    assert unsupported(checks.resumption(columns(*closed, connections=RESUMED)), "Handshake packets")
+    assert unsupported(resumption.standard(columns(*closed, connections=RESUMED)), "Handshake packets")
 
 
 def test_a_key_log_of_one_connection_alone_does_not_show_a_missing_certificate() -> None:
     for which in (0, 1):
         flights = [flight(number, decrypted=number != which) for number in (0, 1)]
         name = ("first", "second")[which]
-        assert unsupported(checks.resumption(columns(*flights, connections=RESUMED)), f"of the {name} connection")
+        assert unsupported(resumption.standard(columns(*flights, connections=RESUMED)), f"of the {name} connection")
 
 
 def test_a_session_that_was_not_taken_up() -> None:
     trace = columns(FULL, SHORT, connections=(NOBODY, NOBODY))
-    assert fails(checks.resumption(trace), ErrorCode.SESSION_NOT_RESUMED, "no pre_shared_key")
+    assert fails(resumption.standard(trace), ErrorCode.SESSION_NOT_RESUMED, "no pre_shared_key")
 
 
 def test_a_resumed_connection_carries_files() -> None:
     first, second = (Row(0, True, frames=[(0, 0, 9)], connection=number) for number in (0, 1))
-    assert checks.resumption(columns(FULL, first, SHORT, second, connections=RESUMED)) is None
-    idle = checks.resumption(columns(FULL, first, first, SHORT, connections=RESUMED))
+    assert resumption.standard(columns(FULL, first, SHORT, second, connections=RESUMED)) is None
+    idle = resumption.standard(columns(FULL, first, first, SHORT, connections=RESUMED))
     assert fails(idle, ErrorCode.SESSION_NOT_RESUMED, "No part of a file came over the resumed connection")
 
 
@@ -151,7 +151,7 @@ SERVED = [served(stream) for stream in (0, 4, 8)]
 
 def early(*rows: Row, taken: bool = True) -> Verdict | None:
     second = replace(NOBODY, resumed=True, early_data=taken)
-    return checks.zero_rtt(columns(*rows, connections=(NOBODY, second)))
+    return zero_rtt.standard(columns(*rows, connections=(NOBODY, second)))
 
 
 def late(*streams: int, connection: int = 1) -> list[Row]:
@@ -204,25 +204,25 @@ MINE, THEIRS = Row(1, False, key_phase=1), Row(2, True, key_phase=1)
 def test_key_update() -> None:
     good = columns(CONFIRMED, MINE, THEIRS)
     acknowledged = columns(Row(0, True, key_phase=0, acks=[(0, -1, -1, -1)]), MINE, THEIRS)
-    assert checks.key_update(good, good) is None
-    assert checks.key_update(acknowledged, good) is None
-    never = checks.key_update(columns(CONFIRMED, Row(1, False, key_phase=0)), good)
+    assert key_update.standard(good, good) is None
+    assert key_update.standard(acknowledged, good) is None
+    never = key_update.standard(columns(CONFIRMED, Row(1, False, key_phase=0)), good)
     assert fails(never, ErrorCode.KEY_UPDATE_MISSING, "The client sent 1 1-RTT packets, none of them with updated")
-    alone = checks.key_update(good, columns(CONFIRMED, MINE))
+    alone = key_update.standard(good, columns(CONFIRMED, MINE))
     assert fails(alone, ErrorCode.KEY_UPDATE_MISSING, "The server sent 1 1-RTT packets, none of them with updated")
     closed = columns(CONFIRMED, Row(1, False, decrypted=False))
-    assert unsupported(checks.key_update(closed, good), "the client's 1-RTT packets")
+    assert unsupported(key_update.standard(closed, good), "the client's 1-RTT packets")
 
 
 def test_either_side_may_update_the_keys_first() -> None:
     served = columns(CONFIRMED, THEIRS, MINE)
     at_once = columns(Row(0, True, key_phase=1, signals=[(Frame.HANDSHAKE_DONE, 0, 0, "")]), MINE)
-    assert checks.key_update(served, served) is None
-    assert checks.key_update(at_once, at_once) is None
+    assert key_update.standard(served, served) is None
+    assert key_update.standard(at_once, at_once) is None
 
 
 def test_a_key_update_that_came_too_early() -> None:
     hasty = columns(MINE, CONFIRMED, THEIRS)
-    assert fails(checks.key_update(hasty, hasty), ErrorCode.KEY_UPDATE_ORDER, "The client updated the keys (frame 1)")
+    assert fails(key_update.standard(hasty, hasty), ErrorCode.KEY_UPDATE_ORDER, "The client updated the keys (frame 1)")
     rash = columns(THEIRS, CONFIRMED, MINE)
-    assert fails(checks.key_update(rash, rash), ErrorCode.KEY_UPDATE_ORDER, "The server updated the keys (frame 1)")
+    assert fails(key_update.standard(rash, rash), ErrorCode.KEY_UPDATE_ORDER, "The server updated the keys (frame 1)")

@@ -1,46 +1,18 @@
-"""Checks of functional tests that look at the addresses between which packets travel; pure."""
+"""BP, BA and CM: the client's or the server's address changes, and the new path is validated; pure."""
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from itertools import pairwise
 
 import numpy as np
 
+from quicsat.analysis.functional_tests.ipv6 import ends
+from quicsat.analysis.functional_tests.rule import Observation, closed, connections, rule, sealed
 from quicsat.analysis.run_outcome import failed, frames_of
-from quicsat.analysis.session_checks import closed, sealed
 from quicsat.model.arrays import Flags, Integers
-from quicsat.model.outcomes import ErrorCode, Verdict
+from quicsat.model.outcomes import Check, ErrorCode, Verdict
 from quicsat.model.text import counted
 from quicsat.traces.columns import Form, Frame, Trace
-
-
-def ends(path: str) -> tuple[str, str, str, str]:
-    """``193.167.0.100:4433 fd00::1:443`` -> client's address and port, server's address and port."""
-    client, server = (end.rpartition(":") for end in path.split(" "))
-    return client[0], client[2], server[0], server[2]
-
-
-def ipv6(client: Trace, server: Trace) -> Verdict | None:
-    """Whether all packets are of IPv6."""
-    for trace, side in ((client, "client's"), (server, "server's")):
-        rows = np.flatnonzero(is_ipv4(trace))
-        if len(rows):
-            reason = (
-                f"The {side} trace shows {counted(len(rows), 'packet')} of IPv4, the first in frame "
-                f"{trace.frame[rows[0]]}."
-            )
-            return failed(ErrorCode.IPV4_USED, reason)
-    return None
-
-
-def is_ipv4(trace: Trace) -> Flags:
-    """Which packets are of IPv4."""
-    of_path = np.array([ip_address(ends(path)[2]).version == 4 for path in trace.paths], dtype=np.bool_)
-    return of_path[trace.path] if len(trace) else np.zeros(0, dtype=np.bool_)
-
-
-# ---- new paths ------------------------------------------------------------------------------
 
 TOO_LATE = 3
 """Round trips before the end of a trace in which a path is too new to be judged."""
@@ -48,35 +20,70 @@ PROBING = (Frame.NEW_CONNECTION_ID, Frame.PATH_CHALLENGE, Frame.PATH_RESPONSE)
 """Frames that, with PADDING, may probe a path before anything else is sent there (RFC 9000, section 9.1)."""
 
 
-def rebinding(
-    client: Trace, server: Trace, *, address: bool, round_trip: float, upstream: bool = False
-) -> Verdict | None:
-    """Whether the server challenged the client at each of its new addresses, was answered, and went on there.
+@rule(
+    Check.REBINDING,
+    requirement=(
+        "on every new path, the server sends PATH_CHALLENGE frames, and the client responds to at least one; the "
+        "server uses a new path for more than [probing](#cm-migration); paths that appear in the last three round "
+        "trips do not count"
+    ),
+    rfc="9000: 8.2, 9.3",
+    qir="requires the challenge in the first packet of the path, and a response to the first challenge in this packet",
+    needs_keys=True,
+)
+def rebinding(seen: Observation) -> Verdict | None:
+    return connections(seen) or validated(seen)
 
-    RFC 9000, sections 9.3 and 8.2. ``address``: the client's host part has to change too, not only its port.
+
+@rule(
+    Check.ADDRESS_REBINDING,
+    requirement="the same as for BP, and the client's address changes",
+    rfc="9000: 8.2, 9.3",
+    qir="the same as for BP",
+    needs_keys=True,
+)
+def address_rebinding(seen: Observation) -> Verdict | None:
+    return connections(seen) or new_host(seen.server) or validated(seen)
+
+
+@rule(
+    Check.MIGRATION,
+    requirement=(
+        "the client [moves](#cm-migration) to a different address of the server; no connection ID is used on two "
+        "paths; all other requirements are the same as for BP"
+    ),
+    rfc="9000: 9.1, 9.5, 9.6",
+    qir="accepts any change in the path; compares only the connection IDs of the first packets on successive paths",
+    needs_keys=True,
+)
+def migration(seen: Observation) -> Verdict | None:
+    return connections(seen) or migrated(seen)
+
+
+def migrated(seen: Observation) -> Verdict | None:
+    """Whether the transfer moved to another address of the server's, with an unused connection id, and was challenged.
+
+    For upstream any path may be new, and it compares few connection ids.
     """
-    if address and (verdict := _new_host(server)) is not None:
-        return verdict
-    return _challenged_at_once(client, server) if upstream else _validated(client, server, round_trip)
+    if seen.upstream:
+        return validated(seen) or _same_id_at_first(seen.client)
+    return _moved(seen.client) or _reused_ids(seen.client) or validated(seen)
 
 
-def _new_host(server: Trace) -> Verdict | None:
+def validated(seen: Observation) -> Verdict | None:
+    """Whether the server challenged the client at each new address, was answered, and went on there."""
+    if seen.upstream:
+        return _challenged_at_once(seen.client, seen.server)
+    return _each_validated(seen.client, seen.server, seen.case.link.round_trip_delay)
+
+
+def new_host(server: Trace) -> Verdict | None:
     """Whether the server sent to more than one host part of the client's address."""
     hosts = {ends(server.paths[path])[0] for path in set(server.path[server.from_server].tolist())}
     if len(hosts) > 1:
         return None
     reason = f"The server sent to one address of the client only ({', '.join(sorted(hosts))})."
     return failed(ErrorCode.PATH_UNCHANGED, reason)
-
-
-def migration(client: Trace, server: Trace, *, round_trip: float, upstream: bool = False) -> Verdict | None:
-    """Whether the transfer moved to another address of the server's, with an unused connection id, and was challenged.
-
-    RFC 9000, sections 9.1, 9.5 and 9.6. For upstream any path may be new, and it compares few connection ids.
-    """
-    if upstream:
-        return _challenged_at_once(client, server) or _same_id_at_first(client)
-    return _moved(client) or _reused_ids(client) or _validated(client, server, round_trip)
 
 
 def _moved(client: Trace) -> Verdict | None:
@@ -129,7 +136,7 @@ def _reused_ids(client: Trace) -> Verdict | None:
     return None
 
 
-def _validated(client: Trace, server: Trace, round_trip: float) -> Verdict | None:
+def _each_validated(client: Trace, server: Trace, round_trip: float) -> Verdict | None:
     """Whether the server challenged each path but the first, the client answered, and the server went on to use one.
 
     The challenge need not come in the first packet. A path that was new when all was over is not judged.
@@ -183,9 +190,6 @@ def _signals(trace: Trace, kind: Frame, *, from_server: bool) -> list[tuple[int,
     """Packet and text of each frame of a kind."""
     rows = np.flatnonzero((trace.signals.kind == kind) & (trace.from_server[trace.signals.packet] == from_server))
     return list(zip(trace.signals.packet[rows].tolist(), trace.signals.text[rows].tolist(), strict=True))
-
-
-# ---- new paths as upstream judges them --------------------------------------------------------
 
 
 def _challenged_at_once(client: Trace, server: Trace) -> Verdict | None:

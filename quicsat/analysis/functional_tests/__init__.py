@@ -1,0 +1,1 @@
+"""Functional tests, a module each: its rule by the RFCs, and that of the QUIC Interop Runner beside it."""
