@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 SAVE, CHECK = "save", "check"
 DESCRIPTION = (
     "`save` writes the results of a campaign, together with the clock, seed, images and versions, to a small file that "
-    "you can keep with the sources of an implementation. `check` compares a campaign with this file. The exit status "
-    "of `check` is 1 if something is worse, and 2 if the campaign used a different clock, seed or partner image."
+    "you can keep with the sources of an implementation. `check` compares a campaign with this file. Its exit statuses "
+    "are those of `compare`: 2 means that the campaign used, for example, a different clock, seed or partner image."
 )
 EXAMPLES = (
     "baseline save results/latest baseline.json",

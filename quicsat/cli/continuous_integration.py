@@ -227,7 +227,7 @@ def check_manifest(request: CiRequest, manifest: Manifest, *, report: bool = Tru
 
     All that it looks at, images too, is known before the first run. ``report``: as above.
     """
-    from quicsat.statistics.baselines import check_fit
+    from quicsat.statistics.conditions import check_fit
 
     if request.baseline is None:
         return ()

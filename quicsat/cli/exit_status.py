@@ -42,6 +42,8 @@ def exit_status_for(found: Comparison | Judgement) -> ExitStatus:
     """The exit status for what a campaign comes to, compared with another one or with expectations."""
     from quicsat.statistics.comparison import Conclusion
 
+    if found.conclusion is Conclusion.UNLIKE:
+        return ExitStatus.USAGE
     if found.errors:
         return ExitStatus.MACHINE
     return {Conclusion.FINE: ExitStatus.SUCCESS, Conclusion.UNDECIDED: ExitStatus.UNDECIDED}.get(

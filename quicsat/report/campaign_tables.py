@@ -309,29 +309,16 @@ def _verdict(found: Comparison) -> list[str]:
     overall = geometric_mean_ratio(found.pairs)
     notes = [f"Of {counted(len(found.pairs), 'pair')}: {changes or 'none to compare'}."]
     notes += [f"Image that changed: {each}." for each in found.changed_images]
-    notes += [
-        f"The test case {name} has other conditions in the second campaign, which may be why pairs changed: {words}."
-        for name, words in found.other_conditions
-    ]
     if overall is not None:
         notes.append(f"The change over all pairs with numbers in both is {overall * 100:+.1f} % (geometric mean).")
     if found.compared_by_seed:
         notes += _by_seed(found)
-    for differ, others in (
-        (found.other_processor, "ran on different processors"),
-        (found.other_virtual_machine, "used different versions of the virtual machine"),
-    ):
-        if differ:
-            notes.append(
-                f"The campaigns {others}, where runs with the same seed may not be exactly the same. "
-                "quicsat uses the same statistical tests as for real-time campaigns."
-            )
     if alike := sum(pair.by_seed for pair in found.pairs):
         notes.append(
             f"Of {_pairs(alike)} with the same seeds, no run failed that had succeeded, and none lost as much as "
             f"{percent(SMALLEST_CHANGE)} of its goodput, so no test is needed."
         )
-    notes += found.unknown
+    notes += found.notes
     if found.tested:
         notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
     return [*notes, *_not_shown(found)]
@@ -357,6 +344,8 @@ def _not_shown(found: Comparison) -> list[str]:
     notes += [*found.gaps, *([f"Second campaign: {found.unfinished}"] if found.unfinished else [])]
     if found.conclusion is Conclusion.UNDECIDED:
         notes.append("Undecided: something may be worse that this comparison cannot show.")
+    if found.unlike:
+        notes += [*found.unlike, f"{found.conclusion.value.capitalize()}."]
     return notes
 
 
@@ -364,6 +353,8 @@ _DOUBTS = {
     Doubt.BLIND: "could be slower without a significant change, because there are too few repetitions",
     Doubt.MISSING: "had no result with some seeds of the first campaign, or in some repetitions",
     Doubt.NO_NUMBER: "succeeded, and some of the goodputs are unknown",
+    Doubt.NEW_FAILURE: "failed, and had no valid result in the first campaign",
+    Doubt.PROTOCOL: "used another application protocol than in the first campaign",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from quicsat.model.results import ResultSet
 from quicsat.model.text import counted, printable
 from quicsat.model.units import mbit_per_s
-from quicsat.statistics.comparison import BETTER, CHANGED, WORSE, Change, Comparison, PairChange, in_words
+from quicsat.statistics.comparison import BETTER, CHANGED, WORSE, Change, Comparison, Doubt, PairChange, in_words
 
 _SPEEDS = (Change.SLOWER, Change.PARTLY_SLOWER, Change.FASTER, Change.PARTLY_FASTER)
 
@@ -67,11 +67,14 @@ def document(
 
 def _reasons(found: Comparison) -> list[str]:
     """Why a comparison is undecided beyond the changes that it lists."""
-    doubts = sum(bool(each.doubts) and not each.perhaps_worse for each in found.pairs)
+    doubts = sum(bool(each.doubts - {Doubt.PROTOCOL}) and not each.perhaps_worse for each in found.pairs)
+    other = len(found.with_doubt(Doubt.PROTOCOL))
     return [
+        *found.unlike,
         *([found.unfinished] if found.unfinished else []),
         *(["No cell has a valid result in both campaigns."] if found.nothing else []),
         *(["Some runs ended with a fault of quicsat or of the machine."] if found.errors else []),
         *found.gaps,
         *([f"In {counted(doubts, 'cell')}, a loss could not have been shown."] if doubts else []),
+        *([f"In {counted(other, 'cell')}, runs used another application protocol."] if other else []),
     ]

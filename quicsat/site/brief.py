@@ -17,6 +17,7 @@ from typing import Any
 
 from quicsat.model.errors import InputError
 from quicsat.model.evidence import Evidence, HostFacts
+from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Manifest, Measurement, ResultSet, RunResult
 from quicsat.model.stored_files import read_file
@@ -178,7 +179,7 @@ def encode_goodputs(of: Goodputs) -> bytes:
             case: [
                 (
                     *(servers[each.server], clients[each.client]),
-                    *(each.values, each.outcomes, each.repetitions, each.seeds, each.places),
+                    *(each.values, each.outcomes, each.repetitions, each.seeds, each.places, sorted(each.protocols)),
                 )
                 for each in many
                 if each.outcomes
@@ -204,11 +205,12 @@ def read_goodputs(path: Path, manifest: Manifest) -> Goodputs | None:
                     case.name,
                     tuple(map(float, values)),
                     tuple(map(Outcome, outcomes)),
-                    tuple(map(int, repetitions)),
-                    tuple(map(int, seeds)),
-                    tuple(map(int, places)),
+                    repetitions=tuple(map(int, numbers[0])),
+                    seeds=tuple(map(int, numbers[1])),
+                    places=tuple(map(int, numbers[2])),
+                    protocols=frozenset(map(Protocol, protocols)),
                 )
-                for server, client, values, outcomes, repetitions, seeds, places in plain["samples"][case.name]
+                for server, client, values, outcomes, *numbers, protocols in plain["samples"][case.name]
             )
             for case in manifest.test_cases
         }

@@ -16,6 +16,7 @@ def sentence(found: Comparison, before: str) -> str:
     """``12 pairs got worse since 2026-11-20, 1 got better; the largest: …``; ``before``: when the other began."""
     words = [_of_pairs(found, before), *(f"{line(each)}." for each in found.groups)]
     words += ["Some changes could not be found with these results."] if found.undecided else []
+    words += ["The two campaigns ran under different conditions."] if found.unlike else []
     return " ".join(f"{each[0].upper()}{each[1:]}" for each in words)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -31,21 +31,17 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plan.order import is_named
 from quicsat.statistics import group_speed
-from quicsat.statistics.other_images import changed_images, unknown_images
+from quicsat.statistics.conditions import changed_images, differences, matching
 from quicsat.statistics.reliability import ReliabilityGroup, groups
 from quicsat.statistics.reliability import change as change_of_group
 from quicsat.statistics.reliability import smallest as smallest_of_change
-from quicsat.statistics.same_conditions import differing
 from quicsat.statistics.same_seeds import (
     SeedChanges,
-    other_processor,
-    other_virtual_machine,
     repeatable,
     same_costs,
     seed_changes,
-    unknown_processor,
 )
-from quicsat.statistics.samples import EFFICIENCY, GOODPUT, Sample, find_case, mean_ratio, positive, samples
+from quicsat.statistics.samples import EFFICIENCY, GOODPUT, Sample, mean_ratio, positive, samples
 from quicsat.statistics.significance import (
     LEVEL,
     MOST_EXACT,
@@ -60,6 +56,8 @@ from quicsat.statistics.significance import (
     which_can_tell,
 )
 
+Cell = tuple[str, str, str]
+"""Server, client and test case."""
 ALL = "all"
 """Partner and test case in a change of an implementation over all its pairs."""
 
@@ -101,11 +99,16 @@ class Doubt(StrEnum):
     """Runs repeat exactly, and some seeds have a result in the first only; or some repetitions are unsupported."""
     NO_NUMBER = "goodput unknown"
     """It succeeded, and not all goodputs are known."""
+    NEW_FAILURE = "failure of a new cell"
+    """It failed, and the first has no valid result of it."""
+    PROTOCOL = "other protocol"
+    """Its runs used another application protocol than in the first."""
 
 
 class Conclusion(StrEnum):
     """What a campaign comes to, compared with another one or with expectations; reports and exit status follow it."""
 
+    UNLIKE = "the campaigns cannot be compared, because their conditions differ"
     WORSE = "something is worse than expected"
     UNFINISHED = "the campaign is unfinished"
     ERRORS = "some runs have no valid result"
@@ -113,9 +116,10 @@ class Conclusion(StrEnum):
     FINE = "nothing is worse than expected"
 
 
-def conclude(*, worse: bool, unfinished: bool, errors: bool, undecided: bool) -> Conclusion:
+def conclude(*, unlike: bool = False, worse: bool, unfinished: bool, errors: bool, undecided: bool) -> Conclusion:
     """The first that applies."""
     found = (
+        (unlike, Conclusion.UNLIKE),
         (worse, Conclusion.WORSE),
         (unfinished, Conclusion.UNFINISHED),
         (errors, Conclusion.ERRORS),
@@ -186,18 +190,18 @@ class Comparison:
 
     Their partner and test case are ``ALL``.
     """
-    other_processor: bool = False
-    """Runs with the same seeds would be compared seed by seed, had both campaigns run on the same processor."""
-    other_virtual_machine: bool = False
-    """The same, for virtual machines from the same sources."""
-    other_conditions: tuple[tuple[str, str], ...] = ()
-    """Names of test cases whose conditions differ, and what differs, in words."""
+    unlike: tuple[str, ...] = ()
+    """Differences of their conditions because of which the campaigns cannot be compared, a sentence each."""
+    notes: tuple[str, ...] = ()
+    """What else differs or is unknown of their conditions, a sentence each."""
     changed_images: tuple[str, ...] = ()
     """A line for each image that both have and that differs."""
-    unknown: tuple[str, ...] = ()
-    """What is not known of the conditions of the two campaigns, a sentence each."""
     gaps: tuple[str, ...] = ()
     """What one of the campaigns has not measured, a sentence each."""
+    gone: int = 0
+    """Cells with a result in the first campaign that are not part of the second."""
+    fresh: int = 0
+    """Cells with a result in the second campaign, and with none in the first."""
     unfinished: str = ""
     """``4 of 9 runs measured; unfinished.``: of the second campaign; empty if it has all of its runs."""
     errors: bool = False
@@ -237,14 +241,18 @@ class Comparison:
     @property
     def undecided(self) -> bool:
         """Whether something may be worse that could not be found."""
-        incomplete = bool(self.gaps or self.unfinished or self.errors)
+        incomplete = bool(self.unlike or self.gaps or self.unfinished or self.errors)
         return self.nothing or incomplete or any(pair.open for pair in self.pairs)
 
     @property
     def conclusion(self) -> Conclusion:
         """Of all pairs and implementations together."""
         return conclude(
-            worse=self.worse, unfinished=bool(self.unfinished), errors=self.errors, undecided=self.undecided
+            unlike=bool(self.unlike),
+            worse=self.worse,
+            unfinished=bool(self.unfinished),
+            errors=self.errors,
+            undecided=self.undecided,
         )
 
     @property
@@ -298,13 +306,14 @@ def compare(
     repeat: bool = False,
     near: bool = False,
     loss: float | None = None,
+    measured: Collection[str] = (),
 ) -> Comparison:
     """Compare samples of the same metric; they belong together by server, client and test case.
 
     With ``repeat``, runs with one seed repeat exactly. Pairs with seeds in common are then compared seed by seed, over
     these seeds, and all others are tested. With ``near``, they repeat except on another processor: pairs whose runs
     with no seed worse have passed. ``loss``: the smallest loss of goodput that counts, as a share; pairs that could not
-    show it are blind.
+    show it are blind. ``measured``: test cases in which each run that succeeded should have a number.
 
     Where both have the same seeds, tests compare equal seeds with each other if so few tests are made that this can be
     significant. Else the repetitions are taken as if their seeds differed: it has less power and no more false alarms.
@@ -315,7 +324,7 @@ def compare(
     exact = [seed_changes(cell.first, cell.second) if repeat else None for cell in cells]
     tested = _test([cell for cell, seeds in zip(cells, exact, strict=True) if seeds is None], near, loss)
     by_seed = [_judge_seeds(cell, seeds, loss) for cell, seeds in zip(cells, exact, strict=True) if seeds is not None]
-    pairs = [*tested.pairs, *by_seed]
+    pairs = [_with_doubts(pair, ours, theirs, measured) for pair in (*tested.pairs, *by_seed)]
     return replace(tested, pairs=tuple(sorted(pairs, key=_rank)))
 
 
@@ -383,12 +392,27 @@ def _no_seed_is_worse(cell: _Cell, loss: float | None) -> bool:
     return seeds is not None and seeds.without_loss(_least(loss))
 
 
-def _unknown_number(first: Sample, second: Sample) -> bool:
-    """Whether goodputs are known of some of the runs that succeeded, and not of all in the second, or of none in the
-    first."""
-    if not (first.succeeded and second.succeeded and (first.values or second.values)):
+def _unknown_number(first: Sample, second: Sample, measured: bool) -> bool:
+    """Whether goodputs are unknown of runs that succeeded: of some in the second, or of all in the first."""
+    if not second.succeeded or not (measured or first.values or second.values):
         return False
-    return not first.values or len(second.values) < second.succeeded
+    return len(second.values) < second.succeeded or (first.succeeded > 0 and not first.values)
+
+
+def _with_doubts(
+    pair: PairChange, ours: Mapping[Cell, Sample], theirs: Mapping[Cell, Sample], measured: Collection[str]
+) -> PairChange:
+    """A pair with the doubts that do not depend on how it was compared; a number that is unknown makes it not blind."""
+    key = (pair.first.server, pair.first.client, pair.first.test_case)
+    first, second = ours.get(key) or _absent(key), theirs.get(key) or _absent(key)  # with all seeds
+    unknown = _unknown_number(first, second, key[2] in measured) or _unknown_number(pair.first, pair.second, False)
+    holding = {
+        Doubt.NO_NUMBER: unknown,
+        Doubt.NEW_FAILURE: second.failed and not first.conclusive,
+        Doubt.PROTOCOL: first.conclusive and second.conclusive and first.protocols != second.protocols,
+    }
+    found = pair.doubts - {Doubt.BLIND} if unknown else pair.doubts
+    return replace(pair, doubts=found | {doubt for doubt, holds in holding.items() if holds})
 
 
 def _doubt(cell: _Cell, tests: int, loss: float | None, *, alike: bool) -> Doubt | None:
@@ -396,8 +420,6 @@ def _doubt(cell: _Cell, tests: int, loss: float | None, *, alike: bool) -> Doubt
 
     A pair is blind if a loss of goodput, with numbers about as widely spread as they are, would not be significant.
     """
-    if _unknown_number(cell.first, cell.second):
-        return Doubt.NO_NUMBER
     unsupported, before = (each.outcomes.count(Outcome.UNSUPPORTED) for each in (cell.second, cell.first))
     if cell.conclusive and unsupported > before:
         return Doubt.MISSING
@@ -466,11 +488,7 @@ def _judge_seeds(cell: _Cell, seeds: SeedChanges, loss: float | None) -> PairCha
         fails = Change.FIXED
     elif not seeds.first.succeeded:
         fails = Change.FAILING
-    doubts = {
-        Doubt.MISSING: seeds.missing,
-        Doubt.NO_NUMBER: _unknown_number(seeds.first, seeds.second),
-    }
-    found = frozenset(doubt for doubt, holds in doubts.items() if holds)
+    found = frozenset({Doubt.MISSING} if seeds.missing else ())
     change = fails if speed is Change.NONE else _worse(fails, speed)
     return PairChange(seeds.first, seeds.second, change, None, seeds, doubts=found, speed=speed, reliability=fails)
 
@@ -521,10 +539,6 @@ def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:
     """By how much goodput has grown over all pairs with two means, each counted once; None if there is none."""
     ratios = [1 + pair.ratio for pair in pairs if pair.ratio is not None and pair.ratio > -1]
     return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) - 1 if ratios else None
-
-
-Cell = tuple[str, str, str]
-"""Server, client and test case."""
 
 
 @dataclass(frozen=True)
@@ -588,69 +602,69 @@ def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase], lo
 
 def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
     """The same, for those who compare a campaign with several."""
-    theirs = second.manifest.test_cases
-    wanted = [(case, find_case(theirs, case.name) or find_case(theirs, case.abbreviation)) for case in cases]
-    both = [(case, other) for case, other in wanted if other is not None]
+    one, two = first.manifest, second.manifest
+    chosen = list(cases)
+    both = matching(chosen, two.test_cases)
     before = [sample for case, _ in both for sample in first.samples.get(case.name, ())]
     after = [
-        sample if other.name == case.name else replace(sample, test_case=case.name)
-        for case, other in both
-        for sample in second.samples.get(other.name, ())
+        replace(sample, test_case=case.name) for case, other in both for sample in second.samples.get(other.name, ())
     ]
-    one, two = first.manifest, second.manifest
-    by_seed = same_costs(one, two)
-    found = compare(before, after, repeat=repeatable(one, two), near=by_seed, loss=loss)
-    names = {case.name: other.name for case, other in both}
-    pairs, gone = list[PairChange](), 0
-    for pair in found.pairs:
-        other = names[pair.first.test_case]
-        if pair.change is Change.LOST and not second.plans((pair.first.server, pair.first.client, other)):
-            gone += second.tests(pair.first.server, pair.first.client)
-            pair = replace(pair, change=Change.ABSENT)
-        pairs.append(pair)
-    gone += sum(
-        bool(sample.conclusive) and second.tests(sample.server, sample.client)
-        for case, other in wanted
-        if other is None
-        for sample in first.samples.get(case.name, ())
+    found = compare(
+        before,
+        after,
+        repeat=repeatable(one, two),
+        near=same_costs(one, two),
+        loss=loss,
+        measured={case.name for case, _ in both if not (case.functional or case.partly_known)},
     )
+    names = {case.name: other.name for case, other in both}
+    pairs = [_in_second(pair, second, names[pair.first.test_case]) for pair in found.pairs]
+    # Without test cases of the user's choice, those that the second campaign alone has count, too.
+    alone = [] if len(chosen) < len(one.test_cases) else [n for n in second.samples if n not in names.values()]
+    gone = [pair.first for pair in pairs if not second.plans(_cell(pair.second))]
+    gone += [sample for case in chosen if case.name not in names for sample in first.samples.get(case.name, ())]
+    fresh = [
+        pair.second for pair in pairs if not pair.first.conclusive and Outcome.UNSUPPORTED not in pair.first.outcomes
+    ]
+    fresh += [sample for name in alone for sample in second.samples[name]]
+    lost, new = (
+        sum(each.conclusive > 0 and second.tests(each.server, each.client) for each in some) for some in (gone, fresh)
+    )
+    skipped = sum(
+        _cell(pair.second) in second.skipped and pair.second.succeeded == pair.second.conclusive for pair in pairs
+    )
+    differ = differences(one, two, both, two.must_include or (*two.servers, *two.clients))
     return replace(
         found,
         pairs=tuple(sorted(pairs, key=_rank)),
-        other_processor=by_seed and other_processor(one, two),
-        other_virtual_machine=by_seed and other_virtual_machine(one, two),
-        other_conditions=tuple((case.name, words) for case, other in both if (words := differing(case, other))),
+        unlike=differ.faults,
+        notes=differ.notes,
         changed_images=changed_images(one, two),
-        unknown=(*unknown_processor(one, two), *unknown_images(one, two)),
-        gaps=tuple(_gaps(pairs, gone, first, second, names)),
+        gaps=tuple(_gaps(lost, new, skipped)),
+        gone=lost,
+        fresh=new,
         unfinished=second.unfinished,
         errors=any(Outcome.ERROR in sample.outcomes for sample in after),
     )
 
 
-def _gaps(
-    pairs: Iterable[PairChange], gone: int, first: Goodputs, second: Goodputs, names: Mapping[str, str]
-) -> Iterator[str]:
-    """What one of two campaigns has not measured; ``names``: of the test cases of the first, those of the second.
+def _cell(sample: Sample) -> Cell:
+    return sample.server, sample.client, sample.test_case
 
-    ``gone``: cells with a result that are not part of the second.
-    """
+
+def _in_second(pair: PairChange, second: Goodputs, test_case: str) -> PairChange:
+    """With the name that the test case has in the second campaign; a pair that is not part of it is not lost."""
+    pair = replace(pair, second=replace(pair.second, test_case=test_case))
+    gone = pair.change is Change.LOST and not second.plans(_cell(pair.second))
+    return replace(pair, change=Change.ABSENT) if gone else pair
+
+
+def _gaps(gone: int, fresh: int, skipped: int) -> Iterator[str]:
+    """What one of two campaigns has not measured, of these numbers of cells."""
     if gone:
         yield f"The second campaign does not contain {counted(gone, 'cell')} of the first."
-    unmeasured = sum(
-        bool(pair.second.conclusive)
-        and not pair.first.conclusive
-        and Outcome.UNSUPPORTED not in pair.first.outcomes
-        and first.plans((pair.first.server, pair.first.client, pair.first.test_case))
-        for pair in pairs
-    )
-    if unmeasured:
-        yield f"The first campaign has no valid result of {counted(unmeasured, 'cell')} that the second has."
-    skipped = sum(
-        (pair.second.server, pair.second.client, names[pair.second.test_case]) in second.skipped
-        and pair.second.succeeded == pair.second.conclusive > 0
-        for pair in pairs
-    )
+    if fresh:
+        yield f"The first campaign has no valid result of {counted(fresh, 'cell')} that the second has."
     if skipped:
         yield f"The second campaign skipped runs of {counted(skipped, 'cell')}."
 

@@ -50,15 +50,17 @@ class Finding(StrEnum):
     BROKEN = "new failure"
     """It succeeded in the baseline, or succeeded more often."""
     FAILURE = "unexpected failure"
-    """A repetition failed, and neither a known failure nor the baseline says so."""
-    LOST = "no result"
-    """It had a result in the baseline, or has a goodput floor, and is now unsupported or was not run."""
+    """A repetition failed; there is no baseline, and no known failure says so."""
+    LOST = "unexpectedly unsupported"
+    """It had a result in the baseline, or has a goodput floor."""
     SLOWER = "slower than the baseline"
     BELOW_FLOOR = "below the goodput floor"
     UNFINISHED = "unfinished"
     """The campaign was interrupted before all runs of the cell were made."""
     PARTLY_SLOWER = "slower with some seeds"
     """Slower in the mean over several seeds, but not with each of them: chance may have done it."""
+    NO_RESULT = "no result"
+    """It was not run, and had a result in the baseline, or has a goodput floor."""
     UNDECIDED = "undecided"
     """It may be worse, and the data cannot show it."""
     SLIGHTLY_SLOWER = "slower, within the limit"
@@ -78,7 +80,7 @@ class Finding(StrEnum):
 
 UNEXPECTED = frozenset({Finding.BROKEN, Finding.FAILURE, Finding.LOST, Finding.SLOWER, Finding.BELOW_FLOOR})
 """Findings that make a campaign fail."""
-OPEN = frozenset({Finding.PARTLY_SLOWER, Finding.UNDECIDED})
+OPEN = frozenset({Finding.PARTLY_SLOWER, Finding.NO_RESULT, Finding.UNDECIDED})
 """Findings that do not make a campaign fail, and do not let it succeed either."""
 NEWS = frozenset(
     {Finding.SLIGHTLY_SLOWER, Finding.UNEXPECTED_SUCCESS, Finding.FIXED, Finding.FASTER, Finding.PARTLY_FASTER}
@@ -182,8 +184,10 @@ def judge(
     See ``quicsat.statistics.baselines``.
     """
     loss = expected.regression
-    found = comparison.campaigns(baseline, results, results.manifest.test_cases, loss) if baseline is not None else None
-    changes = {_cell(each.first): each for each in found.pairs} if found is not None else {}
+    found = None
+    if baseline is not None:
+        found = comparison.campaigns(baseline, results, baseline.manifest.test_cases, loss)
+    changes = {_cell(each.second): each for each in found.pairs} if found is not None else {}
     left = _left(results)
     planned = list(_planned(results))
     needed = _needed(planned, expected, changes, left)
@@ -198,7 +202,7 @@ def judge(
         tuple(_groups(found, loss or 0.0)) if found is not None else (),
         tuple(_builds(baseline.manifest, results.manifest)) if baseline is not None else (),
         progress(results),
-        tuple(_open(results, expected, planned, baseline, found)),
+        tuple(_open(results, expected, planned, found)),
         any(result.verdict.outcome is Outcome.ERROR for result in results.results),
     )
 
@@ -207,15 +211,18 @@ def _open(
     results: ResultSet,
     expected: Expectations,
     planned: Sequence[tuple[Sample, TestCase]],
-    baseline: ResultSet | None,
     found: Comparison | None,
 ) -> Iterator[str]:
     """Why the campaign as a whole cannot be judged."""
     if not any(sample.conclusive for sample, _ in planned):
         yield "No run of this campaign has succeeded or failed, so there is nothing to judge."
+    elif found is not None and found.nothing:
+        yield "No cell has a valid result in both the baseline and this campaign."
     yield from _unused("goodput floor", expected.floors, planned)
-    if baseline is not None:
-        yield from _not_measured(results, planned, baseline)
+    if found is not None and found.gone:
+        yield f"Cells of the baseline that are not part of this campaign: {found.gone}."
+    if found is not None and found.fresh:
+        yield f"Cells of this campaign that have no valid result in the baseline: {found.fresh}. Save a new baseline."
     faults = {_key(each) for each in results.results if each.verdict.outcome is Outcome.ERROR}
     if partly := sum(_cell(sample) in faults and sample.conclusive > 0 for sample, _ in planned):
         yield f"In {counted(partly, 'cell')}, some runs ended with a fault of quicsat or of the machine."
@@ -303,7 +310,7 @@ def _judge(
     needed: Mapping[KnownFailure, Sequence[Cell]],
 ) -> JudgedCell:
     change = changes.get(_cell(sample))
-    findings = _findings(sample, case, expected, change, left, needed)
+    findings = _findings(sample, case, expected, change, left, needed, compared=baseline is not None)
     found = sorted(findings, key=lambda each: list(Finding).index(each[0]))
     details = tuple(text for _, text in found if text)
     own = _of(results, sample, case.name)
@@ -324,6 +331,8 @@ def _findings(
     change: PairChange | None,
     left: int,
     needed: Mapping[KnownFailure, Sequence[Cell]],
+    *,
+    compared: bool,
 ) -> list[tuple[Finding, str]]:
     """All that is found about a cell, with a sentence; at least one finding."""
     outcome = sample.pair_outcome
@@ -336,7 +345,10 @@ def _findings(
     if outcome in _LOST:
         lost = _lost(sample, expected.floors, case, change) if known is None else (_WITHOUT_RESULT[outcome], "")
         return [*rest, lost]
-    success = [_known(sample, known, needed.get(known, ()))] if known is not None else _outcome(sample, change)
+    if known is not None:
+        success = [_known(sample, known, needed.get(known, ()))]
+    else:
+        success = [*_outcome(sample, change, compared=compared)]
     found = [*rest, *success, *_speed(change, expected), *_floors(sample, case, expected)]
     if sample.succeeded or known is None:
         found += _undecided(sample, case, expected, change)
@@ -349,6 +361,9 @@ def _undecided(
     """What the results of a cell cannot show."""
     doubts = change.doubts if change is not None else frozenset()
     unknown = 0 if case.functional else sample.succeeded - len(sample.values)
+    if change is not None and Doubt.PROTOCOL in doubts:
+        then, now = (", ".join(sorted(each.protocols)) for each in (change.first, change.second))
+        yield Finding.UNDECIDED, f"Its runs used {now}, and those of the baseline {then}."
     if unknown:
         of = counted(sample.succeeded, "success", "successes")
         yield Finding.UNDECIDED, f"The goodput of {unknown} of {of} is unknown."
@@ -373,10 +388,11 @@ def _lost(
     sample: Sample, floors: Sequence[GoodputFloor], case: TestCase, change: PairChange | None
 ) -> tuple[Finding, str]:
     outcome = sample.pair_outcome
+    finding = Finding.LOST if outcome is PairOutcome.UNSUPPORTED else Finding.NO_RESULT
     if change is not None and change.first.conclusive:
-        return Finding.LOST, f"The baseline has a result of this cell, and now it is {outcome.value}."
+        return finding, f"The baseline has a result of this cell, and now it is {outcome.value}."
     if any(each.cells.fits(sample.server, sample.client, case) for each in floors):
-        return Finding.LOST, f"A goodput floor applies to this cell, and it is {outcome.value}."
+        return finding, f"A goodput floor applies to this cell, and it is {outcome.value}."
     return _WITHOUT_RESULT[outcome], ""
 
 
@@ -407,7 +423,7 @@ def _needed(
         cell, outcome = _cell(sample), sample.pair_outcome
         failing = outcome is not PairOutcome.SUCCEEDED
         if outcome in _LOST and not left[cell]:
-            failing = _lost(sample, expected.floors, case, changes.get(cell))[0] is Finding.LOST
+            failing = bool(_lost(sample, expected.floors, case, changes.get(cell))[1])
         if failing and (known := _excuse(sample, case, expected)) is not None:
             found[known].append(cell)
     return found
@@ -425,19 +441,18 @@ def _entries(cells: Iterable[Cell]) -> str:
     return f"{', '.join(CellPattern(*each).entry for each in merged[:NAMED])}{more}"
 
 
-def _outcome(sample: Sample, change: PairChange | None) -> Iterator[tuple[Finding, str]]:
-    """Failures, and their change from the baseline."""
+def _outcome(sample: Sample, change: PairChange | None, *, compared: bool) -> Iterator[tuple[Finding, str]]:
+    """Failures, and their change from the baseline; ``compared``: there is one."""
     shown = f"{sample.succeeded} of {counted(sample.conclusive, 'repetition')} succeeded"
     before = change.first if change is not None and change.first.conclusive else None
     if change is None or before is None:
         if sample.failed:
-            yield Finding.FAILURE, f"{shown}."
+            new = "; the baseline has no result of this cell" if compared else ""
+            yield Finding.UNDECIDED if compared else Finding.FAILURE, f"{shown}{new}."
         return
     kind = _CHANGES.get(change.reliability)
     if kind is None and sample.failed:
-        kind = Finding.FAILURE if not before.failed else Finding.FAILS_AS_BEFORE
-        if before.failed and change.reliability in PERHAPS_WORSE:
-            kind = Finding.UNDECIDED
+        kind = Finding.UNDECIDED if change.reliability in PERHAPS_WORSE else Finding.FAILS_AS_BEFORE
     if kind is not None:
         yield kind, f"{shown}; in the baseline, {before.succeeded} of {before.conclusive}."
 
@@ -482,21 +497,3 @@ def _unused(
     for entry in entries:
         if not any(entry.cells.fits(sample.server, sample.client, case) for sample, case in planned):
             yield f"The {kind} for {entry.cells} is for no cell of this campaign."
-
-
-def _not_measured(results: ResultSet, planned: Sequence[tuple[Sample, TestCase]], baseline: ResultSet) -> Iterator[str]:
-    """Cells that only one of the two has, of those with an implementation under test."""
-    required = results.manifest.must_include
-    mine = {_cell(sample) for sample, _ in planned}
-    theirs = {
-        _key(each)
-        for each in baseline.results
-        if not required or is_named(each.server, required) or is_named(each.client, required)
-    }
-    if lost := len(theirs - mine):
-        are = "is" if lost == 1 else "are"
-        yield f"{lost} of {counted(len(theirs), 'cell')} of the baseline {are} not part of this campaign."
-    if fresh := len(mine - theirs):
-        are = "is" if fresh == 1 else "are"
-        cells = f"{fresh} of {counted(len(mine), 'cell')} of this campaign"
-        yield f"{cells} {are} not in the baseline. Save a new baseline."

@@ -8,7 +8,6 @@ exclude.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quicsat.model.clock import Clock
@@ -99,18 +98,6 @@ def other_virtual_machine(first: Manifest, second: Manifest) -> bool:
 def other_processor(first: Manifest, second: Manifest) -> bool:
     """Whether both are known to have run on different processors."""
     return bool(first.processor and second.processor) and first.processor != second.processor
-
-
-def unknown_processor(
-    first: Manifest, second: Manifest, names: tuple[str, str] = ("first campaign", "second campaign")
-) -> Iterator[str]:
-    """Sentences on those of two campaigns whose runs may not repeat, for all that is known of their processor."""
-    unknown = [name for name, each in zip(names, (first, second), strict=True) if not each.processor]
-    if unknown and same_costs(first, second):
-        yield (
-            f"The processor of the {' and of the '.join(unknown)} is unknown. On another one, runs with the same seed "
-            "may not be exactly the same."
-        )
 
 
 def same_costs(first: Manifest, second: Manifest) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
@@ -60,6 +61,8 @@ class Sample:
     """Seed of the losses of each outcome; empty: unknown. All pairs of a test case share the seed of a repetition."""
     places: tuple[int, ...] = ()
     """Index into ``outcomes`` of each value; empty: the first outcomes that succeeded."""
+    protocols: frozenset[Protocol] = frozenset()
+    """Application protocols of the conclusive runs."""
 
     @property
     def blocks(self) -> tuple[int, ...]:
@@ -176,6 +179,7 @@ def _sample(server: str, client: str, test_case: str, results: Sequence[RunResul
         tuple(result.repetition for result in ordered),
         seeds if all(seeds) else (),
         tuple(place for place, value in enumerate(values) if value is not None),
+        frozenset(result.protocol for result in ordered if result.verdict.outcome in CONCLUSIVE_RUNS),
     )
 
 

@@ -492,7 +492,7 @@ def test_an_unfinished_campaign_never_passes_a_check(checkout: Checkout, tmp_pat
     results = store.load(checkout.results).result_set
     place = stored(tmp_path / "cut", ResultSet(results.manifest, (), results.results[:1], None))
     status, out, _ = checkout("baseline", "check", place, file)
-    assert status == 1
+    assert status == ExitStatus.UNDECIDED
     assert "1 of 2 runs measured; unfinished.\nThe campaign is unfinished: 1 unfinished." in out
 
 
@@ -565,14 +565,14 @@ def test_results_are_named_although_a_file_cannot_be_written_at_the_end(
     assert "gone/file: cannot be written: No such file or directory." in err
 
 
-def test_a_cell_without_a_result_is_worse_than_one_with(checkout: Checkout, tmp_path: Path) -> None:
+def test_a_cell_without_a_result_is_no_success(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout(*GOOD)[0] == 0
     results = store.load(checkout.results).result_set
     place = stored(tmp_path / "cut", ResultSet(results.manifest, (), (), results.finished))
     file = str(tmp_path / "b.json")
     checkout("baseline", "save", str(checkout.results), file)
     status, out, _ = checkout("baseline", "check", place, file)
-    assert status == 1
+    assert status == ExitStatus.UNDECIDED
     assert "tiny, server good, client good: no result" in out
 
 

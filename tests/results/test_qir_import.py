@@ -22,8 +22,8 @@ from quicsat.report import campaign_tables, run_tables
 from quicsat.results import qir_export
 from quicsat.results.qir_import import open_results, read
 from quicsat.results.store import write_result_json
-from quicsat.statistics.baselines import fit
 from quicsat.statistics.comparison import campaigns
+from quicsat.statistics.conditions import check_fit
 from quicsat.statistics.samples import GOODPUT, samples
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs, virtual
 
@@ -120,8 +120,8 @@ def test_conditions_that_a_file_lacks_are_not_made_up(
     back = open_results(tmp_path / "x.json", {}).result_set
     for first, second in ((back, ours), (ours, back)):
         found = campaigns(first, second, first.manifest.test_cases)
-        assert (len(found.pairs), found.other_conditions) == (2, ())
-    assert fit(back.manifest, ours.manifest).faults == ()
+        assert (len(found.pairs), found.unlike) == (2, ())
+    assert check_fit(back.manifest, ours.manifest)
     for row in run_tables.links(back, back.manifest.test_cases).rows:
         assert row[2:8] == (None,) * 6
         assert 0 not in row

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import product
+from dataclasses import fields, replace
+from itertools import combinations_with_replacement, product
+from typing import Any
 
 import pytest
 
 from quicsat.cli.exit_status import ExitStatus, exit_status_for
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
 from quicsat.model.expectations import Expectations
+from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import Outcome
-from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.results import ImageFacts, Manifest, ResultSet, RunResult, Schedule, Versions
 from quicsat.report import campaign_tables
 from quicsat.report.comparison_lines import document
 from quicsat.report.table import render
 from quicsat.site.since import sentence
 from quicsat.statistics.comparison import Comparison, campaigns, links
+from quicsat.statistics.conditions import check_fit
 from quicsat.statistics.judgement import Judgement, judge
 from quicsat.statistics.samples import PairOutcome, samples
-from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
+from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs, virtual
 
 REAL, VIRTUAL, OTHER_CPU = "real", "virtual", "virtual, another processor"
-OUTCOMES = {"F": Outcome.FAILED, "U": Outcome.UNSUPPORTED, "E": Outcome.ERROR, "S": Outcome.SKIPPED}
+OUTCOMES = {
+    "N": Outcome.SUCCEEDED,
+    "F": Outcome.FAILED,
+    "U": Outcome.UNSUPPORTED,
+    "E": Outcome.ERROR,
+    "S": Outcome.SKIPPED,
+}
+"""N: without a goodput."""
 MISSING = "-"
 FINE, WORSE, UNDECIDED, ERRORS = ExitStatus.SUCCESS, ExitStatus.FAILURE, ExitStatus.UNDECIDED, ExitStatus.MACHINE
 NOT_GREEN = re.compile(r"\d+ pairs? got worse|may have got worse|could not be found")
@@ -58,74 +70,73 @@ def repeated(what: float | str, times: int) -> list[float | str]:
 
 
 @pytest.mark.parametrize(
-    ("clock", "before", "after", "compared", "checked"),
+    ("clock", "before", "after", "status"),
     [
-        # success rates; where the baseline never failed, a failure is unexpected whether or not chance explains it
-        (REAL, [8], ["F"], UNDECIDED, WORSE),
-        (REAL, [*repeated("F", 9), 8], repeated("F", 10), UNDECIDED, UNDECIDED),
-        (REAL, [*repeated(8, 9), "F"], [*repeated(8, 5), *repeated("F", 5)], UNDECIDED, UNDECIDED),
-        (REAL, repeated(8, 10), [*repeated(8, 6), *repeated("F", 4)], UNDECIDED, WORSE),
-        (REAL, repeated(8, 10), repeated("F", 10), WORSE, WORSE),
-        (REAL, [*repeated(8, 9), "F"], [*repeated(8, 9), "F"], FINE, FINE),
-        (REAL, [*repeated(8, 5), *repeated("F", 5)], repeated(8, 10), FINE, FINE),
+        # success rates
+        (REAL, [8], ["F"], UNDECIDED),
+        (REAL, [*repeated("F", 9), 8], repeated("F", 10), UNDECIDED),
+        (REAL, [*repeated(8, 9), "F"], [*repeated(8, 5), *repeated("F", 5)], UNDECIDED),
+        (REAL, repeated(8, 10), [*repeated(8, 6), *repeated("F", 4)], UNDECIDED),
+        (REAL, repeated(8, 10), repeated("F", 10), WORSE),
+        (REAL, [*repeated(8, 9), "F"], [*repeated(8, 9), "F"], FINE),
+        (REAL, [*repeated(8, 5), *repeated("F", 5)], repeated(8, 10), FINE),
         # runs without a result
-        (REAL, repeated(8, 10), ["U", *repeated("F", 9)], WORSE, WORSE),
-        (REAL, repeated(8, 10), repeated("U", 10), WORSE, WORSE),
-        (REAL, repeated(8, 10), ["U", *repeated(8, 9)], UNDECIDED, UNDECIDED),
-        (REAL, repeated(8, 10), ["E", *repeated(8, 9)], ERRORS, ERRORS),
-        (REAL, repeated(8, 10), ["S", *repeated(8, 9)], UNDECIDED, UNDECIDED),
-        (REAL, repeated(8, 10), [*repeated(8, 9), MISSING], WORSE, WORSE),
+        (REAL, repeated(8, 10), ["U", *repeated("F", 9)], WORSE),
+        (REAL, repeated(8, 10), repeated("U", 10), WORSE),
+        (REAL, repeated(8, 10), ["U", *repeated(8, 9)], UNDECIDED),
+        (REAL, repeated(8, 10), ["E", *repeated(8, 9)], ERRORS),
+        (REAL, repeated(8, 10), ["S", *repeated(8, 9)], UNDECIDED),
+        (REAL, repeated(8, 10), [*repeated(8, 9), MISSING], WORSE),
         # seeds
-        (VIRTUAL, [8, 8, 8], [8, 8, 8], FINE, FINE),
-        (VIRTUAL, [8, 8, 8], [7, 7, 7], WORSE, WORSE),
-        (VIRTUAL, [8, 8, 8], [7, 8, 8], UNDECIDED, UNDECIDED),
-        (VIRTUAL, [8, 8], [7, 8], UNDECIDED, UNDECIDED),
-        (VIRTUAL, [8, 8], [5.6, 11.36], UNDECIDED, UNDECIDED),
-        (VIRTUAL, [8, 8], [5.6, 16], UNDECIDED, UNDECIDED),
-        (VIRTUAL, repeated(8, 10), [7.8, *repeated(8.8, 9)], FINE, FINE),
-        (VIRTUAL, repeated(8, 10), [8.01, *repeated(7, 9)], WORSE, WORSE),
-        (VIRTUAL, [8, 8], [8], UNDECIDED, UNDECIDED),
-        (VIRTUAL, [8], [8, 8], FINE, FINE),
-        (VIRTUAL, [8], [8, "F"], UNDECIDED, WORSE),
-        (VIRTUAL, [8, "F"], [8, "F", "F"], UNDECIDED, UNDECIDED),
-        (VIRTUAL, [8], ["F"], WORSE, WORSE),
+        (VIRTUAL, [8, 8, 8], [8, 8, 8], FINE),
+        (VIRTUAL, [8, 8, 8], [7, 7, 7], WORSE),
+        (VIRTUAL, [8, 8, 8], [7, 8, 8], UNDECIDED),
+        (VIRTUAL, [8, 8], [7, 8], UNDECIDED),
+        (VIRTUAL, [8, 8], [5.6, 11.36], UNDECIDED),
+        (VIRTUAL, [8, 8], [5.6, 16], UNDECIDED),
+        (VIRTUAL, repeated(8, 10), [7.8, *repeated(8.8, 9)], FINE),
+        (VIRTUAL, repeated(8, 10), [8.01, *repeated(7, 9)], WORSE),
+        (VIRTUAL, [8, 8], [8], UNDECIDED),
+        (VIRTUAL, [8], [8, 8], FINE),
+        (VIRTUAL, [8], [8, "F"], UNDECIDED),
+        (VIRTUAL, [8, "F"], [8, "F", "F"], UNDECIDED),
+        (VIRTUAL, [8], ["F"], WORSE),
         # another processor
-        (OTHER_CPU, [8, 8, 8], [8, 8, 8.05], FINE, FINE),
-        (OTHER_CPU, [8, 8, 8], [9, 9, 9], FINE, FINE),
-        (OTHER_CPU, [8, 8, 8], [4, 4, 4], UNDECIDED, UNDECIDED),
-        (OTHER_CPU, [8, 8, 8], [9, 9, 7.9], UNDECIDED, UNDECIDED),
-        (OTHER_CPU, [8, 8], [8], UNDECIDED, UNDECIDED),
-        (OTHER_CPU, [8, 8, 8], [8, 8, "F"], UNDECIDED, WORSE),
+        (OTHER_CPU, [8, 8, 8], [8, 8, 8.05], FINE),
+        (OTHER_CPU, [8, 8, 8], [9, 9, 9], FINE),
+        (OTHER_CPU, [8, 8, 8], [4, 4, 4], UNDECIDED),
+        (OTHER_CPU, [8, 8, 8], [9, 9, 7.9], UNDECIDED),
+        (OTHER_CPU, [8, 8], [8], UNDECIDED),
+        (OTHER_CPU, [8, 8, 8], [8, 8, "F"], UNDECIDED),
     ],
 )  # fmt: skip
-def test_what_runs_say(clock: str, before: Runs, after: Runs, compared: ExitStatus, checked: ExitStatus) -> None:
+def test_what_runs_say(clock: str, before: Runs, after: Runs, status: ExitStatus) -> None:
     found, judged = both(before, after, clock)
-    assert (exit_status_for(found), exit_status_for(judged)) == (compared, checked)
+    assert (exit_status_for(found), exit_status_for(judged)) == (status, status)
 
 
 @pytest.mark.parametrize("clock", [REAL, VIRTUAL, OTHER_CPU])
-def test_no_report_is_green_where_another_is_not(clock: str) -> None:
-    """All campaigns of one or two runs. Green means that no run of the first lacks one as good in the second.
-
-    Without a valid result in the first, there is nothing to compare, and the expectation that runs succeed is left.
-    """
-    first: Runs = (8, 4, "F", "U")
-    second: Runs = (8, 4, *"FUES-")
-    for count in (1, 2):
-        for before, after in product(product(first, repeat=count), product(second, repeat=count)):
-            found, judged = both(before, after, clock)
-            green = exit_status_for(found) is FINE
-            if set(before) != {"U"}:
-                assert green is (exit_status_for(judged) is FINE), (before, after)
-            told = document(found, made(before, clock), made(after, clock), "", ())
-            assert green is not (told["undecided"] or any(each["worse"] for each in told["changes"]))
-            assert green is (NOT_GREEN.search(sentence(found, "x")) is None)
-            if green:
-                wins, now = (sorted(each for each in some if not isinstance(each, str)) for some in (before, after))
-                assert not {*after} & {*"E-", *("S" if wins else "")}
-                assert after.count("U") <= before.count("U")
-                assert len(wins) <= len(now)
-                assert clock == REAL or len(wins) < len(now) or wins <= now
+def test_all_reports_follow_one_rule(clock: str) -> None:
+    """All campaigns of one or two runs. Green means that no run of the first lacks one as good in the second."""
+    kinds: Runs = (8, 4, *"NFUES")
+    pairs: list[tuple[Any, ...]] = [*product(product(kinds, repeat=1), repeat=2)]
+    second = combinations_with_replacement(kinds, 2) if clock == REAL else product(kinds, repeat=2)
+    pairs += product(combinations_with_replacement((8, 4, "F", "U"), 2), second)
+    pairs += [(two, (what, MISSING)) for two in product((8, "F"), repeat=2) for what in kinds]
+    for before, after in pairs:
+        found, judged = both(before, after, clock)
+        status = exit_status_for(found)
+        assert status is exit_status_for(judged), (before, after)
+        green = status is FINE
+        told = document(found, made(before, clock), made(after, clock), "", ())
+        assert green is not (told["undecided"] or any(each["worse"] for each in told["changes"]))
+        assert green is (NOT_GREEN.search(sentence(found, "x")) is None)
+        if green:
+            wins, now = (sorted(each for each in some if not isinstance(each, str)) for some in (before, after))
+            assert not {*after} & {*"NE-", *("S" if wins else "")}
+            assert after.count("U") <= before.count("U") + before.count("E") + before.count("S")
+            assert len(wins) <= len(now)
+            assert clock == REAL or len(wins) < len(now) or wins <= now
 
 
 def test_what_the_second_campaign_lacks_is_not_green() -> None:
@@ -177,7 +188,91 @@ def test_pairs_of_another_selection_are_gaps_and_no_lost_pairs() -> None:
     assert found.gaps == ("The second campaign does not contain 1 cell of the first.",)
     tested = replace(second, manifest=replace(second.manifest, must_include=("picoquic",)))
     assert campaigns(first, tested, first.manifest.test_cases).gaps == ()
-    assert campaigns(second, first, second.manifest.test_cases).gaps == ()
+    backwards = campaigns(second, first, second.manifest.test_cases).gaps
+    assert backwards == ("The first campaign has no valid result of 1 cell that the second has.",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ("hq", "h3", UNDECIDED),
+        ("hq hq", "hq h3", UNDECIDED),
+        ("h3", "h3", FINE),
+        ("hq", "tcp", UNDECIDED),
+    ],
+)
+@pytest.mark.parametrize("clock", [VIRTUAL, OTHER_CPU])
+def test_runs_with_another_protocol_are_not_compared(clock: str, before: str, after: str, status: ExitStatus) -> None:
+    def with_protocols(words: str, processor: str) -> ResultSet:
+        protocols = [Protocol(word) for word in words.split()]
+        results = made([8.0] * len(protocols), clock, processor)
+        pairs = zip(results.results, protocols, strict=True)
+        return replace(results, results=tuple(replace(each, protocol=protocol) for each, protocol in pairs))
+
+    first, second = with_protocols(before, "CPU"), with_protocols(after, "other" if clock == OTHER_CPU else "CPU")
+    found = campaigns(first, second, [SAT])
+    judged = judge(second, Expectations(), first)
+    assert (exit_status_for(found), exit_status_for(judged)) == (status, status)
+    told = [*judged.cells[0].details, *campaign_tables.comparison(found, "a", "b").notes]
+    assert sum(" used another application protocol" in each or "Its runs used " in each for each in told) == (
+        2 if status else 0
+    )
+
+
+CONDITIONS: dict[str, Any] = {
+    "seed": 2,
+    "clock": Clock.REAL,
+    "cpu_cost": 4e-6,
+    "own_cpu_costs": True,
+    "test_cases": (replace(SAT, timeout=5.0),),
+    "images": {"picoquic": ImageFacts("me/x:1", "sha256:1"), "simulator": ImageFacts("quicsat/s:2", "sha256:9")},
+    "options": {"qlog": False},
+}
+"""Facts of a campaign that must be the same, and other values of them."""
+OTHERS: dict[str, Any] = {
+    "implementations": (replace(implementation("picoquic"), server_parameters="--cc bbr"), implementation("quiche")),
+    "parameters": {"CLIENT_PARAMS": "-G bbr"},
+}
+"""Facts that must be the same unless all implementations that they concern are under test."""
+NO_MATTER: dict[str, Any] = {
+    "id": "x", "started": "2026-12-01T00:00:00Z", "command": ("x",), "tool_version": "9", "shard": "1/1", "note": "x",
+    "schedule": Schedule(testbeds=2), "versions": Versions("9"), "processor": "CPU", "must_include": ("quiche",),
+    "planned_runs": 1, "servers": ("picoquic",), "clients": ("quiche",),
+}  # fmt: skip
+
+
+def test_each_fact_of_a_campaign_is_a_condition_or_none() -> None:
+    assert {each.name for each in fields(Manifest)} == {*CONDITIONS, *OTHERS, *NO_MATTER}
+
+
+@pytest.mark.parametrize(("name", "value"), [*CONDITIONS.items(), *OTHERS.items(), *NO_MATTER.items()])
+@pytest.mark.parametrize("must_include", [(), ("quiche",), ("picoquic",), ("picoquic", "quiche")])
+def test_under_other_conditions_neither_command_compares(name: str, value: Any, must_include: tuple[str, ...]) -> None:
+    first = made([8], VIRTUAL)
+    images = {"picoquic": ImageFacts("me/x:1", "sha256:1"), "simulator": ImageFacts("quicsat/s:1", "sha256:1")}
+    options, parameters = {"qlog": True, "keep_files": False}, {"CLIENT_PARAMS": ""}
+    first = replace(first, manifest=replace(first.manifest, images=images, options=options, parameters=parameters))
+    manifest = replace(first.manifest, must_include=must_include)
+    second = replace(first, manifest=replace(manifest, **{name: value}))
+    tested = {*second.manifest.must_include}
+    refused = name in CONDITIONS
+    if name in OTHERS:
+        concerned = {"picoquic"} if name == "implementations" else {"picoquic", "quiche"}
+        refused = not concerned <= tested
+    fits = True
+    try:
+        check_fit(first.manifest, second.manifest)
+    except InputError:
+        fits = False
+    assert fits is not refused
+    if not tested:  # compare then takes all implementations for those under test
+        refused = name in CONDITIONS
+    found = campaigns(first, second, [SAT])
+    assert exit_status_for(found) is (ExitStatus.USAGE if refused else FINE)
+    assert bool(found.unlike) is refused
+    notes = campaign_tables.comparison(found, "a", "b").notes
+    assert ("The campaigns cannot be compared, because their conditions differ." in notes) is refused
+    assert bool(NOT_GREEN.search(sentence(found, "x"))) is refused
 
 
 def test_seeds_that_decide_on_another_processor_are_named() -> None:
