@@ -26,7 +26,8 @@ sys.path.insert(0, str(ROOT))
 from quicsat.cli.progress import Progress
 from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.dispatcher import Dispatcher
-from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.local_worker import LocalWorker
+from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.worker_pool import WorkerPool
 from quicsat.links.ns3_testbed import Ns3Backend
@@ -37,7 +38,7 @@ from quicsat.model.run import Run
 from quicsat.model.units import MIB
 from quicsat.results.store import Journal
 from tests import faults
-from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation, judge
+from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation, judge, run_config
 
 SETTLED = 100
 """Runs after which all is loaded and every pool is full."""
@@ -83,26 +84,20 @@ def carry_out(directory: Path, count: int) -> list[Look]:
     runs = tuple(Run(good, good, case, number, 1) for number in range(1, count + 1))
     engine = Forgetful(good=endpoint)
     engine.server_patience = 30.0
-    daemon, meter, progress, looks = connect(engine), CpuMonitor(), Progress(runs), list[Look]()
+    daemon, meter, progress, looks = connect(engine), CpuMonitor(), Progress(), list[Look]()
+    progress.begin(runs)
     said: deque[str] = deque(maxlen=1)
-    finished = 0
 
     def done(result: RunResult) -> None:
-        nonlocal finished
-        finished += 1
-        said.append(progress.line(result, finished))
-        if finished % SETTLED == 0:
-            looks.append(look(finished))
+        said.append(progress.line(result))
+        if progress.finished % SETTLED == 0:
+            looks.append(look(progress.finished))
 
-    conditions = WorkerConfig(
-        daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs}, threading.Event(),
-        meter,
-    )  # fmt: skip
+    stop, backend, observer = threading.Event(), Ns3Backend(daemon, SIMULATOR), Observer(done=done)
     directory.mkdir()
     with Journal.create(directory, faults.manifest(runs)) as journal, meter.watching():
-        station = LocalWorker(conditions, numbers, lambda _: None, testbeds=2)
-        way = Dispatcher(WorkerPool(conditions.stop, station), journal, conditions.stop, lambda _: None, done)
-        with way.open() as campaign:
+        worker = LocalWorker(daemon, backend, run_config(engine), numbers, stop, meter, testbeds=2)
+        with Dispatcher(WorkerPool(stop, worker), journal, observer).open() as campaign:
             campaign.run_all(RemainingWork(tuple(runs), {}), set())
     return looks
 

@@ -30,9 +30,9 @@ sys.path.insert(0, str(ROOT))
 
 from quicsat.analysis.analyse import analyse
 from quicsat.execution import retries
-from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.dispatcher import Dispatcher
-from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.local_worker import LocalWorker
+from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import remaining_work
 from quicsat.execution.worker_pool import WorkerPool
 from quicsat.links.ns3_testbed import Ns3Backend
@@ -41,7 +41,7 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.run import Run
 from quicsat.results.store import DOCUMENT, JOURNAL, Journal, load, write_result_json
 from tests import faults
-from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation
+from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation, run_config
 
 DISK = 16 * 1024 * 1024
 """Bytes of the file system that is filled."""
@@ -135,9 +135,7 @@ def carry_out(directory: Path, heard: set[tuple[str, int]] | None = None) -> str
     engine = FakeEngine(good=endpoint)
     engine.server_patience = 10.0
     daemon = connect(engine)
-    conditions = WorkerConfig(
-        daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs}, threading.Event(), CpuMonitor()
-    )
+    stop, backend = threading.Event(), Ns3Backend(daemon, SIMULATOR)
     try:
         directory.mkdir(exist_ok=True)
         begun = (directory / JOURNAL).exists() and bool((directory / JOURNAL).stat().st_size)
@@ -147,12 +145,9 @@ def carry_out(directory: Path, heard: set[tuple[str, int]] | None = None) -> str
         with Journal.open(directory) if begun else Journal.create(directory, manifest) as journal:
             rest = remaining_work(journal.record(), ())
             done = (heard if heard is not None else set()).add
-            crew = WorkerPool(conditions.stop, LocalWorker(conditions, analyse, lambda _: None))
-            way = Dispatcher(
-                crew, journal, conditions.stop, lambda _: None,
-                lambda result: done((result.test_case, result.repetition)),
-            )  # fmt: skip
-            with way.open() as campaign:
+            workers = WorkerPool(stop, LocalWorker(daemon, backend, run_config(engine), analyse, stop))
+            observer = Observer(done=lambda result: done((result.test_case, result.repetition)))
+            with Dispatcher(workers, journal, observer).open() as campaign:
                 campaign.run_all(rest, set())
             journal.finish()
             write_result_json(directory, journal.record().result_set)

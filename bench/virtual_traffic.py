@@ -16,7 +16,7 @@ from quicsat.docker.archive import ArchiveLimits, pack, unpack
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.links.addresses import CLIENT, GATEWAYS, SERVER
-from quicsat.links.session import Endpoint, Session, SessionRecord, SessionRequest
+from quicsat.links.session import Endpoint, RunControl, Session, SessionRecord, SessionRequest
 from quicsat.links.virtual_machine import VirtualBackend, VirtualTestbed
 from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
 from quicsat.model.errors import HarnessFault
@@ -83,10 +83,10 @@ class VirtualBench:
         nobody = Implementation("udp-stream", self._image, "", frozenset(Role))
         endpoints = {role: Endpoint(self._image, {"PROGRAM": _script(role, programs[role])}) for role in Role}
         record = SessionRecord()
-        request = SessionRequest(Run(nobody, nobody, test_case, 1, seed), endpoints, threading.Event())
+        request = SessionRequest(Run(nobody, nobody, test_case, 1, seed), endpoints, RunControl(threading.Event()))
         with self._testbed.session(request, record) as session:
             session.run()
-            if record.timed_out or record.exits[Role.CLIENT].status != 0:
+            if record.timed_out or record.exits_of(1)[Role.CLIENT].status != 0:
                 words = session.output(Role.CLIENT) + session.output(Role.SERVER)
                 raise HarnessFault(ErrorCode.HARNESS_FAULT, f"the traffic failed: {words.decode(errors='replace')}")
             yield session

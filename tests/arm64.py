@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from quicsat.cli import progress
 from quicsat.cli.image_actions import ImageRequest
 from quicsat.cli.image_check import PEER, check_cases, outcome_of
-from quicsat.cli.image_trial import findings, try_out
-from quicsat.cli.progress import reporter
+from quicsat.cli.image_trial import Trial, findings, try_out
 from quicsat.config import loader
 from quicsat.docker.address import default_daemon
 from quicsat.docker.client import Daemon
@@ -117,7 +117,7 @@ def examine(host: Host, images: Mapping[str, str], tests: Sequence[str]) -> bool
     known = loader.load_implementations(ROOT / "implementations.json")
     ready = [replace(known[name], image=image, build=None, replaced=True) for name, image in images.items()]
     request = ImageRequest("check", tuple(images), host, ROOT, ("python", "-m", "tests.arm64"))
-    finished = try_out(request, ready, known[PEER], cases(tests), None, say, reporter)
+    finished = try_out(Trial(request, ready, known[PEER], cases(tests)), progress.lines())
     results = finished.record.result_set
     found = findings(ready, known[PEER], results, finished.directory)
     lines = [line_of(result) for result in results.results]

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -30,20 +30,27 @@ from quicsat.analysis import run_outcome
 from quicsat.cli import machine_check
 from quicsat.docker.client import Daemon
 from quicsat.execution import campaign_setup
+from quicsat.execution.campaign_config import Conditions, ImageSource, NewCampaign
+from quicsat.execution.observer import Observer
+from quicsat.execution.run_campaign import CampaignOutcome, run_campaign
 from quicsat.execution.run_config import RunConfig
-from quicsat.execution.transfer import RunContext
+from quicsat.execution.transfer import Transfer
+from quicsat.images.pull_or_build import Policy
 from quicsat.links.backend import Testbed
 from quicsat.links.gateway_description import SIDES
 from quicsat.links.guest_roots import MOUNT, VOLUME
+from quicsat.links.session import RunControl
 from quicsat.links.virtual_machine import DIRECTORY
 from quicsat.model.emulated_link import EmulatedLink, LinkCounters
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import Outcome, Verdict
-from quicsat.model.results import Measurement
+from quicsat.model.real_link import Host
+from quicsat.model.results import ImageFacts, Measurement
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS, MS
+from quicsat.plan.selection import Selection
 from tests.quic_builder import Connection, Packet, pcap, stream_frame
 
 DELAY = 0.015
@@ -878,10 +885,31 @@ def run_of(server: str = "good", client: str = "good", case: TestCase = CASE, re
     return Run(implementation(server), implementation(client), case, repetition, 1)
 
 
-def run_context(daemon: Daemon, testbed: Testbed, engine: FakeEngine, **options: Any) -> RunContext:
-    """The context of a run at a fake engine; ``options`` are those of ``RunConfig``."""
-    images = {name: name for name in engine.programs}
-    return RunContext(testbed, images, threading.Event(), RunConfig(**options))
+def run_config(engine: FakeEngine, **options: Any) -> RunConfig:
+    """What runs at a fake engine share: its images have their names as digests."""
+    return RunConfig({name: ImageFacts(name, name) for name in engine.programs}, **options)
+
+
+def transfer(run: Run, testbed: Testbed, engine: FakeEngine, directory: Path, **options: Any) -> Evidence:
+    """The evidence of a transfer at a fake engine; ``options`` are those of ``RunConfig``, and ``stop``."""
+    control = RunControl(options.pop("stop", None) or threading.Event())
+    return Transfer(run, testbed, run_config(engine, **options), control, directory).make()
+
+
+def measure(
+    selection: Selection, runs: Sequence[Run], directory: Path, observer: Observer | None = None, **options: Any
+) -> CampaignOutcome:
+    """A new campaign at a fake engine; ``options`` are those of ``NewCampaign`` and of ``Conditions``."""
+    conditions = conditions_of(options)
+    images = ImageSource(Path(__file__).resolve().parents[1], Policy.LOCAL)
+    new = NewCampaign(selection, tuple(runs), 3, ("run.py",), images, directory, **options)
+    return run_campaign(new, conditions, observer or Observer())
+
+
+def conditions_of(options: dict[str, Any]) -> Conditions:
+    """The conditions among ``options``, which are taken out."""
+    names = [field.name for field in fields(Conditions) if field.name in options]
+    return Conditions(**{"daemon": Host("", "fake"), **{name: options.pop(name) for name in names}})
 
 
 def judge(run: Run, evidence: Evidence, _directory: Path) -> tuple[Verdict, Measurement | None]:

@@ -21,9 +21,9 @@ from docker.errors import APIError
 from quicsat.docker import client, containers
 from quicsat.docker.containers import remove_containers
 from quicsat.execution import admission, compliance, worker_pool
-from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.dispatcher import Dispatcher
-from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.local_worker import LocalWorker
+from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.worker_pool import WorkerPool
 from quicsat.links import container_session, ns3_testbed
@@ -46,6 +46,7 @@ from tests.fakes import (
     implementation,
     judge,
     only_as,
+    run_config,
 )
 
 FAULTS = (
@@ -280,14 +281,10 @@ def carry_out(
             tried = {run: made[_of(run)].attempt for run in rest if _of(run) in made}
             if attempt:
                 engine.calm()
-            conditions = WorkerConfig(
-                daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs},
-                threading.Event(), CpuMonitor(),
-            )  # fmt: skip
             try:
-                station = LocalWorker(conditions, judge, lambda _: None, testbeds=testbeds)
-                stop = conditions.stop
-                campaign = Dispatcher(WorkerPool(stop, station), journal, stop, lambda _: None, lambda _: None)
+                stop, backend = threading.Event(), Ns3Backend(daemon, SIMULATOR)
+                worker = LocalWorker(daemon, backend, run_config(engine), judge, stop, testbeds=testbeds)
+                campaign = Dispatcher(WorkerPool(stop, worker), journal, Observer())
                 with campaign.open():
                     if not attempt:
                         wanted = {name: (implementation(name), them) for name, them in roles.items()}

@@ -147,6 +147,29 @@ def test_imports_have_no_cycles(name: Callable[[str], str]) -> None:
 
 # ---- what imports cannot show ---------------------------------------------------------------
 
+MOST_PARAMETERS = 5
+
+
+def long_signatures(source: str) -> dict[str, int]:
+    """Functions with more than ``MOST_PARAMETERS`` parameters, however they are passed, without ``self``."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args
+            names = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+            found[node.name] = len([name for name in names if name.arg not in ("self", "cls")])
+    return {name: count for name, count in found.items() if count > MOST_PARAMETERS}
+
+
+def test_functions_of_execution_have_few_parameters() -> None:
+    sources = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "quicsat/execution").glob("*.py")}
+    assert {name: found for name, source in sources.items() if (found := long_signatures(source))} == {}
+
+
+def test_long_signatures_counts_parameters_of_every_kind() -> None:
+    assert long_signatures("def f(self, a, b, /, c, *d, e=1, **g): ...") == {"f": 6}
+    assert long_signatures("async def f(self, a, b, *, c, d, e): ...") == {}
+
 
 def modules() -> list[Path]:
     """Every module of the core."""
@@ -220,7 +243,7 @@ TRUSTED = {
     "execution/cpu_monitor.py": {"STAT.read_text"},  # /proc
     "execution/host_facts.py": {"PROCESSORS.read_text", "PRESSURE.read_text"},  # /proc
     "execution/lock.py": {"os.open"},  # locks of the machine, with checks of their own
-    "execution/run_campaign.py": {"Dispatcher(workers, journal, resources.stop, say, count).open"},
+    "execution/run_campaign.py": {"Dispatcher(workers, self.journal, self.engines.observer).open"},
     "execution/run_inputs.py": {"TemporaryDirectory", "Path(folder, name).open"},  # new files of a run
     "execution/transfer.py": {"shutil.copyfile"},  # the same
     "execution/worker_service.py": {"CORE.rglob", "path.read_bytes"},  # this program

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from quicsat.cli import console, continuous_integration
 from quicsat.cli.exit_status import SIGNAL, ExitStatus, exit_status_of
-from quicsat.cli.progress import Lines
+from quicsat.cli.progress import lines
 from quicsat.model.errors import UserError
 from quicsat.model.outcomes import Outcome
-from quicsat.model.results import ResultSet, RunResult
-from quicsat.model.run import Run
+from quicsat.model.results import ResultSet
 from quicsat.model.text import command_line, counted
 from quicsat.report import functional_table, terminal_tables
 
 if TYPE_CHECKING:
+    from quicsat.execution.observer import Observer
     from quicsat.execution.run_campaign import CampaignOutcome
-    from quicsat.execution.run_watcher import RunWatcher
 
 UNSTORED = {
     "--hosts": "hosts", "--cluster": "cluster", "--cluster-tls": "cluster_tls", "-j": "json", "--expect": "expect",
@@ -29,27 +28,16 @@ UNSTORED = {
 """With a value: options that a campaign does not store, so that the command to continue it repeats them."""
 
 
-class ProgressView(Protocol):
-    """Where the progress of a campaign is shown."""
-
-    @property
-    def watcher(self) -> RunWatcher | None:
-        """What the campaign tells about runs under way; None if nobody wants to know."""
-
-    def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
-        """Called with the runs that are to be made; returns what takes each result, and how many runs are done."""
-
-
 @contextmanager
-def view(past: Sequence[ResultSet], *, debug: bool) -> Iterator[ProgressView]:
+def view(past: Sequence[ResultSet], *, debug: bool) -> Iterator[Observer]:
     """A live view if messages go to a terminal, else lines; so too with debug messages, which would tear it apart."""
     if debug or not console.live():
-        yield Lines(past)
+        yield lines(past)
         return
     from quicsat.cli.live_view import LiveView
 
     with LiveView(past).shown() as live:
-        yield live
+        yield live.observer
 
 
 def show_results(results: ResultSet, *, markdown: bool) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from quicsat.cli.options import CPU_COST
 from quicsat.config import loader
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.ssh_tunnel import connected
-from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.campaign_config import Conditions, ImageSource, NewCampaign
+from quicsat.execution.observer import Observer
 from quicsat.execution.run_campaign import CampaignOutcome, run_campaign
 from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.images.pull_or_build import Images, Policy
@@ -24,8 +26,8 @@ from quicsat.model.clock import Clock
 from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome
-from quicsat.model.results import ResultSet, RunResult
-from quicsat.model.run import Run, RunKey
+from quicsat.model.results import ResultSet
+from quicsat.model.run import RunKey
 from quicsat.model.stored_files import files, files_below
 from quicsat.model.test_case import TestCase
 from quicsat.plan.selection import Selection, left_out, select_images
@@ -37,11 +39,7 @@ from quicsat.traces.trace import read
 CLIENT_TRACE = "sim/trace_node_left.pcap"
 
 
-def check(
-    request: ImageRequest,
-    say: Callable[[str], None],
-    progress: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
-) -> Report:
+def check(request: ImageRequest, observer: Observer) -> Report:
     """A small campaign below build/checks, which leaves results/latest as it is."""
     known = loader.load_implementations(request.root / "implementations.json")
     chosen: Sequence[Implementation] = select_images(request.names, known)[0]
@@ -51,8 +49,8 @@ def check(
     with connected(request.daemon, "images") as daemon:
         store = DaemonImages(daemon)
         if not request.names:
-            chosen = _within_reach(store, request.root, chosen, say)
-        images = Images(store, request.root, Policy.AUTO, say)
+            chosen = _within_reach(store, request.root, chosen, observer)
+        images = Images(store, request.root, Policy.AUTO, observer.say)
         ways = {each.name: partial(images.ensure, each) for each in dict.fromkeys((*chosen, peer))}
         workers = builders(int(daemon.info["NCPU"]), int(daemon.info["MemTotal"]))
         got = {each.name: each for each in get_all(ways, workers)}
@@ -61,14 +59,14 @@ def check(
     ready = [each for each in chosen if not got[each.name].fault]
     if got[PEER].fault or not ready:
         if got[PEER].fault:
-            say(got[PEER].fault)
+            observer.say(got[PEER].fault)
         return Report(image_tables.check(lost), missing=True)
-    finished = try_out(request, ready, peer, _cases(request.root), None, say, progress)
+    finished = try_out(Trial(request, ready, peer, _cases(request.root)), observer)
     results = finished.record.result_set
     found = findings(ready, peer, results, finished.directory)
     broken = any(result.verdict.outcome is Outcome.ERROR for result in results.results)
     if finished.fault:
-        say(finished.fault)
+        observer.say(finished.fault)
     return Report(
         f"{image_tables.check([*found, *lost])}\n\nLogs and traces: {finished.directory}",
         missing=bool(lost or finished.fault or broken),
@@ -78,7 +76,7 @@ def check(
 
 
 def _within_reach(
-    store: DaemonImages, root: Path, implementations: Sequence[Implementation], say: Callable[[str], None]
+    store: DaemonImages, root: Path, implementations: Sequence[Implementation], observer: Observer
 ) -> list[Implementation]:
     """Those whose images are on this machine or can be built on it; the others are not pulled."""
     near = [
@@ -87,59 +85,60 @@ def _within_reach(
         if each.build is not None or stock_of(store, root, each)[0].state is not ImageState.MISSING
     ]
     if far := [each.name for each in implementations if each not in near]:
-        say(f"Skipped, since their images are not on this machine: {', '.join(far)}. To get them: ./run.py images pull")
+        observer.say(
+            f"Skipped, since their images are not on this machine: {', '.join(far)}. To get them: ./run.py images pull"
+        )
     return near
 
 
-def try_out(
-    request: ImageRequest,
-    ready: Sequence[Implementation],
-    peer: Implementation,
-    cases: Sequence[TestCase],
-    directory: Path | None,
-    say: Callable[[str], None],
-    progress: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
-    *,
-    qlog: bool = True,
-    testbeds: int = 1,
-) -> CampaignOutcome:
-    """A campaign of ``cases`` with the peer, for implementations whose images are ready, each in all its roles.
+@dataclass(frozen=True)
+class Trial:
+    """A campaign of test cases with the peer, for implementations whose images are ready, each in all its roles."""
 
-    By default it has a directory below build/checks. ``testbeds``: maximum number of parallel runs. Raises
-    :class:`UserError` if nothing could be started.
-    """
+    request: ImageRequest
+    ready: Sequence[Implementation]
+    peer: Implementation
+    cases: Sequence[TestCase]
+    directory: Path | None = None
+    """That of the campaign; None for one below build/checks."""
+    qlog: bool = True
+    testbeds: int = 1
+    """Maximum number of parallel runs."""
+
+
+def try_out(trial: Trial, observer: Observer) -> CampaignOutcome:
+    """Make it; raises :class:`UserError` if nothing could be started."""
+    request, ready, peer = trial.request, trial.ready, trial.peer
     clock = Clock.REAL
     with connected(request.daemon, "images") as daemon:
         if daemon.rootless:
-            say("The engine runs without root access, so the runs use virtual time.")
+            observer.say("The engine runs without root access, so the runs use virtual time.")
             clock = Clock.VIRTUAL
     seed = secrets.randbelow(2**31)
-    runs = check_runs(ready, peer, cases, seed)
+    runs = check_runs(ready, peer, trial.cases, seed)
     if not runs:
         raise InputError(f"Nothing to check: {left_out([peer], ready) or left_out(ready, [peer])}.")
-    selection = Selection(
-        servers=tuple(dict.fromkeys(run.server for run in runs)),
-        clients=tuple(dict.fromkeys(run.client for run in runs)),
-        test_cases=tuple(cases),
-    )
-    config = CampaignConfig(
-        daemon=request.daemon,
-        root=request.root,
+    new = NewCampaign(
+        Selection(
+            servers=tuple(dict.fromkeys(run.server for run in runs)),
+            clients=tuple(dict.fromkeys(run.client for run in runs)),
+            test_cases=tuple(trial.cases),
+        ),
+        tuple(runs),
+        seed,
+        request.command,
+        ImageSource(request.root, Policy.AUTO),
         results=request.root / "build" / "checks",
-        directory=directory,
-        policy=Policy.AUTO,
-        seed=seed,
-        command=request.command,
+        directory=trial.directory,
         run=RunConfig(
-            qlog,
+            qlog=trial.qlog,
             parameters=environment_parameters(),
             clock=clock,
             cpu_cost=CPU_COST,
             own_cpu_costs=clock is Clock.VIRTUAL,
         ),
-        testbeds=testbeds,
     )
-    return run_campaign(selection, runs, config, say, progress(runs))
+    return run_campaign(new, Conditions(request.daemon, testbeds=trial.testbeds), observer)
 
 
 def _cases(root: Path) -> tuple[TestCase, ...]:

@@ -64,9 +64,9 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.action == CHECK:
         from quicsat.cli.image_trial import check
-        from quicsat.cli.progress import reporter
+        from quicsat.cli.progress import lines
 
-        report = check(request, console.message, reporter)
+        report = check(request, lines())
     else:
         report = perform(request, console.message)
     console.show(report.text)

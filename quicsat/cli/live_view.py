@@ -6,7 +6,7 @@ import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from quicsat.cli import console
 from quicsat.cli.progress import Progress, in_words
-from quicsat.execution.run_watcher import RunWatcher
+from quicsat.execution.observer import Observer
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.run import Run, RunKey
@@ -82,19 +82,19 @@ class LiveView:
 
     def __init__(self, past: Sequence[ResultSet]) -> None:
         """``past``: earlier campaigns, from which durations are estimated."""
-        self._past = past
         self._lock = threading.Lock()
-        self._progress = Progress((), past)
+        self._progress = Progress(past)
         self._left: Span | None = None
         self._told = time.monotonic()
-        self._done = self._planned = 0
         self._under_way: dict[RunKey, RunUnderWay] = {}
         self._failures: deque[str] = deque(maxlen=FAILURES)
         self._cells: dict[str, dict[tuple[str, str], MatrixCell]] = {}
         """By test case, then by server and client."""
         self._case = ""
         """The test case of which the matrix is shown."""
-        self.watcher = RunWatcher(self._began, self._received, self._ended)
+        self.observer = Observer(
+            console.message, self._finished, self._planned, self._began, self._received, self._ended
+        )
 
     @contextmanager
     def shown(self) -> Iterator[LiveView]:
@@ -107,26 +107,22 @@ class LiveView:
             terminal.show_cursor(True)  # a second signal ends the program at once
             yield self
 
-    def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
-        """The runs that are to be made; returns what takes each result."""
+    def _planned(self, runs: Sequence[Run]) -> None:
         with self._lock:
-            self._progress = Progress(runs, self._past)
-            self._planned = len(runs)
+            self._progress.begin(runs)
             for run in runs:
                 cells = self._cells.setdefault(run.test_case.name, {})
                 cells.setdefault((run.server.name, run.client.name), MatrixCell()).planned += 1
             self._case = next(iter(self._cells), "")
             self._estimate()
-        return self._finished
 
     def _estimate(self) -> None:
         self._left, self._told = self._progress.left(), time.monotonic()
 
-    def _finished(self, result: RunResult, finished: int) -> None:
+    def _finished(self, result: RunResult) -> None:
         with self._lock:
             self._progress.learn(result)
             self._estimate()
-            self._done = finished
             self._under_way.pop(result.key, None)
             cell = self._cells.get(result.test_case, {}).get((result.server, result.client))
             if cell is not None:
@@ -161,11 +157,12 @@ class LiveView:
         return Text("\n".join(parts), no_wrap=True, overflow="ellipsis")
 
     def _summary(self) -> str:
-        if self._left is None or self._done == self._planned:
-            return f"[{self._done}/{self._planned}]"
+        count = f"[{self._progress.finished}/{self._progress.planned}]"
+        if self._left is None or self._progress.finished == self._progress.planned:
+            return count
         passed = time.monotonic() - self._told
         left = Span(max(self._left.low - passed, 0.0), max(self._left.high - passed, 0.0))
-        return f"[{self._done}/{self._planned}]  about {left} left"
+        return f"{count}  about {left} left"
 
     def _matrix(self, cells: dict[tuple[str, str], MatrixCell]) -> str:
         servers = list(dict.fromkeys(server for server, _ in cells))

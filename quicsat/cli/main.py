@@ -45,7 +45,7 @@ def main(
     console.prepare()
     status: int = ExitStatus.SUCCESS
     try:
-        status = _status(root, words, draw, figures)
+        status = _run(root, words, draw, figures)
         console.flush()
     except UserError as error:
         console.message(str(error))
@@ -68,15 +68,6 @@ def main(
     return status
 
 
-def _status(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Mapping[str, str]]) -> int:
-    """The exit status of the command; what the parser prints before it exits is written, too, or raises OSError."""
-    try:
-        return _run(root, words, draw, figures)
-    except SystemExit:
-        console.flush()
-        raise
-
-
 def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Mapping[str, str]]) -> int:
     if words[:1] in (["-h"], ["--help"]):
         console.show(overview())
@@ -84,7 +75,11 @@ def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[
     if words == ["--version"]:
         console.show(_version(root))
         return ExitStatus.SUCCESS
-    options = parse(words)
+    try:
+        options = parse(words)
+    except SystemExit:
+        console.flush()  # what the parser has printed is written, too, or raises OSError
+        raise
     options.root, options.draw, options.figures, options.words = root, draw, figures, tuple(sys.argv)
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
     logging.getLogger(PRIVATE).setLevel(logging.WARNING)

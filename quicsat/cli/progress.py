@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from quicsat.cli import console
+from quicsat.execution.observer import Observer
 from quicsat.model.clock import Clock
 from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import CLOCKS
 from quicsat.model.results import ResultSet, RunResult
-from quicsat.model.run import Run
+from quicsat.model.run import Run, RunKey
 from quicsat.model.text import printable
 from quicsat.model.units import mbit_per_s, percent
 from quicsat.plan.duration_estimate import Durations, Span
@@ -30,49 +31,43 @@ def earlier_campaigns(root: Path, clock: Clock, resumed: ResultSet | None = None
     return resumed, *(each for each in others if each.manifest.id != resumed.manifest.id)
 
 
-class Lines:
-    """A line per finished run."""
-
-    watcher = None
-
-    def __init__(self, past: Sequence[ResultSet]) -> None:
-        """``past``: earlier campaigns, from which durations are estimated."""
-        self._past = past
-
-    def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
-        """See :class:`quicsat.cli.campaign_report.ProgressView`."""
-        return reporter(runs, self._past)
-
-
-def reporter(runs: Sequence[Run], past: Sequence[ResultSet] = ()) -> Callable[[RunResult, int], None]:
-    """A function that prints the progress line of each result of ``runs``."""
-    progress = Progress(runs, past)
-    return lambda result, finished: console.message(progress.line(result, finished))
+def lines(past: Sequence[ResultSet] = ()) -> Observer:
+    """Prints messages, and a line per finished run; ``past``: earlier campaigns, for estimates of durations."""
+    progress = Progress(past)
+    return Observer(console.message, done=lambda result: console.message(progress.line(result)), planned=progress.begin)
 
 
 class Progress:
     """Estimates how long the runs that are left take."""
 
-    def __init__(self, runs: Sequence[Run], past: Iterable[ResultSet] = ()) -> None:
-        """``runs``: all runs of the campaign; ``past``: earlier campaigns, from which durations are estimated."""
-        self._left = {run.key: run for run in runs}
-        self._total = len(runs)
+    def __init__(self, past: Iterable[ResultSet] = ()) -> None:
+        """``past``: earlier campaigns, from which durations are estimated."""
+        self._left: dict[RunKey, Run] = {}
+        self.planned = self.finished = 0
+        """Numbers of runs."""
         self._durations = Durations(past)
         self._spent = 0.0
         self._begin = time.monotonic()
         self._warned: set[str] = set()
 
-    def line(self, result: RunResult, finished: int) -> str:
-        """The line for a result; ``finished`` counts the runs that are done, this one included."""
+    def begin(self, runs: Sequence[Run]) -> None:
+        """Take note of the runs that are to be made."""
+        self._left = {run.key: run for run in runs}
+        self.planned = len(runs)
+        self._begin = time.monotonic()
+
+    def line(self, result: RunResult) -> str:
+        """The line for a result."""
         self.learn(result)
         left, warning = self.left(), self.warning(result)
         rest = f"  about {left} left" if left is not None else ""
-        return f"[{finished}/{self._total}] {result.key}: {in_words(result)}{rest}" + (
+        return f"[{self.finished}/{self.planned}] {result.key}: {in_words(result)}{rest}" + (
             f"\n{warning}" if warning else ""
         )
 
     def learn(self, result: RunResult) -> None:
         """Take note of how long a run took, which is not left any more."""
+        self.finished += 1
         run = self._left.pop(result.key, None)
         if run is not None:
             self._durations.learn(run.test_case, result)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quicsat.cli import campaign_report, console, continuous_integration, other_runners
+from quicsat.cli import campaign_report, continuous_integration, other_runners
 from quicsat.cli import options as shared
 from quicsat.cli.commands import parser_of
 from quicsat.cli.progress import earlier_campaigns
@@ -106,29 +106,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _measure(options: argparse.Namespace, continued: Continued) -> int:
     """Carry the runs out, and print the results; only here are the libraries imported that this takes."""
-    from quicsat.execution import run_campaign
-    from quicsat.execution.campaign_config import CampaignConfig
-    from quicsat.images import pull_or_build as images
+    from quicsat.execution import campaign_config, run_campaign
 
     begun = continued.stored.result_set.manifest
-    past = earlier_campaigns(options.root, begun.clock, continued.stored.result_set)
-    config = CampaignConfig(
+    conditions = campaign_config.Conditions(
         shared.daemon(),
-        options.root,
-        options.root / "results",
-        None,
-        images.Policy.LOCAL,
-        0,
-        (),
-        testbeds=shared.most_testbeds(options, begun.schedule),
-        limits=continued.limits,
-        past=past,
-        cluster=shared.cluster(options),
-        hosts=continued.machines,
+        continued.machines,
+        shared.cluster(options),
+        shared.most_testbeds(options, begun.schedule),
+        continued.limits,
+        earlier_campaigns(options.root, begun.clock, continued.stored.result_set),
     )
-    with campaign_report.view(past, debug=options.debug) as progress:
-        config = replace(config, watcher=progress.watcher)
-        finished = run_campaign.resume_campaign(
-            continued.directory, outcomes(options), config, console.message, progress.begin
-        )
+    with campaign_report.view(conditions.past, debug=options.debug) as observer:
+        finished = run_campaign.resume_campaign(continued.directory, outcomes(options), conditions, observer)
     return campaign_report.conclude(finished, options, continued.request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +22,7 @@ from quicsat.plan import selection as plan
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
-    from quicsat.execution.campaign_config import CampaignConfig
-    from quicsat.model.results import ResultSet
+    from quicsat.execution.campaign_config import NewCampaign
 
 LONGEST_NOTE = 500
 """Characters."""
@@ -134,16 +132,22 @@ def measure(
     limits = shared.limits(options, os.environ, Schedule(), selection.test_cases)
     machines = shared.machines(options, selection.test_cases)
     with shared.engine_for_itself(options):
-        from quicsat.execution import run_campaign
+        from quicsat.execution import campaign_config, run_campaign
 
-        past = earlier_campaigns(options.root, options.clock)
-        config = replace(_config(options, selection, seed, past), limits=limits, hosts=machines)
-        config = replace(config, check=partial(continuous_integration.check_manifest, request))
+        conditions = campaign_config.Conditions(
+            shared.daemon(),
+            machines,
+            shared.cluster(options),
+            shared.most_testbeds(options, shared.usual_schedule(options.clock)),
+            limits,
+            earlier_campaigns(options.root, options.clock),
+            options.baseline,
+        )
+        new = _new(options, selection, runs, seed, request)
         if lost := plan.left_out(selection.servers, selection.clients, selection.test_cases):
             console.message(lost)
-        with campaign_report.view(past, debug=options.debug) as progress:
-            config = replace(config, watcher=progress.watcher)
-            finished = run_campaign.run_campaign(selection, runs, config, console.message, progress.begin(runs))
+        with campaign_report.view(conditions.past, debug=options.debug) as observer:
+            finished = run_campaign.run_campaign(new, conditions, observer)
         return campaign_report.conclude(finished, options, request)
 
 
@@ -154,38 +158,38 @@ def _note(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def _config(
-    options: argparse.Namespace, selection: plan.Selection, seed: int, past: tuple[ResultSet, ...]
-) -> CampaignConfig:
-    """The options as a campaign takes them."""
-    from quicsat.execution.campaign_config import CampaignConfig
+def _new(
+    options: argparse.Namespace,
+    selection: plan.Selection,
+    runs: Sequence[Run],
+    seed: int,
+    request: continuous_integration.CiRequest,
+) -> NewCampaign:
+    """What the options measure."""
+    from quicsat.execution.campaign_config import ImageSource, NewCampaign
     from quicsat.execution.run_config import RunConfig, environment_parameters
-    from quicsat.images import pull_or_build as images
+    from quicsat.images.pull_or_build import Policy
 
-    return CampaignConfig(
-        bare_link=options.baseline,
-        daemon=shared.daemon(),
-        root=options.root,
+    return NewCampaign(
+        selection,
+        tuple(runs),
+        seed,
+        shared.without_addresses(options.words),
+        ImageSource(options.root, Policy(options.images), options.locked),
         results=options.root / "results",
         directory=options.log_dir,
-        policy=images.Policy(options.images),
-        lock=options.locked,
-        seed=seed,
-        command=shared.without_addresses(options.words),
-        note=options.note,
-        check_compliance=not options.skip_compliance_check,
         run=RunConfig(
-            not options.no_qlog,
-            options.save_files,
-            environment_parameters(),
-            options.clock,
-            shared.cpu_cost(options),
+            qlog=not options.no_qlog,
+            keep_files=options.save_files,
+            parameters=environment_parameters(),
+            clock=options.clock,
+            cpu_cost=shared.cpu_cost(options),
             own_cpu_costs=options.clock is Clock.VIRTUAL and options.cpu_cost is None,
         ),
-        testbeds=shared.most_testbeds(options, shared.usual_schedule(options.clock)),
+        note=options.note,
+        check_compliance=not options.skip_compliance_check,
         shuffle=options.shuffle,
         shard=options.shard or "",
         must_include=select_runs.must_include(options),
-        past=past,
-        cluster=shared.cluster(options),
+        check=partial(continuous_integration.check_manifest, request),
     )

@@ -59,4 +59,4 @@ def run(options: argparse.Namespace) -> int:
     with analysis_pool(analyse_once, low_priority=most > 1) as pool:
         name = options.name or socket.gethostname()
         service = WorkerService(host, pool, most, measured=options.parallel is None, name=name)
-        return SIGNAL + serve(Scheduler(options.address, options.cluster_tls), service, most, console.message)
+        return SIGNAL + serve(Scheduler(options.address, options.cluster_tls), service, console.message)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from quicsat.docker.client import Daemon
 from quicsat.execution.run_config import RunConfig
 from quicsat.links.backend import LinkBackend
@@ -12,11 +10,9 @@ from quicsat.links.virtual_machine import VirtualBackend
 from quicsat.model.clock import Clock
 
 
-def emulated_backend(daemon: Daemon, images: Mapping[str, str], config: RunConfig) -> LinkBackend:
-    """The back end at ``daemon``.
-
-    ``images``: ids by name, with ``simulator``, and ``virtual-time`` and ``link-gateways`` if they are needed.
-    """
+def emulated_backend(daemon: Daemon, config: RunConfig) -> LinkBackend:
+    """The back end at ``daemon``; among the images are ``virtual-time`` and ``link-gateways`` if they are needed."""
+    images = config.image_ids
     if config.clock is Clock.VIRTUAL:
         return VirtualBackend(daemon, images, config.cpu_cost)
     return Ns3Backend(daemon, images["simulator"], gateways=images.get("link-gateways"))

@@ -1,61 +1,130 @@
-"""How a campaign is run: the options of the command line, as one value."""
+"""A campaign as it is asked for: what it measures, apart from how its runs are made."""
 
 from __future__ import annotations
 
+import datetime
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from quicsat import __version__
 from quicsat.execution.run_config import RunConfig, environment_parameters
-from quicsat.execution.run_watcher import RunWatcher
 from quicsat.images.pull_or_build import Policy
+from quicsat.model.clock import Clock
 from quicsat.model.real_link import Host, Scheduler
-from quicsat.model.results import Manifest, ResultSet
+from quicsat.model.results import ImageFacts, Manifest, ResultSet, Schedule, Versions
+from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
+from quicsat.plan.selection import Selection
 
 
 @dataclass(frozen=True)
-class CampaignConfig:
-    """How a campaign is run."""
+class Conditions:
+    """How runs are made; a campaign that is continued may have other ones."""
 
     daemon: Host
     """The Docker daemon that has the images, and makes the runs if no other one does."""
-    root: Path
-    """The checkout."""
-    results: Path
-    """Directory in which dated campaign directories are created."""
-    directory: Path | None
-    """The campaign directory, if the user named one."""
-    policy: Policy
-    """Where images come from."""
-    seed: int
-    command: tuple[str, ...]
-    """The command line, which the manifest stores."""
-    note: str = ""
-    """The user's own words on the conditions, which the manifest stores."""
-    lock: Path | None = None
-    """Lock file of the images that the campaign has to use; None if it may use any."""
-    run: RunConfig = field(default_factory=lambda: RunConfig(parameters=environment_parameters()))
-    """Options of every run."""
-    check_compliance: bool = True
     hosts: Mapping[str, Host] = field(default_factory=dict)
-    """Hosts that the real links of the plan need, by name."""
-    bare_link: float = 0.0
-    """Seconds for which TCP throughput of each real link is measured before the campaign; 0 for none."""
+    """Hosts that the real links of the plan need, by name, and those that make runs, too."""
+    cluster: Scheduler | None = None
+    """Dask scheduler whose workers make the runs; None to make them from this process."""
     testbeds: int | None = 1
     """Maximum number of parallel runs; None for as many as the CPUs allow."""
+    limits: CampaignLimits = field(default_factory=CampaignLimits)
+    past: tuple[ResultSet, ...] = ()
+    """Earlier campaigns, from which durations of runs are estimated."""
+    bare_link: float = 0.0
+    """Seconds for which TCP throughput of each real link is measured before the campaign; 0 for none."""
+
+    @property
+    def testbeds_elsewhere(self) -> bool:
+        """Whether other machines make runs, too."""
+        return any(host.testbeds for host in self.hosts.values())
+
+
+@dataclass(frozen=True)
+class ImageSource:
+    """Where the images of a new campaign come from."""
+
+    root: Path
+    """The checkout."""
+    policy: Policy
+    lock: Path | None = None
+    """Lock file of the images that the campaign has to use; None if it may use any."""
+
+
+@dataclass(frozen=True)
+class NewCampaign:
+    """What a campaign measures, which stays the same when it is continued: its manifest stores it."""
+
+    selection: Selection
+    runs: tuple[Run, ...]
+    seed: int
+    command: tuple[str, ...]
+    """The command line."""
+    images: ImageSource
+    results: Path
+    """Directory in which dated campaign directories are created."""
+    directory: Path | None = None
+    """The campaign directory, if the user named one."""
+    run: RunConfig = field(default_factory=lambda: RunConfig(parameters=environment_parameters()))
+    """Options of every run, without images."""
+    note: str = ""
+    """The user's own words on the conditions."""
+    check_compliance: bool = True
     shuffle: bool = False
-    """The plan is in random order."""
+    """The runs are in random order."""
     shard: str = ""
     """Which part of a plan this is, as ``2/4``; empty for a whole plan."""
     must_include: tuple[str, ...] = ()
     """Names of implementations of which each pair contains at least one; empty for all pairs."""
-    limits: CampaignLimits = field(default_factory=CampaignLimits)
-    past: tuple[ResultSet, ...] = ()
-    """Earlier campaigns, from which durations of runs are estimated."""
     check: Callable[[Manifest], object] = lambda _: None
     """Called before the first run; raises InputError if the campaign must not begin."""
-    watcher: RunWatcher | None = None
-    """Who wants to know what happens to runs under way."""
-    cluster: Scheduler | None = None
-    """Dask scheduler whose workers make the runs; None to make them from this process."""
+
+    def manifest(self, campaign: str, images: Mapping[str, ImageFacts], schedule: Schedule) -> Manifest:
+        """What the campaign with this identifier stores about itself, but for versions and processor."""
+        selection, run = self.selection, self.run
+        return Manifest(
+            id=campaign,
+            started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            command=self.command,
+            tool_version=__version__,
+            seed=self.seed,
+            servers=tuple(server.name for server in selection.servers),
+            clients=tuple(client.name for client in selection.clients),
+            implementations=selection.implementations,
+            test_cases=tuple(
+                replace(case, source=_from_checkout(case.source, self.images.root)) for case in selection.test_cases
+            ),
+            images=dict(images),
+            planned_runs=len(self.runs),
+            options={
+                "check_compliance": self.check_compliance,
+                "qlog": run.qlog,
+                "keep_files": run.keep_files,
+                "shuffle": self.shuffle,
+            },
+            shard=self.shard,
+            must_include=self.must_include,
+            schedule=schedule,
+            parameters=dict(run.parameters),
+            versions=Versions(),
+            clock=run.clock,
+            cpu_cost=run.cpu_cost if run.clock is Clock.VIRTUAL else None,
+            own_cpu_costs=run.own_cpu_costs,
+            note=self.note,
+        )
+
+
+def schedule_of(conditions: Conditions) -> Schedule:
+    """The part of the conditions that is kept when a campaign is continued, unless the user changes it."""
+    limits = conditions.limits
+    return Schedule(conditions.testbeds, limits.breaker, limits.budget, limits.required, limits.skip_on_failure)
+
+
+def _from_checkout(source: str, root: Path) -> str:
+    """A test case's file as a command in ``root`` names it; an absolute path that is not near it stays as it is."""
+    path = Path(source)
+    near = not path.is_absolute() or path.is_relative_to(root.parent)
+    return os.path.relpath(path, root) if source and near else source

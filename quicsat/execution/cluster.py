@@ -140,16 +140,15 @@ class Cluster:
         verb: str,
         *words: Any,
         stop: threading.Event | None = None,
-        testbed: bool = False,
         patience: float | None = None,
     ) -> Any:
-        """Call ``verb`` of a worker's service; with ``testbed`` as soon as one of its testbeds is free.
+        """Call ``verb`` of a worker's service; with ``stop`` as soon as one of its testbeds is free.
 
         Raises :class:`HarnessFault` (worker-lost) if the worker is lost or does not answer for ``patience`` seconds,
         :class:`RefusedError` if it refuses, ``Interrupted`` if ``stop`` is set meanwhile,
         :class:`MachineError` if the scheduler is lost.
         """
-        future = self._submit(worker, verb, words, {RESOURCE: 1} if testbed else None)
+        future = self._submit(worker, verb, words, None if stop is None else {RESOURCE: 1})
         try:
             return self._await(future, worker, stop, patience)
         finally:
@@ -270,27 +269,18 @@ def session_key(campaign: str) -> str:
     return f"{PLUGIN}-open-{campaign}-{next(_numbers)}"
 
 
-def serve(
-    scheduler: Scheduler, service: WorkerService, testbeds: int, say: Callable[[str], None], *, persistent: bool = True
-) -> int:
+def serve(scheduler: Scheduler, service: WorkerService, say: Callable[[str], None], *, persistent: bool = True) -> int:
     """Serve as a worker until a signal arrives; returns its number. A lost scheduler is reconnected to.
 
     Raises :class:`MachineError` if no scheduler answers at the start, or, without ``persistent``, when it is lost.
     """
     _quiet()
-    safety = security(scheduler.tls)
-    return asyncio.run(_serve(scheduler.address, service, testbeds, safety, say, persistent=persistent))
+    security(scheduler.tls)  # raises here, where no event loop runs yet
+    return asyncio.run(_serve(scheduler, service, say, persistent=persistent))
 
 
-async def _serve(
-    address: str,
-    service: WorkerService,
-    testbeds: int,
-    safety: Security | None,
-    say: Callable[[str], None],
-    *,
-    persistent: bool,
-) -> int:
+async def _serve(scheduler: Scheduler, service: WorkerService, say: Callable[[str], None], *, persistent: bool) -> int:
+    address, testbeds, safety = scheduler.address, service.max_testbeds, security(scheduler.tls)
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def end(number: int) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import secrets
 
+from quicsat.execution.run_config import RunConfig
 from quicsat.execution.run_inputs import Inputs
-from quicsat.execution.transfer import RunContext, endpoint
-from quicsat.links.session import SessionRequest
+from quicsat.execution.transfer import endpoint
+from quicsat.links.backend import Testbed
+from quicsat.links.session import RunControl, SessionRequest
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.evidence import Exit
 from quicsat.model.implementation import Implementation, Role
@@ -23,16 +25,16 @@ FILE = Inputs((File("file", 0, ""),), {}, {})
 
 
 def check_compliance(
-    implementation: Implementation, roles: tuple[Role, ...], context: RunContext
+    implementation: Implementation, roles: tuple[Role, ...], testbed: Testbed, config: RunConfig, control: RunControl
 ) -> tuple[Compliance, ...]:
     """Run ``implementation`` in all ``roles`` at once, with a random test name.
 
     Raises :class:`HarnessFault` or ``Interrupted`` if the check itself fails.
     """
     run = _unknown_test(implementation)
-    endpoints = {role: endpoint(role, run, context, FILE) for role in roles}
-    ends = context.testbed.exits(SessionRequest(run, endpoints, context.stop), TIMEOUT)
-    image = context.images[implementation.name]
+    endpoints = {role: endpoint(role, run, config, FILE) for role in roles}
+    ends = testbed.exits(SessionRequest(run, endpoints, control), TIMEOUT)
+    image = config.images[implementation.name].id
     reasons = {role: _non_compliance(ends[role]) for role in roles}
     return tuple(
         Compliance(implementation.name, role, reason is None, reason or "", image) for role, reason in reasons.items()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.retries import DisturbedError, Runner
 from quicsat.execution.run_queue import RunQueue
@@ -34,20 +35,10 @@ WAKE = 0.25
 class Dispatcher:
     """Runs a plan on the slots of a worker pool; safe against signals and against the loss of workers."""
 
-    def __init__(
-        self,
-        workers: WorkerPool,
-        journal: Journal,
-        stop: threading.Event,
-        say: Callable[[str], None],
-        done: Callable[[RunResult], None],
-    ) -> None:
-        """``stop`` ends the campaign; ``say`` gets messages for the user, ``done`` each result, one at a time."""
+    def __init__(self, workers: WorkerPool, journal: Journal, observer: Observer) -> None:
         self._workers = workers
         self._journal = journal
-        self._stop = stop
-        self._say = say
-        self._done = done
+        self._observer = observer
         self._lock = threading.Lock()
         """Held while the journal or a callback is used."""
 
@@ -89,17 +80,8 @@ class Dispatcher:
         """
         attempts = {run: work.tried.get(run, 0) + 1 for run in work.runs}
         disturbed = [(run, attempts[run]) for run in work.runs if run in work.alone]
-        queue = RunQueue(
-            [run for run in work.runs if run not in work.alone], limits, durations or Durations(), self._stop,
-            self._tell, earlier=work.counting, testbeds=min(self._workers.testbeds, self._workers.max_slots),
-        )  # fmt: skip
+        queue = RunQueue(work, limits, durations or Durations(), self._workers, self._tell)
         single = self._workers.max_slots == 1
-
-        def run_next(runner: Runner, run: Run) -> None:
-            try:
-                run_one(runner, run)
-            finally:
-                queue.over(run)
 
         def run_one(runner: Runner, run: Run) -> None:
             ends = [(end.name, role) for end, role in run.ends]
@@ -117,7 +99,7 @@ class Dispatcher:
             queue.record(run, result)
             self._finish(result)
 
-        self._in_parallel(queue, run_next)
+        self._in_parallel(queue, run_one, queue.over)
         if disturbed:
             self._tell(
                 f"repeating {counted(len(disturbed), 'run')} that parallel runs may have disturbed, one at a time"
@@ -129,8 +111,13 @@ class Dispatcher:
                     self._finish(runner.run_with_retries(run, attempt, alone=True))
         return queue.stop_reason
 
-    def _in_parallel(self, work: Iterable[T], act: Callable[[Runner, T], None]) -> None:
-        """Apply ``act`` to the items of ``work`` in order, on each slot once it is free; raises the first error."""
+    def _in_parallel(
+        self, work: Iterable[T], act: Callable[[Runner, T], None], end: Callable[[T], object] = lambda _: None
+    ) -> None:
+        """Apply ``act`` to the items of ``work`` in order, on each slot once it is free; raises the first error.
+
+        ``end`` is called with each item after it, however that ends.
+        """
         source, taking, over = iter(work), threading.Lock(), threading.Event()
 
         def take() -> T | None:
@@ -147,9 +134,12 @@ class Dispatcher:
                     with self._runner(over.is_set) as runner:
                         if runner is None or (item := take()) is None:
                             return
-                        act(runner, item)
+                        try:
+                            act(runner, item)
+                        finally:
+                            end(item)
             except BaseException:
-                self._stop.set()
+                self._workers.stop.set()
                 raise
 
         with ThreadPoolExecutor(self._workers.max_slots) as pool:
@@ -167,7 +157,7 @@ class Dispatcher:
         if slot is None:
             yield None
             return
-        runner = Runner(slot, self._workers, self._journal.place, self._stop, self._keep, self._tell)
+        runner = Runner(slot, self._workers, self._journal.place, self._keep, self._tell)
         try:
             yield runner
         finally:
@@ -177,7 +167,7 @@ class Dispatcher:
 
     def _tell(self, text: str) -> None:
         with self._lock:
-            self._say(text)
+            self._observer.say(text)
 
     def _keep_compliance(self, compliance: Compliance) -> None:
         with self._lock:
@@ -188,7 +178,7 @@ class Dispatcher:
     def _finish(self, result: RunResult) -> None:
         kept = self._keep(result)
         with self._lock:
-            self._done(kept)
+            self._observer.done(kept)
 
     def _keep(self, result: RunResult) -> RunResult:
         """Append a result to the journal; an error result instead if it cannot be written as it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from quicsat.model.workload import ObjectType
+from quicsat.model.workload import ObjectType, Workload
 
 GIF = bytes.fromhex("47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b")
 """An image of one pixel; browsers take what follows it as part of the file."""
@@ -18,18 +18,12 @@ SUFFIXES = {
 }
 
 
-def page_object(
-    place: int,
-    size: int,
-    types: Sequence[ObjectType],
-    after: Sequence[int],
-    names: Sequence[str],
-    numbers: random.Random,
-) -> bytes:
-    """The object at ``place`` (from 0) of a page, ``size`` bytes; the rest of the arguments describe all its objects.
+def page_object(place: int, size: int, workload: Workload, names: Sequence[str], numbers: random.Random) -> bytes:
+    """The object at ``place`` (from 0) of the page of ``workload``, ``size`` bytes; ``names``: of all its objects.
 
     Raises ValueError if it is too small to name those that follow it.
     """
+    types, after = workload.types, workload.after
     kind = types[place]
     followers = [(types[other], names[other], other) for other in range(len(types)) if after[other] == place + 1]
     if kind is ObjectType.HTML:

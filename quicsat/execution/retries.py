@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -46,15 +45,13 @@ class Runner:
         slot: Slot,
         workers: WorkerPool,
         directory: Path,
-        stop: threading.Event,
         keep: Callable[[RunResult], object],
         say: Callable[[str], None],
     ) -> None:
-        """``keep`` gets the result of every attempt but the last, ``say`` messages for the user."""
+        """``directory``: of the campaign; ``keep`` gets the results of all attempts but the last, ``say`` messages."""
         self.slot = slot
         self._workers = workers
         self._directory = directory
-        self._stop = stop
         self._keep = keep
         self._say = say
 
@@ -68,7 +65,7 @@ class Runner:
         if is_directory(directory):
             _clear_away(directory, attempt - 1)
         while True:
-            if self._stop.is_set():
+            if self._workers.stop.is_set():
                 raise Interrupted
             self._check_disk()
             _make(directory)

@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import signal
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from quicsat import __version__
 from quicsat.docker.daemon_images import DaemonImages
-from quicsat.execution.campaign_config import CampaignConfig
-from quicsat.execution.campaign_setup import (
-    CampaignResources,
-    CheckedImages,
-    check_processors,
-    check_rights,
-    distribute_images,
-    make_worker_pool,
-    open_resources,
-)
+from quicsat.execution.campaign_config import Conditions, ImageSource, NewCampaign, schedule_of
+from quicsat.execution.campaign_setup import Engines, open_engines
 from quicsat.execution.dispatcher import Dispatcher
 from quicsat.execution.host_facts import processor
+from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork, changed_parameters, pinned_images, remaining_work
 from quicsat.execution.retries import restore
-from quicsat.execution.run_config import RunConfig
+from quicsat.execution.run_config import environment_parameters, stored_run_config
 from quicsat.execution.tool_version import tool_version
 from quicsat.execution.worker import result_of
-from quicsat.images import pull_or_build
+from quicsat.images.build_recipes import own_images
 from quicsat.images.lock_file import LockedImages
-from quicsat.model.clock import Clock
+from quicsat.images.pull_or_build import Images
 from quicsat.model.errors import HarnessFault, Interrupted, MachineError
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.model.results import ImageFacts, Manifest, RunResult, Schedule, Versions
+from quicsat.model.results import ImageFacts, Manifest, Versions
 from quicsat.model.run import Run
 from quicsat.plan.duration_estimate import Durations
-from quicsat.plan.selection import Selection
 from quicsat.results.document import StoredResults
 from quicsat.results.store import Journal, load, make_campaign_directory, make_dated_directory, write_result_json
 
@@ -61,150 +51,113 @@ class CampaignOutcome:
     """Why the limits left no time for the remaining runs, if so."""
 
 
-def run_campaign(
-    selection: Selection,
-    plan: Sequence[Run],
-    config: CampaignConfig,
-    say: Callable[[str], None],
-    done: Callable[[RunResult, int], None],
-) -> CampaignOutcome:
-    """Run a new campaign; ``done`` gets each result, and how many runs are finished.
+def run_campaign(new: NewCampaign, conditions: Conditions, observer: Observer) -> CampaignOutcome:
+    """Run a new campaign.
 
     Raises :class:`UserError` if the campaign cannot start; the returned value tells what stopped it later.
     """
-    with open_resources(config, say) as resources:
-        check_rights(resources, config)
-        facts = _images(resources, selection, plan, config, say)
-        with _signals(resources):
-            versions = _versions(resources.daemon.info, facts)
-            manifest = _manifest(resources.daemon.campaign, selection, plan, config, facts, versions)
-            if not (resources.daemon.host or config.hosts or config.cluster):
+    observer.planned(new.runs)
+    with open_engines(conditions, observer) as engines:
+        engines.check_rights(new.run.clock)
+        images = _images(engines, new)
+        with _signals(engines):
+            manifest = new.manifest(engines.campaign, images, schedule_of(conditions))
+            manifest = replace(manifest, versions=_versions(engines.daemon.info, images))
+            if not (engines.daemon.host or conditions.hosts or conditions.cluster):
                 manifest = replace(manifest, processor=processor())
-            config.check(manifest)
-            directory = _directory(config)
-            say(f"results: {_relative(directory)}")
+            new.check(manifest)
+            directory = _directory(new)
+            observer.say(f"results: {_relative(directory)}")
             with Journal.create(directory, manifest) as journal:
-                work = RemainingWork(tuple(plan), {})
-                return _run_remaining(work, resources, config, facts, journal, say, done)
+                return Campaign(engines, manifest, journal).make(RemainingWork(new.runs, {}))
 
 
 def resume_campaign(
-    directory: Path,
-    retry: Collection[Outcome],
-    config: CampaignConfig,
-    say: Callable[[str], None],
-    begin: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
+    directory: Path, retry: Collection[Outcome], conditions: Conditions, observer: Observer
 ) -> CampaignOutcome:
     """Continue the campaign in ``directory`` with its own plan, seeds, images and options.
 
-    Runs without a result, with the outcome ``error``, or with an outcome in ``retry`` are made. ``begin`` gets these
-    runs and returns what :func:`run_campaign` calls ``done``. Raises :class:`UserError` if the campaign cannot
-    continue, :class:`MachineError` if an image is gone.
+    Runs without a result, with the outcome ``error``, or with an outcome in ``retry`` are made. Raises
+    :class:`UserError` if the campaign cannot continue, :class:`MachineError` if an image is gone.
     """
-    with open_resources(config, say) as resources, Journal.open(directory) as journal:
+    with open_engines(conditions, observer) as engines, Journal.open(directory) as journal:
         record = journal.record()
         for warning in record.warnings:
-            say(warning)
+            observer.say(warning)
         work = remaining_work(record, retry)
         restore(journal.place, work.tried)
         if not work.runs:
             return CampaignOutcome(directory, record, None)
-        manifest = record.result_set.manifest
-        given = config.run.parameters
-        config = _as_begun(config, manifest)
-        check_rights(resources, config)
-        facts = pinned_images(manifest, work.runs, DaemonImages(resources.daemon).find)
-        check_processors(facts, resources, config, say)
-        distribute_images(facts, resources, config, say)
-        if changed := changed_parameters(manifest, given):
-            say(changed)
-        with _signals(resources):
-            return _run_remaining(work, resources, config, facts, journal, say, begin(work.runs))
+        manifest, environment = record.result_set.manifest, environment_parameters()
+        engines.check_rights(manifest.clock)
+        images = pinned_images(manifest, work.runs, DaemonImages(engines.daemon).find)
+        engines.check_processors(images, manifest.clock)
+        engines.distribute(images, manifest.clock)
+        if changed := changed_parameters(manifest, environment):
+            observer.say(changed)
+        parameters = environment if manifest.parameters is None else manifest.parameters
+        manifest = replace(manifest, images=images, parameters=parameters)
+        observer.planned(work.runs)
+        with _signals(engines):
+            return Campaign(engines, manifest, journal).make(work)
 
 
-def _as_begun(config: CampaignConfig, manifest: Manifest) -> CampaignConfig:
-    """``config`` with the options that the manifest stores."""
-    stored = manifest.options
-    run = RunConfig(
-        qlog=stored.get("qlog", config.run.qlog),
-        keep_files=stored.get("keep_files", config.run.keep_files),
-        parameters=config.run.parameters if manifest.parameters is None else manifest.parameters,
-        clock=manifest.clock,
-        cpu_cost=manifest.cpu_cost or 0.0,
-        own_cpu_costs=manifest.own_cpu_costs,
-    )
-    return replace(config, run=run, check_compliance=stored.get("check_compliance", config.check_compliance))
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign under way: what it measures, its engines, and its journal."""
 
+    engines: Engines
+    manifest: Manifest
+    """With the images and the endpoint parameters that are used."""
+    journal: Journal
 
-def _run_remaining(
-    work: RemainingWork,
-    resources: CampaignResources,
-    config: CampaignConfig,
-    facts: Mapping[str, ImageFacts],
-    journal: Journal,
-    say: Callable[[str], None],
-    done: Callable[[RunResult, int], None],
-) -> CampaignOutcome:
-    """Make the remaining runs, and write result.json however they end."""
-    fault = out_of_time = None
-    try:
-        out_of_time = _dispatch(work, resources, config, facts, journal, say, done)
-    except Interrupted:
-        pass
-    except (MachineError, HarnessFault) as error:
-        fault = str(error)
-    if not fault and not out_of_time and not resources.caught:
-        journal.finish()
-    write_result_json(journal.directory, journal.record().result_set)
-    caught = resources.caught[0] if resources.caught else None
-    return CampaignOutcome(journal.directory, load(journal.directory), caught, fault, out_of_time)
+    def make(self, work: RemainingWork) -> CampaignOutcome:
+        """Make the runs that are left, and write result.json however they end."""
+        caught = self.engines.caught
+        fault = out_of_time = None
+        try:
+            out_of_time = self._make_runs(work)
+        except Interrupted:
+            pass
+        except (MachineError, HarnessFault) as error:
+            fault = str(error)
+        if not fault and not out_of_time and not caught:
+            self.journal.finish()
+        directory = self.journal.directory
+        write_result_json(directory, self.journal.record().result_set)
+        return CampaignOutcome(directory, load(directory), caught[0] if caught else None, fault, out_of_time)
 
+    def _make_runs(self, work: RemainingWork) -> str | None:
+        """Check compliance, then make all runs; returns why runs are left, if the limits allow no more of them."""
+        conditions = self.engines.conditions
+        work = self._with_images(work)
+        with (
+            self.engines.workers(work.runs, stored_run_config(self.manifest)) as workers,
+            Dispatcher(workers, self.journal, self.engines.observer).open() as dispatcher,
+        ):
+            checked = self.journal.record().result_set.compliance
+            known = {(each.implementation, each.role): each.compliant for each in checked}
+            not_compliant = {end for end, compliant in known.items() if not compliant}
+            if self.manifest.options.get("check_compliance", True):
+                not_compliant |= dispatcher.check_compliance(_unchecked_roles(work.runs, known))
+            return dispatcher.run_all(
+                work, not_compliant, limits=conditions.limits, durations=Durations(conditions.past)
+            )
 
-def _dispatch(
-    work: RemainingWork,
-    resources: CampaignResources,
-    config: CampaignConfig,
-    facts: Mapping[str, ImageFacts],
-    journal: Journal,
-    say: Callable[[str], None],
-    done: Callable[[RunResult, int], None],
-) -> str | None:
-    """Check compliance, then make all runs; returns why runs are left, if the limits allow no more of them."""
-    finished = 0
-
-    def count(result: RunResult) -> None:
-        nonlocal finished
-        finished += 1
-        done(result, finished)
-
-    work = _with_images(work, facts, journal, count)
-    with (
-        make_worker_pool(work.runs, resources, config, facts, say) as workers,
-        Dispatcher(workers, journal, resources.stop, say, count).open() as dispatcher,
-    ):
-        known = {(each.implementation, each.role): each.compliant for each in journal.record().result_set.compliance}
-        not_compliant = {end for end, compliant in known.items() if not compliant}
-        if config.check_compliance:
-            not_compliant |= dispatcher.check_compliance(_unchecked_roles(work.runs, known))
-        return dispatcher.run_all(work, not_compliant, limits=config.limits, durations=Durations(config.past))
-
-
-def _with_images(
-    work: RemainingWork, facts: Mapping[str, ImageFacts], journal: Journal, count: Callable[[RunResult], None]
-) -> RemainingWork:
-    """The runs whose images are available; all others get an error result at once."""
-    able = list[Run]()
-    for run in work.runs:
-        lacking = dict.fromkeys(end.name for end, _ in run.ends if end.name not in facts)
-        if not lacking:
-            able.append(run)
-            continue
-        reason = f"there was no image of {' and '.join(lacking)} when the campaign began"
-        verdict = Verdict(Outcome.ERROR, ErrorCode.IMAGE_MISSING, reason)
-        result = result_of(run, work.tried.get(run, 0) + 1, verdict, Evidence(started="", seed=run.seed), None)
-        journal.append_result(result)
-        count(result)
-    return replace(work, runs=tuple(able))
+    def _with_images(self, work: RemainingWork) -> RemainingWork:
+        """The runs whose images are available; all others get an error result at once."""
+        able = list[Run]()
+        for run in work.runs:
+            lacking = dict.fromkeys(end.name for end, _ in run.ends if end.name not in self.manifest.images)
+            if not lacking:
+                able.append(run)
+                continue
+            reason = f"there was no image of {' and '.join(lacking)} when the campaign began"
+            verdict = Verdict(Outcome.ERROR, ErrorCode.IMAGE_MISSING, reason)
+            result = result_of(run, work.tried.get(run, 0) + 1, verdict, Evidence(started="", seed=run.seed), None)
+            self.journal.append_result(result)
+            self.engines.observer.done(result)
+        return replace(work, runs=tuple(able))
 
 
 def _unchecked_roles(
@@ -219,112 +172,62 @@ def _unchecked_roles(
     return wanted
 
 
-def _images(
-    resources: CampaignResources,
-    selection: Selection,
-    plan: Sequence[Run],
-    config: CampaignConfig,
-    say: Callable[[str], None],
-) -> dict[str, ImageFacts]:
-    """The images of the plan's implementations and of its links.
+def _source(engines: Engines, images: ImageSource) -> Images | LockedImages:
+    store, say = DaemonImages(engines.daemon), engines.observer.say
+    if images.lock is not None:
+        return LockedImages(store, images.root, images.lock, images.policy, say)
+    return Images(store, images.root, images.policy, say)
 
-    Raises :class:`MachineError` if no run of the plan can be made. A missing image affects only the runs that need it;
-    one that differs from the lock file ends the campaign.
+
+def _images(engines: Engines, new: NewCampaign) -> dict[str, ImageFacts]:
+    """The images of the implementations and of the links of a campaign, on all hosts.
+
+    Raises :class:`MachineError` if no run can be made. A missing image affects only the runs that need it; one that
+    differs from the lock file ends the campaign.
     """
-    store = DaemonImages(resources.daemon)
-    source: pull_or_build.Images | LockedImages = pull_or_build.Images(store, config.root, config.policy, say)
-    if config.lock is not None:
-        source = LockedImages(store, config.root, config.lock, config.policy, say)
-    checked = CheckedImages(source, resources, config, say)
-    facts: dict[str, ImageFacts] = {}
-    if not all(run.test_case.real for run in plan):
-        facts["simulator"] = checked.ensure_own("simulator")
+    source = _source(engines, new.images)
+    images = dict[str, ImageFacts]()
     lacking = list[str]()
-    for implementation in dict.fromkeys((*selection.servers, *selection.clients, *selection.others)):
+    own = own_images([run.test_case for run in new.runs], new.run.clock)
+
+    def take(name: str, image: ImageFacts) -> None:
+        if image.id not in {each.id for each in images.values()}:
+            engines.check_processors({name: image}, new.run.clock)
+        images[name] = image
+
+    if "simulator" in own:
+        take("simulator", source.ensure_own("simulator"))
+    for implementation in new.selection.implementations:
         try:
-            facts[implementation.name] = checked.ensure(implementation)
+            take(implementation.name, source.ensure(implementation))
         except MachineError as error:
             lacking.append(str(error))
-    if (lacking and config.lock is not None) or not any(all(end.name in facts for end, _ in run.ends) for run in plan):
+    if (lacking and new.images.lock is not None) or not any(
+        all(end.name in images for end, _ in run.ends) for run in new.runs
+    ):
         raise MachineError("\n".join(dict.fromkeys(lacking)))
     for problem in lacking:
-        say(f"{problem}\nRuns that need this image are not made; all others are.")
-    if any(run.test_case.real for run in plan):
-        facts["link-tools"] = checked.ensure_own("link-tools")
-    if config.run.clock is Clock.VIRTUAL:
-        facts["virtual-time"] = checked.ensure_own("virtual-time")
-    if any(run.test_case.has_gateways for run in plan):
-        facts["link-gateways"] = checked.ensure_own("link-gateways")
-    distribute_images(facts, resources, config, say)
-    return facts
+        engines.observer.say(f"{problem}\nRuns that need this image are not made; all others are.")
+    for name in own:
+        if name not in images:
+            take(name, source.ensure_own(name))
+    engines.distribute(images, new.run.clock)
+    return images
 
 
-def _directory(config: CampaignConfig) -> Path:
-    if config.directory is not None:
-        return make_campaign_directory(config.directory)
-    return make_dated_directory(config.results)
+def _directory(new: NewCampaign) -> Path:
+    if new.directory is not None:
+        return make_campaign_directory(new.directory)
+    return make_dated_directory(new.results)
 
 
 def _relative(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _from_checkout(source: str, root: Path) -> str:
-    """A test case's file as a command in ``root`` names it; an absolute path that is not near it stays as it is."""
-    path = Path(source)
-    near = not path.is_absolute() or path.is_relative_to(root.parent)
-    return os.path.relpath(path, root) if source and near else source
-
-
-def _manifest(
-    campaign_id: str,
-    selection: Selection,
-    plan: Sequence[Run],
-    config: CampaignConfig,
-    facts: Mapping[str, ImageFacts],
-    versions: Versions,
-) -> Manifest:
-    return Manifest(
-        id=campaign_id,
-        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        command=config.command,
-        tool_version=__version__,
-        seed=config.seed,
-        servers=tuple(server.name for server in selection.servers),
-        clients=tuple(client.name for client in selection.clients),
-        implementations=tuple(dict.fromkeys((*selection.servers, *selection.clients, *selection.others))),
-        test_cases=tuple(
-            replace(case, source=_from_checkout(case.source, config.root)) for case in selection.test_cases
-        ),
-        images=dict(facts),
-        planned_runs=len(plan),
-        options={
-            "check_compliance": config.check_compliance,
-            "qlog": config.run.qlog,
-            "keep_files": config.run.keep_files,
-            "shuffle": config.shuffle,
-        },
-        shard=config.shard,
-        must_include=config.must_include,
-        schedule=Schedule(
-            config.testbeds,
-            config.limits.breaker,
-            config.limits.budget,
-            config.limits.required,
-            config.limits.skip_on_failure,
-        ),
-        parameters=dict(config.run.parameters),
-        versions=versions,
-        clock=config.run.clock,
-        cpu_cost=config.run.cpu_cost if config.run.clock is Clock.VIRTUAL else None,
-        own_cpu_costs=config.run.own_cpu_costs,
-        note=config.note,
-    )
-
-
-def _versions(info: Mapping[str, Any], facts: Mapping[str, ImageFacts]) -> Versions:
+def _versions(info: Mapping[str, Any], images: Mapping[str, ImageFacts]) -> Versions:
     """``info``: what the Docker daemon reports about itself."""
-    simulator = facts.get("simulator")
+    simulator = images.get("simulator")
     return Versions(
         quicsat=tool_version(),
         engine=str(info.get("ServerVersion", "")),
@@ -334,13 +237,13 @@ def _versions(info: Mapping[str, Any], facts: Mapping[str, ImageFacts]) -> Versi
 
 
 @contextmanager
-def _signals(resources: CampaignResources) -> Iterator[None]:
+def _signals(engines: Engines) -> Iterator[None]:
     """The first signal ends the campaign in order; a second one kills it at once, and the reaper cleans up."""
 
     def handle(number: int, _frame: object) -> None:
-        resources.caught.append(number)
-        resources.stop.set()
-        if len(resources.caught) > 1:
+        engines.caught.append(number)
+        engines.stop.set()
+        if len(engines.caught) > 1:
             os._exit(128 + number)
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}

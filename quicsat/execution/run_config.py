@@ -1,4 +1,4 @@
-"""How each run of a campaign is made: the options that campaign, worker and run share."""
+"""How each run of a campaign is made: the options and images that campaign, worker and run share."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quicsat.model.clock import Clock
-from quicsat.model.results import PARAMETERS
+from quicsat.model.results import PARAMETERS, ImageFacts, Manifest
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Options that hold for every run of a campaign, on every worker."""
+    """What holds for every run of a campaign, on every worker."""
 
+    images: Mapping[str, ImageFacts] = field(default_factory=dict)
+    """By the name of the implementation, and of an image of our own, such as ``simulator`` or ``link-tools``."""
     qlog: bool = True
     """Endpoints write qlog files."""
     keep_files: bool = False
@@ -26,6 +28,24 @@ class RunConfig:
     """Simulated seconds that each system call and each reading of the clock takes; without effect in real time."""
     own_cpu_costs: bool = False
     """System calls of implementations with a CPU cost of their own take that time instead."""
+
+    @property
+    def image_ids(self) -> dict[str, str]:
+        """Image id by name."""
+        return {name: image.id for name, image in self.images.items()}
+
+
+def stored_run_config(manifest: Manifest) -> RunConfig:
+    """What the manifest of a campaign stores; versions that stored less had the defaults."""
+    kept = {name: manifest.options[name] for name in ("qlog", "keep_files") if name in manifest.options}
+    return RunConfig(
+        images=manifest.images,
+        parameters=manifest.parameters or {},
+        clock=manifest.clock,
+        cpu_cost=manifest.cpu_cost or 0.0,
+        own_cpu_costs=manifest.own_cpu_costs,
+        **kept,
+    )
 
 
 def environment_parameters() -> dict[str, str]:

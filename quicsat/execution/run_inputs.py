@@ -110,7 +110,7 @@ def _files(test_case: TestCase, folder: Path, numbers: random.Random) -> tuple[F
     names = [_name_of_file(test_case.name_length, numbers) + SUFFIXES[kind] for kind in workload.types]
     files = []
     for place, (name, size) in enumerate(zip(names, test_case.file_sizes, strict=True)):
-        content = page_object(place, size, workload.types, workload.after, names, numbers)
+        content = page_object(place, size, workload, names, numbers)
         Path(folder, name).write_bytes(content)
         files.append(File(name, size, hashlib.sha256(content).hexdigest()))
     return tuple(files)

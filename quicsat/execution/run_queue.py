@@ -6,9 +6,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
+from quicsat.execution.remaining_work import RemainingWork
+from quicsat.execution.worker_pool import WorkerPool
 from quicsat.model.errors import Interrupted
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
@@ -39,33 +42,25 @@ class RunQueue(Iterator[Run]):
 
     def __init__(
         self,
-        plan: Sequence[Run],
+        work: RemainingWork,
         limits: CampaignLimits,
         durations: Durations,
-        stop: threading.Event,
+        workers: WorkerPool,
         say: Callable[[str], None],
-        *,
-        earlier: Iterable[RunResult] = (),
-        testbeds: int = 1,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``say`` gets messages about pauses and skipped runs; ``stop`` ends waiting.
-
-        ``earlier``: results of a resumed campaign in their order; they count for budget, breaker and requirement.
-        """
-        self._left = (
-            sorted(plan, key=lambda run: run.test_case.name != limits.required) if limits.required else list(plan)
-        )
+        """``say`` gets messages about pauses and skipped runs; the end of the campaign of ``workers`` ends waiting."""
+        plan = [run for run in work.runs if run not in work.alone]
+        self._left = sorted(plan, key=lambda run: run.test_case.name != limits.required) if limits.required else plan
         self._begun: Counter[tuple[str, str]] = Counter()
         """Runs of the required test case that have begun and are not over, by server and client."""
         self._passed: dict[tuple[str, str], bool] = {}
         """Whether a repetition of the required test case has succeeded, by server and client."""
         self._limits = limits
         self._durations = durations
-        self._stop = stop
+        self._stop = workers.stop
         self._say = say
-        self._testbeds = testbeds
-        self._now = now
+        self._testbeds = workers.parallel_runs
+        self.now: Callable[[], datetime] = partial(datetime.now, UTC)
         self._begin = time.monotonic()
         self._lock = threading.Lock()
         self._spent: dict[str, float] = {}
@@ -79,7 +74,7 @@ class RunQueue(Iterator[Run]):
         """Messages that are not repeated."""
         self.stop_reason: str | None = None
         """Why runs are left, as a sentence; None if none are."""
-        for result in earlier:
+        for result in work.counting:
             self._count(result)
 
     def __next__(self) -> Run:
@@ -123,12 +118,12 @@ class RunQueue(Iterator[Run]):
     def wait_for_opening(self) -> None:
         """Wait until a time window is open, the campaign is to end, or its time is up."""
         hours = self._limits.hours
-        if hours is None or hours.are_open(self._now()):
+        if hours is None or hours.are_open(self.now()):
             return
-        opening = hours.opening(self._now())
+        opening = hours.opening(self.now())
         until = f"{opening.astimezone(hours.zone):%a %H:%M %Z}" if opening else "never"
         self._tell(f"paused until {until} ({', '.join(map(str, hours.closed))}, {hours.zone.key})")
-        while not hours.are_open(self._now()) and self._time_is_up() is None and not self._stop.wait(PATIENCE):
+        while not hours.are_open(self.now()) and self._time_is_up() is None and not self._stop.wait(PATIENCE):
             pass
 
     def may_start(self, run: Run) -> bool:
@@ -196,7 +191,7 @@ class RunQueue(Iterator[Run]):
     def _time_is_up(self, ahead: float = 0.0) -> str | None:
         """Why time will be up in ``ahead`` seconds; None if it will not."""
         limits = self._limits
-        if limits.deadline is not None and (limits.deadline - self._now()).total_seconds() <= ahead:
+        if limits.deadline is not None and (limits.deadline - self.now()).total_seconds() <= ahead:
             return f"No other run is likely to end before the deadline, {limits.deadline:%Y-%m-%d %H:%M} UTC."
         if limits.most_seconds is not None and time.monotonic() - self._begin + ahead >= limits.most_seconds:
             return f"No other run is likely to end within {seconds(limits.most_seconds)}."

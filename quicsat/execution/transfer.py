@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime
 import errno
 import shutil
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -18,9 +17,8 @@ from quicsat.execution.run_config import RunConfig
 from quicsat.execution.run_inputs import Inputs, make_inputs, protocol_file
 from quicsat.links.artefact_limits import download_limits, log_limits
 from quicsat.links.backend import Testbed
-from quicsat.links.session import Endpoint, FurtherFlow, Session, SessionRecord, SessionRequest
+from quicsat.links.session import Endpoint, FurtherFlow, RunControl, Session, SessionRecord, SessionRequest
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import SimulatorReport
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Evidence, FlowEvidence
 from quicsat.model.flow import flow_directory, part_name
@@ -41,66 +39,122 @@ LONGEST_PROTOCOL = 4096
 
 
 @dataclass(frozen=True)
-class RunContext:
-    """What a run needs to start."""
+class Transfer:
+    """The transfer of one run; it is made once."""
 
+    run: Run
     testbed: Testbed
-    images: Mapping[str, str]
-    """Image id by implementation name, and of ``simulator`` or ``link-tools``."""
-    stop: threading.Event
-    """Set when the campaign is to end."""
-    config: RunConfig = field(default_factory=RunConfig)
-    on_client_start: Callable[[], object] = lambda: None
-    """Called when the client has been started."""
-    on_client_end: Callable[[], object] = lambda: None
-    """Called when the transfer is over."""
-    on_received: Callable[[int], object] | None = None
-    """See :attr:`quicsat.links.session.SessionRequest.on_received`."""
+    config: RunConfig
+    control: RunControl
+    directory: Path
+    """Where its logs and traces go."""
+    record: SessionRecord = field(default_factory=SessionRecord)
 
+    def make(self) -> Evidence:
+        """Make it; the evidence, to which faults of this program belong. Only ``Interrupted`` is raised."""
+        run, clock = self.run, self.config.clock
+        self.record.evidence = Evidence(
+            started=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            seed=run.seed,
+            images={part: self.config.images[name].id for part, name in _parts(run, clock).items()},
+            clock=clock,
+            flows=(FlowEvidence(),) * len(run.others),
+        )
+        self.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            with ExitStack() as stack:
+                with self.record.phase("prepare"):
+                    origin = self.testbed.input_origin(run)
+                    inputs = stack.enter_context(make_inputs(run.test_case, self.directory, origin))
+                self.record.add(offered=inputs.files)
+                self._run_session(inputs)
+        except HarnessFault as fault:
+            self.record.add(fault_code=fault.code, fault=fault.reason)
+        except OSError as error:
+            code = ErrorCode.DISK_FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else ErrorCode.HARNESS_FAULT
+            self.record.add(fault_code=code, fault=f"the run could not be kept: {error}")
+        return self.record.evidence
 
-def transfer(run: Run, context: RunContext, directory: Path) -> Evidence:
-    """Make the transfer of ``run``, leave its logs and traces in ``directory`` and return the evidence.
-
-    Faults of this program are evidence as well; only ``Interrupted`` is raised.
-    """
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    record = SessionRecord()
-    images = {part: context.images[name] for part, name in _parts(run, context.config.clock).items()}
-    evidence = Evidence(started=started, seed=run.seed, images=images, clock=context.config.clock)
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
+    def _run_session(self, inputs: Inputs) -> None:
+        """Create, run, collect and remove endpoints and link."""
         with ExitStack() as stack:
-            with record.phase("prepare"):
-                inputs = stack.enter_context(make_inputs(run.test_case, directory, context.testbed.input_origin(run)))
-            evidence = replace(evidence, offered=inputs.files)
-            evidence = _run_session(run, context, inputs, directory, record, evidence)
-    except HarnessFault as fault:
-        evidence = replace(evidence, fault_code=fault.code, fault=fault.reason)
-    except OSError as error:
-        code = ErrorCode.DISK_FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else ErrorCode.HARNESS_FAULT
-        evidence = replace(evidence, fault_code=code, fault=f"the run could not be kept: {error}")
-    exits = record.exits
-    return replace(
-        evidence,
-        phases={name: round(duration, 6) for name, duration in record.phases.items()},
-        timed_out=record.timed_out,
-        client=exits.get(Role.CLIENT),
-        server=exits.get(Role.SERVER),
-        flows=_further(run, record, evidence),
-        cpu_peak=record.cpu_peak,
-        use=dict(record.use),
-        notes=tuple(record.notes),
-    )
+            with self.record.phase("create"):
+                session = stack.enter_context(self.testbed.session(self._request(inputs), self.record))
+            session.run()
+            with self.record.phase("collect"), ThreadPoolExecutor() as pool:
+                downloads = [
+                    pool.submit(self._downloaded, session, flow) for flow in range(1, 2 + len(self.run.others))
+                ]
+                client = self.record.evidence.client
+                report = pool.submit(session.collect, self.directory, client.life if client else None)
+                self._collect_logs(session)
+                if self.config.keep_files:
+                    self._keep_files(session, inputs)
+                first, *others = (each.result() for each in downloads)
+                flows = zip(self.record.evidence.flows, others, strict=True)
+                self.record.add(downloaded=first, flows=tuple(replace(flow, downloaded=files) for flow, files in flows))
+                kind = "real_link" if isinstance(report.result(), RealLinkReport) else "simulator"
+                self.record.add(**{kind: report.result()})
+            removal = stack.pop_all()
+            with self.record.phase("remove"):
+                removal.close()
 
+    def _request(self, inputs: Inputs) -> SessionRequest:
+        """What the testbed has to make of the run."""
+        run = self.run
+        offering = Role.CLIENT if run.test_case.webtransport is WebTransport.SEND else Role.SERVER
+        files: Mapping[Role, Mapping[str, bytes | Path]] = {
+            role: {**(inputs.www if role is offering else {}), **inputs.certs} for role in Role
+        }
+        directories = (f"www/{inputs.session.path}",) if inputs.session else ()
+        first, *others = (
+            {
+                role: replace(endpoint(role, flow, self.config, inputs), files=files[role], directories=directories)
+                for role in Role
+            }
+            for flow in (run, *run.others)
+        )
+        starts = (flow.start for flow in run.test_case.flows)
+        further = tuple(FurtherFlow(endpoints, start) for endpoints, start in zip(others, starts, strict=True))
+        return SessionRequest(run, first, self.control, further)
 
-def _further(run: Run, record: SessionRecord, evidence: Evidence) -> tuple[FlowEvidence, ...]:
-    """The further flows with their exits; ``evidence`` has their downloads, if the run came so far."""
-    known = evidence.flows or (FlowEvidence(),) * len(run.others)
-    exits = [record.exits_of(number) for number, _ in enumerate(known, start=2)]
-    return tuple(
-        replace(flow, client=ends.get(Role.CLIENT), server=ends.get(Role.SERVER))
-        for flow, ends in zip(known, exits, strict=True)
-    )
+    def _downloaded(self, session: Session, flow: int) -> tuple[File, ...]:
+        """The files that the storing side has at the end; in a WebTransport handshake, what both sides wrote."""
+        case = self.run.test_case
+        if case.webtransport is WebTransport.HANDSHAKE:
+            found = {role: _protocol_of(session, case, role) for role in case.storing}
+            return tuple(protocol_file(role, text) for role, text in found.items() if text is not None)
+        (role,) = case.storing
+        with session.fetch(role, "/downloads", flow) as archive:
+            files = list_files(archive, download_limits(case))
+        return files if case.webtransport is None else tuple(file for file in files if file.name != NEGOTIATED)
+
+    def _collect_logs(self, session: Session) -> None:
+        text = []
+        for flow, role in product(range(1, 2 + len(self.run.others)), Role):
+            part, target = part_name(role, flow), flow_directory(self.directory, flow) / role
+            target.mkdir(parents=True, exist_ok=True)
+            try:
+                with session.fetch(role, "/logs", flow) as archive:
+                    notes = unpack(archive, target, log_limits(self.run.test_case))
+            except HarnessFault as fault:
+                if fault.code != ErrorCode.ARTEFACT_LIMIT:
+                    raise
+                notes = (f"logs cut: {fault.reason}",)
+            self.record.note(*(f"{part}: {note}" for note in notes))
+            output = printable_lines(session.output(role, flow).decode(errors="replace"))
+            text += [f"{part:6} | {line}" for line in output.splitlines()]
+        (self.directory / OUTPUT).write_text("\n".join(text) + "\n", encoding="utf-8")
+
+    def _keep_files(self, session: Session, inputs: Inputs) -> None:
+        for name in KEPT:
+            (self.directory / name).mkdir(exist_ok=True)
+        for path in inputs.www.values():
+            shutil.copyfile(path, self.directory / "www" / path.name)
+        limits = download_limits(self.run.test_case)
+        for role in self.run.test_case.storing:
+            with session.fetch(role, "/downloads") as archive:
+                self.record.note(*unpack(archive, self.directory / "downloads", limits))
 
 
 def _parts(run: Run, clock: Clock) -> dict[str, str]:
@@ -116,55 +170,7 @@ def _parts(run: Run, clock: Clock) -> dict[str, str]:
     return {"client": run.client.name, "server": run.server.name, **further, **{name: name for name in link}}
 
 
-def _run_session(
-    run: Run, context: RunContext, inputs: Inputs, directory: Path, record: SessionRecord, evidence: Evidence
-) -> Evidence:
-    """Create, run, collect and remove endpoints and link; ``evidence`` with their files and report."""
-    kind, session_inputs = run.test_case.webtransport, inputs.session
-    offering = Role.CLIENT if kind is WebTransport.SEND else Role.SERVER
-    files: Mapping[Role, Mapping[str, bytes | Path]] = {
-        role: {**(inputs.www if role is offering else {}), **inputs.certs} for role in Role
-    }
-    directories = (f"www/{session_inputs.path}",) if session_inputs else ()
-    first, *others = (
-        {
-            role: replace(endpoint(role, flow, context, inputs), files=files[role], directories=directories)
-            for role in Role
-        }
-        for flow in (run, *run.others)
-    )
-    starts = (flow.start for flow in run.test_case.flows)
-    further = tuple(FurtherFlow(endpoints, start) for endpoints, start in zip(others, starts, strict=True))
-    request = SessionRequest(
-        run, first, context.stop, context.on_client_start, context.on_client_end, context.on_received, further
-    )
-    with ExitStack() as stack:
-        with record.phase("create"):
-            session = stack.enter_context(context.testbed.session(request, record))
-        session.run()
-        with record.phase("collect"), ThreadPoolExecutor() as pool:
-            downloaded = {flow: pool.submit(_downloaded, session, run, flow) for flow in request.flows}
-            client = record.exits.get(Role.CLIENT)
-            report = pool.submit(session.collect, directory, client.life if client else None)
-            _collect_logs(session, run, directory, record)
-            if context.config.keep_files:
-                _keep_files(session, run, inputs, directory, record)
-            files_of = {flow: found.result() for flow, found in downloaded.items()}
-            flows = tuple(FlowEvidence(downloaded=found) for flow, found in files_of.items() if flow > 1)
-            evidence = _with_report(replace(evidence, downloaded=files_of[1], flows=flows), report.result())
-        removal = stack.pop_all()
-        with record.phase("remove"):
-            removal.close()
-    return evidence
-
-
-def _with_report(evidence: Evidence, report: SimulatorReport | RealLinkReport | None) -> Evidence:
-    if isinstance(report, RealLinkReport):
-        return replace(evidence, real_link=report)
-    return replace(evidence, simulator=report)
-
-
-def endpoint(role: Role, run: Run, context: RunContext, inputs: Inputs) -> Endpoint:
+def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoint:
     """The program of a role, according to the endpoint contract of the QUIC Interop Runner; without its files."""
     implementation: Implementation = run.server if role is Role.SERVER else run.client
     case = run.endpoint_test_case
@@ -172,7 +178,7 @@ def endpoint(role: Role, run: Run, context: RunContext, inputs: Inputs) -> Endpo
         "ROLE": str(role),
         "TESTCASE": case.server_test if role is Role.SERVER else case.client_test,
         "SSLKEYLOGFILE": "/logs/keys.log",
-        "QLOGDIR": "/logs/qlog/" if context.config.qlog else "",
+        "QLOGDIR": "/logs/qlog/" if config.qlog else "",
         "REQUESTS": " ".join(_requests(role, case, inputs)),
         "TESTCASE_CONTEXT": case.name,
     }
@@ -180,18 +186,16 @@ def endpoint(role: Role, run: Run, context: RunContext, inputs: Inputs) -> Endpo
         environment["REQUESTS_AFTER"] = " ".join(map(str, case.workload.after))
     parameters = f"{role.upper()}_PARAMS"
     own = implementation.server_parameters if role is Role.SERVER else implementation.client_parameters
-    environment[parameters] = " ".join(filter(None, (context.config.parameters.get(parameters), own)))
-    environment["CRON"] = context.config.parameters.get("CRON", "")
+    environment[parameters] = " ".join(filter(None, (config.parameters.get(parameters), own)))
+    environment["CRON"] = config.parameters.get("CRON", "")
     contract = implementation.contract
-    environment["PROTOCOLS"] = " ".join(contract.protocols) or context.config.parameters.get(
-        f"PROTOCOLS_{role.upper()}", ""
-    )
+    environment["PROTOCOLS"] = " ".join(contract.protocols) or config.parameters.get(f"PROTOCOLS_{role.upper()}", "")
     if inputs.session is not None:
         environment["PROTOCOLS"] = " ".join(inputs.session.protocols[role])
     if contract.version:
         environment["VERSION"] = contract.version
-    cost = implementation.cpu_cost.of(role) if context.config.own_cpu_costs else None
-    return Endpoint(context.images[implementation.name], environment, cpu_cost=cost)
+    cost = implementation.cpu_cost.of(role) if config.own_cpu_costs else None
+    return Endpoint(config.images[implementation.name].id, environment, cpu_cost=cost)
 
 
 def _requests(role: Role, case: TestCase, inputs: Inputs) -> tuple[str, ...]:
@@ -205,50 +209,10 @@ def _requests(role: Role, case: TestCase, inputs: Inputs) -> tuple[str, ...]:
     return tuple(f"https://{case.server_name}:443/{name}" for name in names) if role is Role.CLIENT else ()
 
 
-def _downloaded(session: Session, run: Run, flow: int) -> tuple[File, ...]:
-    """The files that the storing side has at the end; in a WebTransport handshake, what both sides wrote."""
-    case = run.test_case
-    if case.webtransport is WebTransport.HANDSHAKE:
-        found = {role: _protocol_of(session, run, role) for role in case.storing}
-        return tuple(protocol_file(role, text) for role, text in found.items() if text is not None)
-    (role,) = case.storing
-    with session.fetch(role, "/downloads", flow) as archive:
-        files = list_files(archive, download_limits(case))
-    return files if case.webtransport is None else tuple(file for file in files if file.name != NEGOTIATED)
-
-
-def _protocol_of(session: Session, run: Run, role: Role) -> str | None:
+def _protocol_of(session: Session, case: TestCase, role: Role) -> str | None:
     """What a side wrote as the application protocol of the session; None if it wrote nothing."""
     with scratch_directory() as folder, session.fetch(role, "/downloads") as archive:
-        unpack(archive, folder, download_limits(run.test_case))
+        unpack(archive, folder, download_limits(case))
         with suppress(FileNotFoundError), open_file(folder / NEGOTIATED) as file:
             return file.read(LONGEST_PROTOCOL).decode(errors="replace")
     return None
-
-
-def _collect_logs(session: Session, run: Run, directory: Path, record: SessionRecord) -> None:
-    text = []
-    for flow, role in product(range(1, 2 + len(run.others)), Role):
-        part, target = part_name(role, flow), flow_directory(directory, flow) / role
-        target.mkdir(parents=True, exist_ok=True)
-        try:
-            with session.fetch(role, "/logs", flow) as archive:
-                notes = unpack(archive, target, log_limits(run.test_case))
-        except HarnessFault as fault:
-            if fault.code != ErrorCode.ARTEFACT_LIMIT:
-                raise
-            notes = (f"logs cut: {fault.reason}",)
-        record.notes += [f"{part}: {note}" for note in notes]
-        output = printable_lines(session.output(role, flow).decode(errors="replace"))
-        text += [f"{part:6} | {line}" for line in output.splitlines()]
-    (directory / OUTPUT).write_text("\n".join(text) + "\n", encoding="utf-8")
-
-
-def _keep_files(session: Session, run: Run, inputs: Inputs, directory: Path, record: SessionRecord) -> None:
-    for name in KEPT:
-        (directory / name).mkdir(exist_ok=True)
-    for path in inputs.www.values():
-        shutil.copyfile(path, directory / "www" / path.name)
-    for role in run.test_case.storing:
-        with session.fetch(role, "/downloads") as archive:
-            record.notes += unpack(archive, directory / "downloads", download_limits(run.test_case))

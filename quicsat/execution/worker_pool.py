@@ -60,6 +60,11 @@ class WorkerPool:
         with self._changed:
             return max(1, sum(len(each.slots) for each in self._serving))
 
+    @property
+    def parallel_runs(self) -> int:
+        """How many runs can be under way at the same time now."""
+        return min(self.testbeds, self.max_slots)
+
     def add(self, worker: Worker) -> None:
         """Use the slots of ``worker`` from now on."""
         with self._changed:

@@ -73,7 +73,7 @@ class WorkerProxy:
             if not isinstance(registration, Registration):
                 raise RefusedError("its answer is invalid")
             for name in registration.missing_images:
-                self._upload(name, self._config.images[name], source)
+                self._upload(name, self._config.run.images[name], source)
             self.ask("begin")
         except BaseException:
             self._release()
@@ -86,7 +86,7 @@ class WorkerProxy:
         """Call its service; see :meth:`Cluster.ask`. An attempt is aborted at once if the campaign is to end."""
         stop = self.stop if testbed else None
         try:
-            return self._cluster.ask(self._offer.address, verb, *words, stop=stop, testbed=testbed, patience=patience)
+            return self._cluster.ask(self._offer.address, verb, *words, stop=stop, patience=patience)
         except HarnessFault as fault:
             self.lost = self.lost or (testbed and fault.code is ErrorCode.WORKER_LOST)
             raise

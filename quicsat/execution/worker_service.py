@@ -10,7 +10,7 @@ import secrets
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -29,8 +29,9 @@ from quicsat.docker.ssh_tunnel import connected
 from quicsat.execution.backend_for_clock import emulated_backend
 from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.host_facts import yielding
-from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.local_worker import LocalWorker
 from quicsat.execution.lock import exclusive
+from quicsat.execution.observer import Observer
 from quicsat.execution.reaper import start_reaper
 from quicsat.execution.run_config import RunConfig
 from quicsat.execution.worker import Analyse, Outage
@@ -39,7 +40,7 @@ from quicsat.model.errors import HarnessFault, Interrupted, MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.real_link import Host
-from quicsat.model.results import Compliance, ImageFacts, RunResult
+from quicsat.model.results import Compliance, RunResult
 from quicsat.model.run import Run
 from quicsat.model.stored_files import files_below
 from quicsat.model.units import MIB
@@ -70,8 +71,6 @@ class RemoteConfig:
     """What a campaign sends a worker before the first run."""
 
     campaign: str
-    images: Mapping[str, ImageFacts]
-    """By implementation name, and of ``simulator``."""
     run: RunConfig
     real_time_testbeds: int
     """Maximum number of testbeds for the links of the campaign, if it runs in real time."""
@@ -157,7 +156,7 @@ class WorkerService:
         """``measured``: admit a run beside others only if the CPUs have enough idle time."""
         self._host = host
         self._analyse = analyse
-        self._max_testbeds = max_testbeds
+        self.max_testbeds = max_testbeds
         self._measured = measured
         self.name = name or socket.gethostname()
         self._lock = threading.RLock()
@@ -179,26 +178,26 @@ class WorkerService:
                 stack.enter_context(exclusive(daemon.id, f"campaign {config.campaign}, as a worker"))
                 stack.enter_context(start_reaper((self._host,), daemon.campaign))
                 remove_containers(daemon)
-                if problems := other_images(config.images, daemon, self.name):
+                if problems := other_images(config.run.images, daemon, self.name):
                     raise MachineError("\n".join(problems))
                 folder = stack.enter_context(scratch_directory())
                 monitor = stack.enter_context(CpuMonitor().watching())
                 missing = tuple(
-                    name for name, image in config.images.items() if DaemonImages(daemon).find(image.id) is None
+                    name for name, image in config.run.images.items() if DaemonImages(daemon).find(image.id) is None
                 )
                 self._session = _Session(config, key, daemon, folder, stack.pop_all(), monitor)
             return Registration(socket.gethostname(), self._testbeds(config, int(daemon.info["NCPU"])), missing)
 
     def _testbeds(self, config: RemoteConfig, cpus: int) -> int:
         if not self._measured:
-            return self._max_testbeds
+            return self.max_testbeds
         fitting = cpus if config.run.clock is Clock.VIRTUAL else config.real_time_testbeds
-        return min(self._max_testbeds, fitting)
+        return min(self.max_testbeds, fitting)
 
     def upload(self, name: str, chunk: bytes) -> None:
         """Take the next chunk of a missing image; an empty chunk ends it."""
         session = self._present()
-        image = session.config.images[name]
+        image = session.config.run.images[name]
         load = session.uploads.setdefault(
             name, _Upload(lambda chunks: DaemonImages(session.daemon).load(chunks, image.reference))
         )
@@ -222,18 +221,17 @@ class WorkerService:
         session = self._present()
         config = session.config
         testbeds = self._testbeds(config, int(session.daemon.info["NCPU"]))
-        check_all(config.images, session.daemon, config.run.clock, session.messages.append)
-        images = {name: image.id for name, image in config.images.items()}
-        worker_config = WorkerConfig(
-            daemon=session.daemon,
-            backend=emulated_backend(session.daemon, images, config.run),
-            images=images,
-            stop=session.stop,
-            monitor=session.monitor,
-            run=config.run,
-        )
+        check_all(config.run.images, session.daemon, config.run.clock, session.messages.append)
         session.worker = LocalWorker(
-            worker_config, self._analyse, session.messages.append, testbeds=testbeds, measured=self._measured
+            session.daemon,
+            emulated_backend(session.daemon, config.run),
+            config.run,
+            self._analyse,
+            session.stop,
+            session.monitor,
+            Observer(session.messages.append),
+            testbeds=testbeds,
+            measured=self._measured,
         )
 
     def attempt(self, slot: int, run: Run, number: int) -> AttemptReport:

@@ -151,7 +151,7 @@ def container_exits(testbed: ContainerTestbed, request: SessionRequest, patience
         started = {role: container for role, container in containers.items() if role not in ends}
         deadline = time.monotonic() + patience
         while any(container.running() for container in started.values()) and time.monotonic() < deadline:
-            next_event(events, deadline, request.stop)
+            next_event(events, deadline, request.control.stop)
         for role, container in started.items():
             container.stop(grace=0)
             ends[role] = container.exit()
@@ -229,13 +229,13 @@ class ContainerSession:
         with self._disks.watching(), self._monitor.watching():
             try:
                 if self._start():
-                    self._request.on_client_start()
+                    self._request.control.on_client_start()
                     self._await_end()
             finally:
-                self._request.on_client_end()
+                self._request.control.on_client_end()
                 with self._record.phase("stop"):
                     self._stop()
-        self._record.use = self._monitor.use
+        self._record.add(use=dict(self._monitor.use))
 
     def fetch(self, role: Role, path: str, flow: int = 1) -> AbstractContextManager[Iterator[bytes]]:
         """See :meth:`quicsat.links.session.Session.fetch`."""
@@ -262,7 +262,7 @@ class ContainerSession:
             took = time.monotonic() - begin
             deadline = time.monotonic() + READY_TIMEOUT
             while alive:
-                event = next_event(self._events, deadline, self._request.stop)
+                event = next_event(self._events, deadline, self._request.control.stop)
                 if event is None and time.monotonic() >= deadline:
                     break
                 if event is not None and link.ready(event):
@@ -273,7 +273,7 @@ class ContainerSession:
             if took > START_PATIENCE and all(each.running() for each in servers):
                 reason = f"the Docker daemon took {took:.1f} s to start the servers and the link"
                 raise HarnessFault(ErrorCode.DAEMON_FAULT, reason)
-            record.timed_out = Deadline.READY  # also if the server has ended, since it can never be ready
+            record.add(timed_out=Deadline.READY)  # also if the server has ended, since it can never be ready
             return False
 
     def _start_endpoint(self, flow: int, role: Role) -> bool:
@@ -281,12 +281,12 @@ class ContainerSession:
         try:
             container.start()
         except StartFailure as failure:
-            self._record.exits_of(flow)[role] = Exit(CANNOT_EXECUTE)
-            self._record.notes.append(f"{part_name(role, flow)}: cannot be started: {failure}")
+            self._record.end(role, Exit(CANNOT_EXECUTE), flow)
+            self._record.note(f"{part_name(role, flow)}: cannot be started: {failure}")
             return False
         self._monitor.add(part_name(role, flow), container.pid, container.id)
         self._disks.add(part_name(role, flow), container)
-        if (flow, role) == (1, Role.CLIENT) and self._request.on_received is not None:
+        if (flow, role) == (1, Role.CLIENT) and self._request.control.on_received is not None:
             self._received = ReceivedBytes(container.pid, container.id)
         container.watch(self._events)
         return True
@@ -305,13 +305,13 @@ class ContainerSession:
                 self._start_due_clients()
                 self._tell_received()
                 patience = min([deadline, *self._waiting.values()])
-                event = next_event(self._events, patience, self._request.stop)
+                event = next_event(self._events, patience, self._request.control.stop)
                 if (event is not None and event.line is not None) or self._due():
                     continue
                 if not link.running() or not (self._waiting or any(map(self._transfers, self._request.flows))):
                     return
                 if time.monotonic() >= deadline:
-                    record.timed_out = Deadline.TRANSFER
+                    record.add(timed_out=Deadline.TRANSFER)
                     return
                 if event is None and not self._waiting:  # a daemon takes up to a second to answer
                     with ThreadPoolExecutor() as pool:
@@ -319,7 +319,7 @@ class ContainerSession:
                     record.sample_cpu(used + link.cpu_seconds())
 
     def _tell_received(self) -> None:
-        told = self._request.on_received
+        told = self._request.control.on_received
         if told is not None and (count := self._received.read() if self._received else None) is not None:
             told(count)
 
@@ -341,19 +341,19 @@ class ContainerSession:
         self._link.stop()
         for flow in self._request.flows:
             server = self._containers[flow, Role.SERVER]
-            server.finish(0 if server.deaf or self._request.stop.is_set() else LOG_GRACE)
-            self._record.exits_of(flow).setdefault(Role.SERVER, server.exit())
+            server.finish(0 if server.deaf or self._request.control.stop.is_set() else LOG_GRACE)
+            self._record.end(Role.SERVER, server.exit(), flow)
 
     def _stop_flow(self, flow: int) -> None:
         client, server = self._containers[flow, Role.CLIENT], self._containers[flow, Role.SERVER]
-        exits, linger = self._record.exits_of(flow), self._request.linger
+        linger = self._request.linger
         if not self._record.timed_out and not server.running():
             client.wait(linger)  # a server may end as soon as it has served
-        exits.setdefault(Role.CLIENT, client.exit())
-        if client.running():
+        late = client.running()
+        if late:
             client.stop(grace=0)
-            exits[Role.CLIENT] = client.exit()
-        elif server.running():
+        self._record.end(Role.CLIENT, client.exit(), flow)
+        if not late and server.running():
             server.wait(linger)
         server.terminate()
         server.wait(STOP_GRACE)

@@ -7,12 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from quicsat.model.emulated_link import Interval, SimulatorReport
-from quicsat.model.evidence import Deadline, Exit, ResourceUse
+from quicsat.model.evidence import Deadline, Evidence, Exit, FlowEvidence
 from quicsat.model.implementation import Role
 from quicsat.model.real_link import RealLinkReport
 from quicsat.model.run import Run
@@ -69,12 +69,9 @@ class FurtherFlow:
 
 
 @dataclass(frozen=True)
-class SessionRequest:
-    """What a session makes."""
+class RunControl:
+    """What ends a run early, and what is called while it is under way."""
 
-    run: Run
-    endpoints: Mapping[Role, Endpoint]
-    """Of the first flow."""
     stop: threading.Event
     """Set when the campaign is to end."""
     on_client_start: Callable[[], object] = lambda: None
@@ -83,6 +80,16 @@ class SessionRequest:
     """Called when the transfer is over."""
     on_received: Callable[[int], object] | None = None
     """Called every few seconds with the bytes that the client has received so far, where they can be read."""
+
+
+@dataclass(frozen=True)
+class SessionRequest:
+    """What a session makes."""
+
+    run: Run
+    endpoints: Mapping[Role, Endpoint]
+    """Of the first flow."""
+    control: RunControl
     further: tuple[FurtherFlow, ...] = ()
 
     @property
@@ -96,44 +103,69 @@ class SessionRequest:
         return LINGER_ROUND_TRIPS * self.run.test_case.link.round_trip_delay
 
 
-@dataclass
 class SessionRecord:
-    """What is known so far about a run under way."""
+    """The evidence of a run under way; several threads may add to it."""
 
-    phases: dict[str, float] = field(default_factory=dict)
-    """Seconds by phase, on a monotonic clock of this machine."""
-    notes: list[str] = field(default_factory=list)
-    timed_out: Deadline | None = None
-    exits: dict[Role, Exit] = field(default_factory=dict)
-    """Of the first flow."""
-    further_exits: dict[int, dict[Role, Exit]] = field(default_factory=dict)
-    """Of the others, counted from 2."""
-    use: dict[str, ResourceUse] = field(default_factory=dict)
-    """Of endpoints, by the name of the part."""
-    cpu_peak: float | None = None
-    cpu_before: tuple[float, float] | None = None
-    """Time of the previous sample on the monotonic clock, and the CPU seconds used until then."""
+    def __init__(self, evidence: Evidence = Evidence(started="", seed=0)) -> None:  # noqa: B008 - a frozen value
+        self.evidence = evidence
+        self._lock = threading.Lock()
+        self._cpu_before: tuple[float, float] | None = None
+        """Time of the previous sample on the monotonic clock, and the CPU seconds used until then."""
+
+    @property
+    def timed_out(self) -> Deadline | None:
+        """The deadline that has passed, if one has."""
+        return self.evidence.timed_out
+
+    def add(self, **facts: Any) -> None:
+        """Set fields of the evidence."""
+        with self._lock:
+            self.evidence = replace(self.evidence, **facts)
+
+    def note(self, *notes: str) -> None:
+        """Add remarks for the reader."""
+        with self._lock:
+            self.evidence = replace(self.evidence, notes=(*self.evidence.notes, *notes))
 
     def exits_of(self, flow: int) -> dict[Role, Exit]:
-        """The exits of a flow, counted from 1, to be added to."""
-        return self.exits if flow == 1 else self.further_exits.setdefault(flow, {})
+        """How the endpoints of a flow, counted from 1, have ended; none of those that have not."""
+        ends: Evidence | FlowEvidence = self.evidence
+        if flow > 1:
+            ends = self.evidence.flows[flow - 2] if flow - 2 < len(self.evidence.flows) else FlowEvidence()
+        exits = {Role.CLIENT: ends.client, Role.SERVER: ends.server}
+        return {role: end for role, end in exits.items() if end is not None}
+
+    def end(self, role: Role, exit_: Exit, flow: int = 1) -> None:
+        """Record how an endpoint of a flow has ended, unless that is known."""
+        with self._lock:
+            if role in self.exits_of(flow):
+                return
+            found: dict[str, Any] = {str(role): exit_}
+            if flow > 1:
+                flows = [*self.evidence.flows, *(FlowEvidence(),) * (flow - 1 - len(self.evidence.flows))]
+                flows[flow - 2] = replace(flows[flow - 2], **found)
+                found = {"flows": tuple(flows)}
+            self.evidence = replace(self.evidence, **found)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the time that the block takes to the phase ``name``."""
+        """Add the time that the block takes, on a monotonic clock, to the phase ``name``."""
         begin = time.monotonic()
         try:
             yield
         finally:
-            self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - begin
+            with self._lock:
+                spent = self.evidence.phases.get(name, 0.0) + time.monotonic() - begin
+                self.evidence = replace(self.evidence, phases={**self.evidence.phases, name: round(spent, 6)})
 
     def sample_cpu(self, used: float) -> None:
         """Record how many CPUs were in use since the last sample, given the CPU seconds used so far."""
         now = time.monotonic()
-        if self.cpu_before is not None:
-            begin, before = self.cpu_before
-            self.cpu_peak = max(self.cpu_peak or 0.0, round((used - before) / (now - begin), 3))
-        self.cpu_before = now, used
+        if self._cpu_before is not None:
+            begin, before = self._cpu_before
+            peak = max(self.evidence.cpu_peak or 0.0, round((used - before) / (now - begin), 3))
+            self.add(cpu_peak=peak)
+        self._cpu_before = now, used
 
 
 class Session(Protocol):

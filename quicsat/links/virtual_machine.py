@@ -99,10 +99,10 @@ class VirtualSession:
         request, record = self._request, self._record
         try:
             with record.phase("transfer"):
-                request.on_client_start()
+                request.control.on_client_start()
                 run_machine(self._container, request)
         finally:
-            request.on_client_end()
+            request.control.on_client_end()
         with record.phase("collect"):
             self._output = _read(self._container, request)
         ends = _ends(self._output, self._container.output(), request)
@@ -110,15 +110,15 @@ class VirtualSession:
         with _readable_report():
             if "lost" in result:
                 left_out = counted(int(result["lost"]), "file was", "files were")
-                record.notes.append(f"{left_out} left out: no room, or a name that is too long")
-            record.timed_out = Deadline(result["timed_out"]) if "timed_out" in result else None
+                record.note(f"{left_out} left out: no room, or a name that is too long")
+            record.add(timed_out=Deadline(result["timed_out"]) if "timed_out" in result else None)
         for (flow, role), end in ends.items():
             part = part_name(role, flow)
-            record.exits_of(flow)[role] = end
+            record.end(role, end, flow)
             if _cannot_execute(end, self._output.text(part)):
-                record.notes.append(f"{part}: cannot be started: {_words(self._output.text(part))}")
+                record.note(f"{part}: cannot be started: {_words(self._output.text(part))}")
         if record.timed_out is None and any(_held_up(record.exits_of(flow)) for flow in request.flows):
-            record.timed_out = Deadline.TRANSFER
+            record.add(timed_out=Deadline.TRANSFER)
 
     @contextmanager
     def fetch(self, role: Role, path: str, flow: int = 1) -> Iterator[Iterator[bytes]]:
@@ -340,7 +340,7 @@ def run_machine(container: Container, request: SessionRequest) -> None:
         if time.monotonic() >= deadline:
             reason = f"the virtual machine still ran after {patience:.0f} s: {last_line(container)}"
             raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, reason)
-        next_event(events, deadline, request.stop)
+        next_event(events, deadline, request.control.stop)
 
 
 def _read(container: Container, request: SessionRequest) -> GuestOutput:

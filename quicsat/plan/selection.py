@@ -50,6 +50,11 @@ class Selection:
     others: tuple[Implementation, ...] = ()
     """Those of further flows that are neither servers nor clients of the pairs."""
 
+    @property
+    def implementations(self) -> tuple[Implementation, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys((*self.servers, *self.clients, *self.others)))
+
 
 # ---- from options to a selection ------------------------------------------------------------
 

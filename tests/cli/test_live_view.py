@@ -40,25 +40,26 @@ def test_a_campaign_from_its_begin_to_its_end(monkeypatch: pytest.MonkeyPatch) -
     case = replace(CASE, file_sizes=(4_000_000,), repetitions=2)
     first, second, third, fourth = (run_of("good", client, case, number) for number in (1, 2) for client in ("a", "b"))
     view = LiveView(())
-    done = view.begin([first, second, third, fourth])
+    view.observer.planned([first, second, third, fourth])
+    done = view.observer.done
     assert lines(view)[0].startswith("[0/4]  about ")
     assert lines(view)[1:5] == [f"{case.name}:", "┌─────────────────┬──────┐", "│ client \\ server │ good │",
                                 "├─────────────────┼──────┤"]  # fmt: skip
-    view.watcher.began(first)
+    view.observer.began(first)
     now += 5
     assert lines(view)[1] == f"  {first.key}  5.0 s"
-    view.watcher.received(first, 1_000_000)
+    view._received(first, 1_000_000)
     assert lines(view)[1] == f"  {first.key}  5.0 s  976.6 KiB of 3.815 MiB, 25 %"
-    view.watcher.received(first, 4_200_000)
+    view._received(first, 4_200_000)
     assert lines(view)[1].endswith(", 100 %")
-    view.watcher.ended(first)
-    done(result(first, 5e6), 1)
+    view.observer.ended(first)
+    done(result(first, 5e6))
     assert "│ a               │ 5.00 1/2 │" in lines(view)
-    done(result(second, None, Outcome.FAILED, "It said\x1b[2J no."), 2)
+    done(result(second, None, Outcome.FAILED, "It said\x1b[2J no."))
     assert lines(view)[1:3] == ["last failures:", f"  {second.key}: failed: It said no."]
     assert "│ b               │ ×1 1/2   │" in lines(view)
-    done(result(third, 7e6), 3)
-    done(result(fourth, None, Outcome.UNSUPPORTED), 4)
+    done(result(third, 7e6))
+    done(result(fourth, None, Outcome.UNSUPPORTED))
     assert lines(view)[0] == "[4/4]"
     assert "│ a               │ 6.00 │" in lines(view)
 
@@ -68,11 +69,12 @@ def test_the_estimate_narrows_and_goes_down(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(time, "monotonic", lambda: now)
     runs = [run_of(case=replace(CASE, repetitions=9), repetition=number) for number in range(1, 10)]
     view = LiveView(())
-    done = view.begin(runs)
+    view.observer.planned(runs)
+    done = view.observer.done
     before = view._left
-    for number, run in enumerate(runs[:5], start=1):
+    for run in runs[:5]:
         now += 20
-        done(result(run, 5e6), number)
+        done(result(run, 5e6))
     assert before is not None
     assert view._left is not None
     assert view._left.high / view._left.low < before.high / before.low
@@ -84,10 +86,11 @@ def test_the_estimate_narrows_and_goes_down(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_matrix_is_that_of_the_run_that_began_last() -> None:
     first, second = run_of(), run_of(case=replace(CASE, name="other"))
     view = LiveView(())
-    done = view.begin([first, second])
+    view.observer.planned([first, second])
+    done = view.observer.done
     assert f"{CASE.name}:" in lines(view)
-    view.watcher.began(second)
-    done(result(first, 5e6), 1)
+    view.observer.began(second)
+    done(result(first, 5e6))
     assert "other:" in lines(view)
     assert f"{CASE.name}:" not in lines(view)
 
@@ -95,9 +98,10 @@ def test_the_matrix_is_that_of_the_run_that_began_last() -> None:
 def test_only_the_last_failures_are_shown() -> None:
     runs = [run_of(repetition=number) for number in range(1, 6)]
     view = LiveView(())
-    done = view.begin(runs)
+    view.observer.planned(runs)
+    done = view.observer.done
     for number, run in enumerate(runs, start=1):
-        done(result(run, None, Outcome.FAILED, f"reason {number}"), number)
+        done(result(run, None, Outcome.FAILED, f"reason {number}"))
     shown = [line for line in lines(view) if "reason" in line]
     assert [line[-1] for line in shown] == ["3", "4", "5"]
 
@@ -106,12 +110,13 @@ def test_functional_tests_have_no_goodput() -> None:
     run = run_of()
     view = LiveView(())
     passed = replace(result(run, 5e6), measurement=Measurement({}), verdict=Verdict(Outcome.SUCCEEDED))
-    view.begin([run])(passed, 1)
+    view.observer.planned([run])
+    view.observer.done(passed)
     assert "│ good            │ ✓    │" in lines(view)
     unsupported = replace(passed, verdict=Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED))
-    view.begin([run])
     view = LiveView(())
-    view.begin([run])(unsupported, 1)
+    view.observer.planned([run])
+    view.observer.done(unsupported)
     assert "│ good            │ –    │" in lines(view)
 
 
@@ -147,7 +152,7 @@ from quicsat.cli.live_view import LiveView
 from tests.fakes import run_of
 assert console.live()
 with LiveView(()).shown() as view:
-    view.begin([run_of()])
+    view.observer.planned([run_of()])
     console.message("a message")
     time.sleep(1.5)
 console.message("the end")

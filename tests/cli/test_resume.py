@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quicsat.execution import run_campaign
-from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.campaign_config import Conditions
 from quicsat.model.implementation import Role
 from quicsat.model.text import command_line
 from quicsat.plan.limits import CampaignLimits
@@ -36,7 +36,7 @@ def test_resume_goes_on_where_it_was_stopped(
     _, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--breaker", "3", *files)
     [told] = [line for line in err.splitlines() if "To continue: " in line]
     assert told == f"To continue: {command_line('resume', checkout.results.resolve(), *files)}"
-    continued: list[CampaignConfig] = []
+    continued: list[Conditions] = []
     as_it_is = run_campaign.resume_campaign
 
     def resume(*words: Any) -> run_campaign.CampaignOutcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +14,10 @@ from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.image_transfer import distribute
 from quicsat.docker.processors import check_all, is_native
 from quicsat.execution import campaign_setup, worker_service
-from quicsat.execution.campaign_config import CampaignConfig
-from quicsat.execution.run_campaign import run_campaign
+from quicsat.execution.campaign_config import Conditions
+from quicsat.execution.observer import Observer
 from quicsat.execution.run_config import RunConfig
 from quicsat.execution.worker_service import RemoteConfig, WorkerService
-from quicsat.images.pull_or_build import Policy
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.outcomes import Outcome
@@ -27,6 +25,7 @@ from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.selection import Selection, make_plan
+from tests import fakes
 from tests.fakes import CASE, SIMULATOR, FakeEngine, Life, connect, endpoint, implementation, install, judge
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,9 +70,7 @@ def measure(engine: FakeEngine, folder: Path, said: list[str], clock: Clock = Cl
     """The outcome of a run by its client."""
     ends = (implementation("good"),), tuple(map(implementation, ("good", "other")))
     selection, plan = Selection(*ends, (CASE,)), make_plan(*ends, (CASE,), seed=3)
-    run = RunConfig(clock=clock)
-    config = CampaignConfig(Host("", "fake"), ROOT, folder, None, Policy.LOCAL, 3, ("run.py",), run=run)
-    done = run_campaign(selection, plan, config, said.append, lambda *_: None)
+    done = fakes.measure(selection, plan, folder, Observer(said.append), run=RunConfig(clock=clock))
     return {result.client: result.verdict.outcome for result in done.record.result_set.results}
 
 
@@ -106,25 +103,25 @@ def test_each_host_has_a_processor_of_its_own(engine: FakeEngine) -> None:
     images, said = facts(engine, "good"), list[str]()
     far = connect(engine)
     far.host, far.info = "far", far.info | {"Architecture": "aarch64"}
-    resources = campaign_setup.CampaignResources(connect(engine), {"far": far}, threading.Event(), [])
+    conditions, observer = Conditions(Host("", "fake")), Observer(said.append)
+    engines = campaign_setup.Engines(conditions, observer, connect(engine), {"far": far})
     engine.programs["good"] = refuse
-    config = CampaignConfig(Host("", "fake"), ROOT, ROOT, None, Policy.LOCAL, 3, ())
-    distribute(images, resources.daemon, [far], said.append)
+    distribute(images, engines.daemon, [far], said.append)
     with pytest.raises(MachineError, match=r"amd64, but the Docker daemon at far has a .*aarch64"):
-        campaign_setup.distribute_images(images, resources, config, said.append)
+        engines.distribute(images, Clock.REAL)
 
 
 def test_a_worker_whose_processor_is_another_does_not_take_part(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_service, "start_reaper", lambda *_: nullcontext())
-    config = RemoteConfig("one", facts(engine, SIMULATOR, "good", "other"), RunConfig(), 1)
+    config = RemoteConfig("one", RunConfig(facts(engine, SIMULATOR, "good", "other")), 1)
     service = WorkerService(Host("", "fake"), judge, 1, measured=False, name="me")
     service.open(config)
     with pytest.raises(MachineError, match="other: the image other is for arm64"):
         service.begin()
     service.close()
-    right = replace(config, images={name: image for name, image in config.images.items() if name != "other"})
+    right = replace(config, run=RunConfig({name: config.run.images[name] for name in (SIMULATOR, "good")}))
     service.open(right)
     service.begin()
     service.close()

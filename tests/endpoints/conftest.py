@@ -12,10 +12,11 @@ import pytest
 
 from quicsat.cli import image_check
 from quicsat.cli.image_actions import ImageRequest
-from quicsat.cli.image_trial import findings, try_out
+from quicsat.cli.image_trial import Trial, findings, try_out
 from quicsat.config import loader
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution.observer import Observer
 from quicsat.execution.run_campaign import CampaignOutcome
 from quicsat.images.status import ImageState, stock_of, stock_of_own
 from quicsat.model.errors import LockedError, MachineError
@@ -129,17 +130,8 @@ def _campaign(
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:
-            return try_out(
-                request,
-                implementations,
-                PEER,
-                cases,
-                folder,
-                print,
-                lambda _runs: _hear,
-                qlog=qlog,
-                testbeds=SIDE_BY_SIDE,
-            )
+            trial = Trial(request, implementations, PEER, cases, folder, qlog=qlog, testbeds=SIDE_BY_SIDE)
+            return try_out(trial, Observer(print, _hear))
         except LockedError as error:
             if time.monotonic() > deadline:
                 pytest.fail(f"the engine is busy: {error}")

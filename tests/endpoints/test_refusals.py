@@ -17,12 +17,14 @@ from quicsat.config import loader
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution import transfer as transfers
+from quicsat.execution.run_config import RunConfig
 from quicsat.execution.run_inputs import Inputs, make_inputs
-from quicsat.execution.transfer import RunContext, transfer
+from quicsat.execution.transfer import Transfer
 from quicsat.images.status import ImageState, stock_of, stock_of_own
+from quicsat.links.backend import Testbed
 from quicsat.links.keys import certificates
 from quicsat.links.ns3_testbed import Ns3Backend
-from quicsat.links.session import InputOrigin
+from quicsat.links.session import InputOrigin, RunControl
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.test_case import TestCase
@@ -57,30 +59,31 @@ def no_such_file(inputs: Inputs) -> Inputs:
 
 
 @pytest.fixture(scope="module")
-def around() -> Iterator[RunContext]:
+def around() -> Iterator[tuple[Testbed, RunConfig]]:
     """The engine for us alone, and a testbed."""
     need(PEER)
     daemon = Daemon(URL, "test-refusals")
     stocked = [each for one in KNOWN.values() if one.build for each in stock_of(DaemonImages(daemon), ROOT, one)]
     simulator = stock_of_own(DaemonImages(daemon), ROOT)
     images = {
-        each.name: each.image.id for each in (simulator, *stocked) if each.image and each.state is ImageState.CURRENT
+        each.name: each.image for each in (simulator, *stocked) if each.image and each.state is ImageState.CURRENT
     }
     with (
         held(daemon, "tests/endpoints", LOCK_PATIENCE),
-        Ns3Backend(daemon, images["simulator"]).open() as testbed,
+        Ns3Backend(daemon, images["simulator"].id).open() as testbed,
     ):
-        yield RunContext(testbed, images, threading.Event())
+        yield testbed, RunConfig(images)
 
 
 @pytest.fixture
-def attempt(around: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
+def attempt(around: tuple[Testbed, RunConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
     """Carries out a run of 1 KiB whose inputs have been changed."""
+    testbed, config = around
     small = image_check.check_cases(loader.load_known_test_cases(ROOT / "testcases")["terrestrial"])[0]
 
     def try_out(server: Implementation, client: Implementation, change: Change) -> Evidence:
         for each in (server, client):
-            if each.name not in around.images:
+            if each.name not in config.images:
                 pytest.skip(f"NOT BUILT: `./run.py images build {each.name}`")
 
         @contextmanager
@@ -90,7 +93,7 @@ def attempt(around: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
         monkeypatch.setattr(transfers, "make_inputs", changed)
         (run,) = make_plan([server], [client], [replace(small, timeout=TIMEOUT)], seed=1)
-        evidence = transfer(run, around, tmp_path)
+        evidence = Transfer(run, testbed, config, RunControl(threading.Event()), tmp_path).make()
         assert not evidence.fault, evidence.fault
         return evidence
 

@@ -16,14 +16,16 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.containers import Container, ContainerSpec, create_container, list_containers
 from quicsat.execution.retries import ATTEMPTS
 from quicsat.execution.run_config import RunConfig
-from quicsat.execution.transfer import RunContext, transfer
+from quicsat.execution.transfer import Transfer
 from quicsat.links.ns3_testbed import Ns3Testbed
+from quicsat.links.session import RunControl
 from quicsat.links.virtual_machine import VirtualTestbed
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import ImageFacts
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS, MIB
@@ -75,12 +77,12 @@ class Bench:
         run = Run(implementation(server), implementation(client), case, 1, 1)
         parameters = {"CLIENT_PARAMS": client, "SERVER_PARAMS": server}
         clock = Clock.VIRTUAL if isinstance(self.testbed, VirtualTestbed) else Clock.REAL
-        config = RunConfig(keep_files=keep, parameters=parameters, clock=clock)
-        context = RunContext(self.testbed, self.images, threading.Event(), config)
+        images = {name: ImageFacts(name, identity) for name, identity in self.images.items()}
+        config = RunConfig(images, keep_files=keep, parameters=parameters, clock=clock)
         self.runs += 1
         before = set(list_containers(self.daemon, self.daemon.campaign))
         begin = time.monotonic()
-        evidence = transfer(run, context, self.directory)
+        evidence = Transfer(run, self.testbed, config, RunControl(threading.Event()), self.directory).make()
         spent = time.monotonic() - begin
         assert set(list_containers(self.daemon, self.daemon.campaign)) == before
         verdict, _ = analyse(run, evidence, self.directory)

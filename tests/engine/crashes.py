@@ -14,13 +14,15 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.retries import ATTEMPTS
 from quicsat.execution.run_config import RunConfig
-from quicsat.execution.transfer import RunContext, transfer
+from quicsat.execution.transfer import Transfer
 from quicsat.links.backend import Testbed
+from quicsat.links.session import RunControl
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import ImageFacts
 from quicsat.model.run import Run
 from quicsat.model.run_limits import RunLimits
 from quicsat.model.test_case import TestCase
@@ -92,11 +94,15 @@ def play(
     case = replace(CASE, limits=RunLimits(memory=MEMORY)) if clock is Clock.REAL else CASE
     both = Implementation("crashing", "", "", frozenset(Role))
     run = Run(both, both, case, 1, 1)
-    config = RunConfig(parameters=crash.parameters if crash else {}, clock=clock)
+    config = RunConfig(
+        {name: ImageFacts(name, identity) for name, identity in images.items()},
+        parameters=crash.parameters if crash else {},
+        clock=clock,
+    )
     for attempt in range(1, ATTEMPTS + 1):
         begin = time.monotonic()
         place = directory / str(attempt)
-        evidence = transfer(run, RunContext(testbed, images, threading.Event(), config), place)
+        evidence = Transfer(run, testbed, config, RunControl(threading.Event()), place).make()
         verdict, _ = analyse(run, evidence, place)
         if verdict.code is not ErrorCode.SIMULATOR_LAG:
             break

@@ -14,11 +14,11 @@ import pytest
 from quicsat.execution import campaign_setup
 from quicsat.execution.admission import Admission
 from quicsat.execution.backend_for_clock import emulated_backend
-from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.campaign_config import Conditions
 from quicsat.execution.cpu_monitor import CpuMonitor
-from quicsat.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
+from quicsat.execution.observer import Observer
+from quicsat.execution.run_campaign import CampaignOutcome, resume_campaign
 from quicsat.execution.run_config import RunConfig
-from quicsat.images.pull_or_build import Policy
 from quicsat.links.guest_description import describe
 from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.session import SessionRequest
@@ -29,8 +29,10 @@ from quicsat.model.gateways import PEPS
 from quicsat.model.implementation import CpuCost, Role
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.real_link import Host
+from quicsat.model.results import ImageFacts
 from quicsat.model.test_case import TestCase
 from quicsat.plan.selection import Selection, make_plan
+from tests import fakes
 from tests.execution.test_remaining_work import interrupt
 from tests.fakes import (
     CASE,
@@ -54,7 +56,7 @@ from tests.fakes import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-IMAGES = {SIMULATOR: SIMULATOR, VIRTUAL_TIME: VIRTUAL_TIME}
+IMAGES = {name: ImageFacts(name, name) for name in (SIMULATOR, VIRTUAL_TIME)}
 COST = 2e-6
 
 
@@ -66,10 +68,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return engine
 
 
-def config(directory: Path, clock: Clock = Clock.VIRTUAL, **options: Any) -> CampaignConfig:
-    run = RunConfig(clock=clock, cpu_cost=COST)
-    settings: dict[str, Any] = {"testbeds": None, "run": run} | options
-    return CampaignConfig(Host("", "fake"), ROOT, directory, None, Policy.LOCAL, 3, ("run.py",), **settings)
+VIRTUAL = RunConfig(clock=Clock.VIRTUAL, cpu_cost=COST)
 
 
 def measure(
@@ -78,7 +77,7 @@ def measure(
     cases = tuple(replace(case, repetitions=repetitions) for case in cases)
     selection = Selection((implementation("good"),), tuple(map(implementation, clients)), cases)
     plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
-    return run_campaign(selection, plan, config(directory, **options), lambda _: None, lambda *_: None)
+    return fakes.measure(selection, plan, directory, **{"testbeds": None, "run": VIRTUAL, **options})
 
 
 def machines(engine: FakeEngine) -> list[Life]:
@@ -90,14 +89,16 @@ def machines(engine: FakeEngine) -> list[Life]:
 
 @pytest.mark.parametrize(("clock", "kind"), [(Clock.REAL, Ns3Backend), (Clock.VIRTUAL, VirtualBackend)])
 def test_the_clock_chooses_the_back_end(clock: Clock, kind: type) -> None:
-    backend = emulated_backend(connect(FakeEngine()), IMAGES, RunConfig(clock=clock))
+    backend = emulated_backend(connect(FakeEngine()), RunConfig(IMAGES, clock=clock))
     assert type(backend) is kind
 
 
 def test_real_time_needs_no_image_of_virtual_time() -> None:
-    emulated_backend(connect(FakeEngine()), {SIMULATOR: SIMULATOR}, RunConfig())
+    emulated_backend(connect(FakeEngine()), RunConfig({SIMULATOR: ImageFacts(SIMULATOR, SIMULATOR)}))
     with pytest.raises(KeyError, match=VIRTUAL_TIME):
-        emulated_backend(connect(FakeEngine()), {SIMULATOR: SIMULATOR}, RunConfig(clock=Clock.VIRTUAL))
+        emulated_backend(
+            connect(FakeEngine()), RunConfig({SIMULATOR: ImageFacts(SIMULATOR, SIMULATOR)}, clock=Clock.VIRTUAL)
+        )
 
 
 # ---- a campaign -----------------------------------------------------------------------------
@@ -138,7 +139,7 @@ def test_implementations_have_their_own_costs_unless_all_are_alike(
     selection = Selection((slow,), (slow,), (CASE,))
     plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
     run = RunConfig(clock=Clock.VIRTUAL, cpu_cost=COST, own_cpu_costs=own)
-    finished = run_campaign(selection, plan, config(tmp_path, run=run), lambda _: None, lambda *_: None)
+    finished = fakes.measure(selection, plan, tmp_path, run=run, testbeds=None)
     assert finished.record.result_set.manifest.own_cpu_costs is own
     costs = {role: each.cpu_cost for request in asked for role, each in request.endpoints.items()}
     assert costs == {Role.SERVER: 7e-6 if own else None, Role.CLIENT: None}
@@ -226,10 +227,8 @@ def test_a_fault_of_the_machine_is_repeated_and_counts_against_nobody(engine: Fa
 # ---- resume ---------------------------------------------------------------------------------
 
 
-def resume(directory: Path, clock: Clock = Clock.REAL) -> CampaignOutcome:
-    """Continued by somebody whose options are others."""
-    own = config(directory, run=RunConfig(clock=clock, cpu_cost=7.0))
-    return resume_campaign(directory, (), own, lambda _: None, lambda _: lambda *_: None)
+def resume(directory: Path) -> CampaignOutcome:
+    return resume_campaign(directory, (), Conditions(Host("", "fake"), testbeds=None), Observer())
 
 
 def test_resume_keeps_clock_and_cost(engine: FakeEngine, tmp_path: Path) -> None:
@@ -249,7 +248,7 @@ def test_resume_keeps_clock_and_cost(engine: FakeEngine, tmp_path: Path) -> None
 def test_resume_of_real_time_stays_in_real_time(engine: FakeEngine, tmp_path: Path) -> None:
     interrupt(engine)
     cut = measure(tmp_path, "good", "bad", run=RunConfig(), testbeds=1)
-    results = resume(cut.directory, Clock.VIRTUAL).record.result_set
+    results = resume(cut.directory).record.result_set
     assert {each.evidence.clock for each in results.results} == {Clock.REAL}
     assert machines(engine) == []
 

@@ -15,19 +15,18 @@ import docker
 import pytest
 
 from quicsat.execution import campaign_setup
-from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.campaign_config import Conditions
 from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.host_facts import processor
-from quicsat.execution.run_campaign import CampaignOutcome, run_campaign
-from quicsat.execution.run_config import RunConfig
-from quicsat.images.pull_or_build import Policy
+from quicsat.execution.observer import Observer
+from quicsat.execution.run_campaign import CampaignOutcome
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Host
 from quicsat.plan.selection import Selection, make_plan
-from tests.fakes import CASE, PATIENCE, Life, Loader, Program, endpoint, implementation, judge, only_as
+from tests.fakes import CASE, PATIENCE, Life, Loader, Program, endpoint, implementation, judge, measure, only_as
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,13 +53,9 @@ class Two:
         ends = (implementation("good"),), (implementation(client),)
         selection = Selection(*ends, (replace(CASE, repetitions=repetitions),))
         plan = make_plan(*ends, selection.test_cases, seed=3)
-        options: dict[str, Any] = {
-            "hosts": {"far": Host("far", "unix:///far", testbeds=1)},
-            "check_compliance": False,
-        } | settings
-        daemon = options.pop("daemon", Host("", "unix:///here"))
-        own = CampaignConfig(daemon, ROOT, self.folder / "results", None, Policy.LOCAL, 3, ("run.py",), **options)
-        return run_campaign(selection, plan, own, self.said.append, lambda *_: None)
+        usual = {"daemon": Host("", "unix:///here"), "hosts": {"far": Host("far", "unix:///far", testbeds=1)}}
+        options: dict[str, Any] = {**usual, "check_compliance": False, **settings}
+        return measure(selection, plan, self.folder / "results", Observer(self.said.append), **options)
 
 
 @pytest.fixture
@@ -149,12 +144,9 @@ def test_no_dask_is_loaded_without_a_cluster() -> None:
 def test_analysis_yields_to_runs_whose_results_depend_on_cpu_time(
     clock: Clock, testbeds: int | None, elsewhere: int | None, expected: bool
 ) -> None:
-    config = CampaignConfig(
-        Host("", "unix:///here"), ROOT, ROOT, None, Policy.LOCAL, 3, ("run.py",),
-        run=RunConfig(clock=clock), testbeds=testbeds,
-        hosts={"far": Host("far", "unix:///far", testbeds=elsewhere)} if elsewhere else {},
-    )  # fmt: skip
-    assert campaign_setup.analysis_disturbs(config) is expected
+    hosts = {"far": Host("far", "unix:///far", testbeds=elsewhere)} if elsewhere else {}
+    conditions = Conditions(Host("", "unix:///here"), hosts, testbeds=testbeds)
+    assert campaign_setup.analysis_disturbs(conditions, clock) is expected
 
 
 def test_a_host_without_root_makes_no_runs_in_real_time(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from quicsat.execution import compliance as module
 from quicsat.execution.compliance import check_compliance
 from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.links.session import RunControl
 from quicsat.model.errors import HarnessFault, Interrupted
 from quicsat.model.implementation import Role
 from quicsat.model.results import Compliance
@@ -22,7 +23,7 @@ from tests.fakes import (
     endpoint,
     hang,
     implementation,
-    run_context,
+    run_config,
 )
 from tests.faults import FaultyEngine
 
@@ -32,10 +33,10 @@ BOTH = tuple(Role)
 def check(engine: FakeEngine, *roles: Role, stop: bool = False) -> dict[Role, Compliance]:
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        context = run_context(daemon, testbed, engine)
+        control = RunControl(threading.Event())
         if stop:
-            context.stop.set()
-        found = check_compliance(implementation("it"), roles or BOTH, context)
+            control.stop.set()
+        found = check_compliance(implementation("it"), roles or BOTH, testbed, run_config(engine), control)
     assert engine.lives == {}
     return {compliance.role: compliance for compliance in found}
 
@@ -94,7 +95,7 @@ def test_a_refusal_of_the_daemon_says_nothing_about_the_image() -> None:
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
         engine.refused = {"start"}
         with pytest.raises(HarnessFault, match="start was refused"):
-            check_compliance(implementation("it"), BOTH, run_context(daemon, testbed, engine))
+            check_compliance(implementation("it"), BOTH, testbed, run_config(engine), RunControl(threading.Event()))
 
 
 @pytest.mark.parametrize("gently", [True, False])

@@ -14,12 +14,11 @@ import pytest
 
 from quicsat.analysis.analyse import analyse
 from quicsat.execution import worker_pool as module
-from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.dispatcher import Dispatcher
-from quicsat.execution.local_worker import LocalWorker, WorkerConfig
+from quicsat.execution.local_worker import LocalWorker
+from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.retries import ATTEMPTS
-from quicsat.execution.run_config import RunConfig
 from quicsat.execution.worker import Analyse
 from quicsat.execution.worker_pool import WorkerPool
 from quicsat.links import container_session
@@ -46,6 +45,7 @@ from tests.fakes import (
     implementation,
     judge,
     only_as,
+    run_config,
     run_of,
     simulate,
 )
@@ -117,19 +117,13 @@ def run_all(
     **options: Any,
 ) -> None:
     daemon = connect(engine)
-    images = {name: name for name in engine.programs}
-    backend = Ns3Backend(daemon, SIMULATOR)
-    config = WorkerConfig(daemon, backend, images, stop or Stop(), CpuMonitor(), RunConfig(**options))
+    backend, observer = Ns3Backend(daemon, SIMULATOR), Observer(heard.said.append, heard.done.append)
+    config, stop = run_config(engine, **options), stop or Stop()
+    worker = LocalWorker(daemon, backend, config, judged, stop, observer=observer, testbeds=testbeds)
     wanted = {end.name: (end, set(Role)) for run in plan for end in (run.server, run.client)} if compliance else {}
     with (
         Journal.create(heard.directory, manifest(plan)) as journal,
-        Dispatcher(
-            WorkerPool(config.stop, LocalWorker(config, judged, heard.said.append, testbeds=testbeds)),
-            journal,
-            config.stop,
-            heard.said.append,
-            heard.done.append,
-        ).open() as dispatcher,
+        Dispatcher(WorkerPool(stop, worker), journal, observer).open() as dispatcher,
     ):
         work = RemainingWork(plan, {}, alone=frozenset(alone))
         dispatcher.run_all(work, dispatcher.check_compliance(wanted))

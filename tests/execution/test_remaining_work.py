@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,13 @@ from typing import Any
 import pytest
 
 from quicsat.execution import campaign_setup as module
-from quicsat.execution.campaign_config import CampaignConfig
+from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import changed_parameters, remaining_work
-from quicsat.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
-from quicsat.images.pull_or_build import Policy
+from quicsat.execution.run_campaign import CampaignOutcome, resume_campaign
+from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.model.real_link import Host
 from quicsat.model.results import RunResult
 from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
@@ -29,7 +27,20 @@ from quicsat.plan.selection import Selection, make_plan
 from quicsat.plan.stored_plan import plan_of
 from quicsat.results import document
 from quicsat.results.store import load
-from tests.fakes import CASE, FakeEngine, Life, end_with, endpoint, hang, implementation, install, judge, only_as
+from tests.fakes import (
+    CASE,
+    FakeEngine,
+    Life,
+    conditions_of,
+    end_with,
+    endpoint,
+    hang,
+    implementation,
+    install,
+    judge,
+    measure,
+    only_as,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 TWICE = replace(CASE, repetitions=2)
@@ -43,29 +54,21 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return engine
 
 
-def settings(directory: Path, **options: Any) -> CampaignConfig:
-    config = CampaignConfig(Host("", "fake"), ROOT, directory, None, Policy.LOCAL, 3, ("run.py",))
-    run = {name: options.pop(name) for name in ("qlog", "keep_files", "parameters") if name in options}
-    return replace(config, run=replace(config.run, **run), **options)
-
-
 def begin(directory: Path, *clients: str, **options: Any) -> CampaignOutcome:
     selection = Selection((implementation("good"),), tuple(map(implementation, clients)), (TWICE,))
     plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
     plan = part_of(involving(plan, options.get("must_include", ())), options.get("shard", ""))
     plan = shuffled(plan, 3) if options.get("shuffle") else plan
-    return run_campaign(selection, plan, settings(directory, **options), lambda _: None, lambda *_: None)
+    run = {name: options.pop(name) for name in ("qlog", "keep_files", "parameters") if name in options}
+    options["run"] = RunConfig(**{"parameters": environment_parameters(), **run})
+    return measure(selection, plan, directory, **options)
 
 
 def go_on(directory: Path, *retry: Outcome, **options: Any) -> tuple[CampaignOutcome, list[Run], list[RunResult]]:
     """What it came to, what was said to be left, and what was done."""
     rest, done = list[Run](), list[RunResult]()
-
-    def hear(runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
-        rest.extend(runs)
-        return lambda result, _: done.append(result)
-
-    return resume_campaign(directory, retry, settings(directory, **options), lambda _: None, hear), rest, done
+    observer = Observer(done=done.append, planned=rest.extend)
+    return resume_campaign(directory, retry, conditions_of(options), observer), rest, done
 
 
 def interrupt(engine: FakeEngine) -> None:
@@ -124,7 +127,7 @@ def test_a_part_without_one_of_the_test_cases_goes_on(engine: FakeEngine, tmp_pa
     brief = replace(CASE, name="brief", abbreviation="BR", repetitions=1)
     selection = Selection((implementation("good"),), (implementation("good"),), (TWICE, brief))
     plan = part_of(make_plan(selection.servers, selection.clients, selection.test_cases, seed=3), "2/2")
-    done = run_campaign(selection, plan, settings(tmp_path, shard="2/2"), lambda _: None, lambda *_: None)
+    done = measure(selection, plan, tmp_path, shard="2/2")
     assert [result.test_case for result in done.record.result_set.results] == ["brief"]
     assert plan_of(done.record.result_set.manifest) == plan
 
@@ -270,7 +273,7 @@ def test_parameters_of_endpoints_are_those_of_the_beginning(
     monkeypatch.delenv("CRON")
     monkeypatch.setenv("CLIENT_PARAMS", "--cc cubic")
     before, said = len(engine.all_lives), list[str]()
-    resume_campaign(cut.directory, (), settings(tmp_path), said.append, lambda _: lambda *_: None)
+    resume_campaign(cut.directory, (), conditions_of({}), Observer(said.append))
     made = [life.environment for life in engine.all_lives[before:] if "compliance" not in life.name]
     clients = [environment for environment in made if environment.get("ROLE") == "client"]
     assert {(each["CLIENT_PARAMS"], each["CRON"]) for each in clients} == {("--cc bbr", "true")}

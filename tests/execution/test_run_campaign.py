@@ -16,16 +16,14 @@ from quicsat.docker.containers import ContainerSpec, create_container
 from quicsat.execution import campaign_setup
 from quicsat.execution import run_campaign as module
 from quicsat.execution.admission import AUTO_TESTBEDS, fitting_testbeds
-from quicsat.execution.campaign_config import CampaignConfig
 from quicsat.execution.host_facts import processor
-from quicsat.execution.run_campaign import CampaignOutcome, run_campaign
+from quicsat.execution.observer import Observer
+from quicsat.execution.run_campaign import CampaignOutcome
 from quicsat.execution.tool_version import tool_version
-from quicsat.images.pull_or_build import Policy
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome
-from quicsat.model.real_link import Host
 from quicsat.model.results import Provenance, RunResult, Versions
 from quicsat.model.run import Run
 from quicsat.plan.selection import Selection, make_plan
@@ -40,6 +38,7 @@ from tests.fakes import (
     implementation,
     install,
     judge,
+    measure,
     only_as,
 )
 
@@ -58,11 +57,8 @@ def carry_out(directory: Path, *clients: str, said: list[str] | None = None) -> 
     good, done = implementation("good"), list[RunResult]()
     selection = Selection((good,), tuple(map(implementation, clients)), (CASE,))
     plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
-    settings = CampaignConfig(Host("", "fake"), ROOT, directory, None, Policy.LOCAL, 3, ("run.py", "-s", "good"))
-    finished = run_campaign(
-        selection, plan, settings, (said if said is not None else []).append, lambda result, _: done.append(result)
-    )
-    return finished, done
+    observer = Observer((said if said is not None else []).append, done.append)
+    return measure(selection, plan, directory, observer), done
 
 
 def test_the_manifest_tells_what_was_set_out_to_do(engine: FakeEngine, tmp_path: Path) -> None:
@@ -157,10 +153,10 @@ def test_handlers_of_signals_are_put_back(engine: FakeEngine, tmp_path: Path) ->
 
 def test_a_second_signal_ends_it_at_once() -> None:
     script = """
-import os, signal, threading
-from quicsat.execution.campaign_setup import CampaignResources
+import os, signal
+from quicsat.execution.campaign_setup import Engines
 from quicsat.execution.run_campaign import _signals
-ours = CampaignResources(None, {}, threading.Event(), [])
+ours = Engines(None, None, None)
 with _signals(ours):
     os.kill(os.getpid(), signal.SIGTERM)
     assert ours.stop.is_set()

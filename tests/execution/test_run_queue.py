@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.run_queue import RunQueue
 from quicsat.execution.worker import result_of
+from quicsat.execution.worker_pool import WorkerPool
 from quicsat.model.errors import Interrupted
 from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
@@ -20,6 +22,7 @@ from quicsat.model.run import Run
 from quicsat.plan.duration_estimate import Durations
 from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.time_windows import Hours, window, zone
+from tests.execution.test_worker_pool import FakeWorker
 from tests.fakes import CASE, run_of
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -70,7 +73,10 @@ class Told:
         for run, result in results:
             durations.learn(run.test_case, result)
         self.stop = Stop(self.clock)
-        self.queue = RunQueue(plan, limits, durations, self.stop, self.said.append, now=self.clock, **options)
+        work = RemainingWork(tuple(plan), {}, tuple(options.get("earlier", ())))
+        workers = WorkerPool(self.stop, FakeWorker("a", count=options.get("testbeds", 1)))
+        self.queue = RunQueue(work, limits, durations, workers, self.said.append)
+        self.queue.now = self.clock
 
 
 def names(runs: Sequence[Run]) -> list[str]:

@@ -19,10 +19,10 @@ from quicsat.docker import disk_monitor
 from quicsat.docker.archive import ArchiveLimits
 from quicsat.execution import transfer as module
 from quicsat.execution.run_inputs import Inputs, SessionInputs
-from quicsat.execution.transfer import RunContext, transfer
 from quicsat.links import container_session
 from quicsat.links.artefact_limits import disk_limit
 from quicsat.links.ns3_testbed import Ns3Backend
+from quicsat.links.session import RunControl
 from quicsat.model.emulated_link import Interval
 from quicsat.model.errors import Interrupted
 from quicsat.model.evidence import Deadline, Evidence, Exit, FlowEvidence
@@ -48,9 +48,10 @@ from tests.fakes import (
     hang,
     judge,
     only_as,
-    run_context,
+    run_config,
     run_of,
     simulate,
+    transfer,
 )
 
 
@@ -67,10 +68,9 @@ def carry_out(
     """The evidence of one run; checks that the run has removed its containers."""
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        context = run_context(daemon, testbed, engine, **options)
         holders = set(engine.lives)
         try:
-            return transfer(run or run_of(), replace(context, stop=stop or context.stop), directory)
+            return transfer(run or run_of(), testbed, engine, directory, stop=stop, **options)
         finally:
             assert set(engine.lives) == holders or engine.refused
 
@@ -138,11 +138,7 @@ INPUTS = Inputs((File("one", 1, ""), File("two", 2, "")), {}, {})
 
 
 def spec_of(role: Role, run: Run, **options: object) -> dict[str, str]:
-    engine = FakeEngine(good=endpoint)
-    daemon = connect(engine)
-    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        context: RunContext = run_context(daemon, testbed, engine, **options)
-        return dict(module.endpoint(role, run, context, INPUTS).environment)
+    return dict(module.endpoint(role, run, run_config(FakeEngine(good=endpoint), **options), INPUTS).environment)
 
 
 def test_environment_of_the_client() -> None:
@@ -440,9 +436,9 @@ def test_an_image_that_has_gone(tmp_path: Path) -> None:
     engine = FakeEngine(good=endpoint)
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        context = run_context(daemon, testbed, engine)
+        config, control = run_config(engine), RunControl(threading.Event())
         del engine.programs["good"]
-        evidence = transfer(run_of(), context, tmp_path)
+        evidence = module.Transfer(run_of(), testbed, config, control, tmp_path).make()
     assert evidence.fault_code == ErrorCode.IMAGE_MISSING
 
 
@@ -527,7 +523,7 @@ def carry_out_flows(engine: FakeEngine, directory: Path, run: Run) -> Evidence:
     """As ``carry_out``; networks for several flows are kept until the testbed is closed."""
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        evidence = transfer(run, run_context(daemon, testbed, engine), directory)
+        evidence = transfer(run, testbed, engine, directory)
         assert {life.command for life in engine.lives.values()} == {("holder",)}
     assert engine.lives == {}
     return evidence
@@ -587,11 +583,8 @@ def requests_and_protocols(kind: WebTransport) -> dict[Role, tuple[str, str]]:
     """REQUESTS and PROTOCOLS of both sides."""
     session = SessionInputs("session", {Role.CLIENT: ("one", "two"), Role.SERVER: ("two",)})
     files = (File("session/a", 1, ""), File("session/b", 1, ""))
-    engine = FakeEngine(good=endpoint)
-    daemon = connect(engine)
-    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        context, run = run_context(daemon, testbed, engine), run_of(case=SESSIONS[kind])
-        told = {role: module.endpoint(role, run, context, Inputs(files, {}, {}, session)).environment for role in Role}
+    config, run = run_config(FakeEngine(good=endpoint)), run_of(case=SESSIONS[kind])
+    told = {role: module.endpoint(role, run, config, Inputs(files, {}, {}, session)).environment for role in Role}
     return {role: (each["REQUESTS"], each["PROTOCOLS"]) for role, each in told.items()}
 
 

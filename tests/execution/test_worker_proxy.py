@@ -23,6 +23,7 @@ from quicsat.execution import worker_proxy, worker_service
 from quicsat.execution.cluster import PLUGIN, RESOURCE, ServicePlugin
 from quicsat.execution.dispatcher import Dispatcher
 from quicsat.execution.lock import exclusive
+from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.run_config import RunConfig
 from quicsat.execution.worker import Outage, result_of
@@ -121,7 +122,7 @@ def source(**programs: Any) -> Daemon:
 
 def remote_config(daemon: Daemon, *names: str) -> RemoteConfig:
     facts = {name: DaemonImages(daemon).find(name) for name in ("simulator", *names)}
-    return RemoteConfig("test", {name: image for name, image in facts.items() if image}, RunConfig(), 6)
+    return RemoteConfig("test", RunConfig({name: image for name, image in facts.items() if image}), 6)
 
 
 @contextmanager
@@ -134,7 +135,7 @@ def campaign(
     with (
         Journal.create(heard.directory, manifest(plan)) as journal,
         discover_workers(farm.scheduler, remote_config(daemon, *names), daemon, event, heard.said.append) as workers,
-        Dispatcher(workers, journal, event, heard.said.append, heard.done.append).open() as opened,
+        Dispatcher(workers, journal, Observer(heard.said.append, heard.done.append)).open() as opened,
     ):
         yield opened
 
@@ -317,7 +318,7 @@ def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
     _, held = cluster.hold(address, "open", cluster_module.session_key("test"), asked)
     cluster.ask(address, "begin")
     run = run_of(client="bad")
-    attempt = (lambda: cluster.ask(address, "attempt", 0, run, 1, testbed=True),)
+    attempt = (lambda: cluster.ask(address, "attempt", 0, run, 1, stop=threading.Event()),)
     threading.Thread(target=swallow, args=attempt, daemon=True).start()
     assert began.wait(PATIENCE)
     cluster._client.close()  # says nothing to the worker, nor does what is held here

@@ -24,7 +24,7 @@ from quicsat.model.results import ImageFacts
 from quicsat.model.whole_file import scratch_directory
 from tests.fakes import SIMULATOR, Loader, endpoint, judge, run_of
 
-CONFIG = RemoteConfig("one", {name: ImageFacts(name, name) for name in (SIMULATOR, "good")}, RunConfig(), 3)
+CONFIG = RemoteConfig("one", RunConfig({name: ImageFacts(name, name) for name in (SIMULATOR, "good")}), 3)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from quicsat.links.gateway_description import CAPABILITIES, READY, ROUTER, SIDES
 from quicsat.links.guest_description import CAPABILITIES as NUMBERS
 from quicsat.links.guest_description import describe
 from quicsat.links.ns3_testbed import Ns3Backend
-from quicsat.links.session import Endpoint, InputOrigin, SessionRecord, SessionRequest
+from quicsat.links.session import Endpoint, InputOrigin, RunControl, SessionRecord, SessionRequest
 from quicsat.links.simulator_arguments import scenario
 from quicsat.links.virtual_machine import START, VirtualBackend
 from quicsat.model.emulated_link import ClientSide, UniformLoss
@@ -57,7 +57,7 @@ def request_of(run: Run) -> SessionRequest:
         Role.SERVER: Endpoint(run.server.name, {"ROLE": "server", "TESTCASE": "transfer"}, {"www/a": b"a" * 2500}),
         Role.CLIENT: Endpoint(run.client.name, {"ROLE": "client", "TESTCASE": "transfer", "REQUESTS": urls}),
     }
-    return SessionRequest(run, endpoints, threading.Event())
+    return SessionRequest(run, endpoints, RunControl(threading.Event()))
 
 
 def backend(engine: FakeEngine) -> Ns3Backend:
@@ -140,7 +140,7 @@ def test_a_buffer_is_never_larger_at_first_than_at_last() -> None:
 def test_gateways_stand_between_endpoints_and_simulator() -> None:
     engine = FakeEngine(good=endpoint)
     [record] = real(engine, split_run())
-    assert record.exits[Role.CLIENT].status == 0
+    assert record.exits_of(1)[Role.CLIENT].status == 0
     pids = {part(life): life.pid for life in engine.all_lives if life.command == ("holder",)}
     [_, plumb] = [life for life in engine.all_lives if life.command[:1] == ("plumb",)]
     layout = [life for life in engine.all_lives if life.command == ("holder",)][3:]
@@ -211,8 +211,8 @@ def test_without_an_image_there_are_no_gateways() -> None:
 def test_a_machine_has_gateways(tmp_path: Path) -> None:
     engine = FakeEngine(good=endpoint)
     record = virtual(engine, split_run())
-    assert isinstance(record.exits[Role.CLIENT], Exit)
-    assert record.exits[Role.CLIENT].status == 0
+    assert isinstance(record.exits_of(1)[Role.CLIENT], Exit)
+    assert record.exits_of(1)[Role.CLIENT].status == 0
     [machine] = [life for life in engine.all_lives if life.command[:1] == ("run",)]
     assert [word for word in machine.command if word.startswith("ubd5rc=")] == ["ubd5rc=/roots/link-gateways.erofs"]
 

@@ -12,7 +12,15 @@ from quicsat.docker.containers import CONTRACT_CAPABILITIES
 from quicsat.docker.daemon_images import ImageProgram
 from quicsat.links.guest_description import CAPABILITIES, LOG_BYTES, SEEDED, SETTLE, describe, further_parts, host_names
 from quicsat.links.memlock import MEMLOCK
-from quicsat.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, Endpoint, FurtherFlow, SessionRequest
+from quicsat.links.session import (
+    LOG_GRACE,
+    READY_TIMEOUT,
+    STOP_GRACE,
+    Endpoint,
+    FurtherFlow,
+    RunControl,
+    SessionRequest,
+)
 from quicsat.links.simulator_arguments import scenario
 from quicsat.model.emulated_link import CrossTraffic
 from quicsat.model.flow import Flow, part_name
@@ -32,7 +40,7 @@ def keys(
     """Values by key."""
     endpoints = {role: Endpoint(f"image of {role}", {"ROLE": str(role), "TESTCASE": "transfer"}) for role in roles}
     programs = {"simulator": SIMULATOR} | {str(role): ENDPOINT for role in roles}
-    request = SessionRequest(run or run_of(), endpoints, threading.Event())
+    request = SessionRequest(run or run_of(), endpoints, RunControl(threading.Event()))
     found: dict[str, list[str]] = {}
     for key, value in describe(request, programs, wait_for_ends=wait):
         found.setdefault(key, []).append(value)
@@ -79,7 +87,7 @@ def test_an_endpoint_may_have_a_cost_of_its_own() -> None:
     costs: dict[Role, float | None] = {Role.CLIENT: 12.5e-6, Role.SERVER: None}
     endpoints = {role: Endpoint("image", {}, cpu_cost=cost) for role, cost in costs.items()}
     programs = {"simulator": SIMULATOR} | {str(role): ENDPOINT for role in Role}
-    found = dict(describe(SessionRequest(run_of(), endpoints, threading.Event()), programs))
+    found = dict(describe(SessionRequest(run_of(), endpoints, RunControl(threading.Event())), programs))
     assert found["client.system call"] == "12500"
     assert "server.system call" not in found
 
@@ -127,7 +135,7 @@ def test_environments_are_merged_as_docker_merges_them() -> None:
 
 
 def test_an_image_without_an_environment_gets_the_default_path() -> None:
-    request = SessionRequest(run_of(), {Role.CLIENT: Endpoint("i", {})}, threading.Event())
+    request = SessionRequest(run_of(), {Role.CLIENT: Endpoint("i", {})}, RunControl(threading.Event()))
     bare = ImageProgram(("/entry",), {}, "/", "")
     found = dict(describe(request, {"simulator": SIMULATOR, Role.CLIENT: bare}, wait_for_ends=1.0))
     assert found["client.environment"] == "OPENSSL_ia32cap=~0x4000000000000000:~0x40000"
@@ -203,7 +211,7 @@ def test_further_flows_have_endpoints_addresses_and_starts_of_their_own() -> Non
     run = replace(first, others=(first, replace(first, protocol=Protocol.TCP)))
     ends = {role: Endpoint(f"image of {role}", {"ROLE": str(role)}) for role in Role}
     further = tuple(FurtherFlow(ends, flow.start) for flow in flows)
-    request = SessionRequest(run, ends, threading.Event(), further=further)
+    request = SessionRequest(run, ends, RunControl(threading.Event()), further=further)
     programs = {"simulator": SIMULATOR} | {part_name(role, flow): ENDPOINT for role in Role for flow in (1, 2, 3)}
     found: dict[str, list[str]] = {}
     for key, value in describe(request, programs):

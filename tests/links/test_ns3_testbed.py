@@ -19,7 +19,7 @@ from quicsat.links import ns3_testbed
 from quicsat.links.addresses import ADDRESSES, GATEWAYS, hosts
 from quicsat.links.memlock import MEMLOCK
 from quicsat.links.ns3_testbed import Ns3Backend
-from quicsat.links.session import Endpoint, FurtherFlow, SessionRecord, SessionRequest
+from quicsat.links.session import Endpoint, FurtherFlow, RunControl, SessionRecord, SessionRequest
 from quicsat.links.simulator_arguments import scenario, simulator_files
 from quicsat.links.simulator_report import read_report
 from quicsat.model.emulated_link import (
@@ -608,7 +608,7 @@ def test_a_testbed_with_two_flows_has_two_namespaces_on_each_side() -> None:
     engine = FakeEngine(good=endpoint)
     with Ns3Backend(connect(engine), SIMULATOR).open() as testbed:
         ends = {role: Endpoint("good", {"ROLE": str(role), "TESTCASE": "transfer", "REQUESTS": ""}) for role in Role}
-        request = SessionRequest(run, ends, threading.Event(), further=(FurtherFlow(ends, 0.0),))
+        request = SessionRequest(run, ends, RunControl(threading.Event()), further=(FurtherFlow(ends, 0.0),))
         with testbed.session(request, SessionRecord()):
             [plumb] = [life for life in engine.all_lives if life.command[:1] == ("plumb",) and len(life.command) == 6]
             names = ("client-holder", "simulator-holder", "server-holder", "client-2-holder", "server-2-holder")

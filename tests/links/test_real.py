@@ -19,7 +19,6 @@ from quicsat.analysis.analyse import SERVER_TRACE, analyse
 from quicsat.cli.progress import Progress
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import ContainerEvent, ContainerSpec, create_container
-from quicsat.execution.transfer import transfer
 from quicsat.links import real
 from quicsat.links.real import HostLocks, RealBackend, RealTestbed, captured, names
 from quicsat.links.tcp_samples import OPTIONS
@@ -46,9 +45,9 @@ from tests.fakes import (
     end_with,
     endpoint,
     implementation,
-    run_context,
     run_of,
     serve,
+    transfer,
 )
 from tests.fakes import TCP_INFO as TCP_SAMPLES
 from tests.results_builder import SAT, result_set, run_result
@@ -83,7 +82,7 @@ def carry_out(
     daemons = hosts_at(engine)
     with opened_testbed(engine, daemons) as opened:
         run = replace(run_of(server, client, replace(CASE, link=LINK)), protocol=protocol)
-        return transfer(run, run_context(daemons["modem"], opened, engine), directory)
+        return transfer(run, opened, engine, directory)
 
 
 @pytest.fixture(autouse=True)
@@ -141,7 +140,7 @@ def test_endpoints_have_the_contracts_limit_of_locked_memory(tmp_path: Path, sha
     made = RealBackend(LINK, SHARED if shared else HOSTS, daemons, LINK_TOOLS, HostLocks())
     with made.open() as opened:
         run = run_of("good", "good", replace(CASE, link=LINK))
-        assert transfer(run, run_context(daemons["modem"], opened, engine), tmp_path).fault == ""
+        assert transfer(run, opened, engine, tmp_path).fault == ""
     assert {role: life.host_config["ulimits"] for role, life in endpoints_of(engine).items()} == {
         "client": MEMLOCK_LIMIT, "server": MEMLOCK_LIMIT,
     }  # fmt: skip
@@ -155,7 +154,7 @@ def test_a_host_that_refuses_locked_memory_is_named_and_asked_once(tmp_path: Pat
     made = backend(engine, daemons)
     with made.open() as opened:
         run = run_of("good", "good", replace(CASE, link=LINK))
-        assert transfer(run, run_context(daemons["modem"], opened, engine), tmp_path).fault == ""
+        assert transfer(run, opened, engine, tmp_path).fault == ""
     with made.open():
         pass
     assert all(life.host_config["ulimits"] == [] for life in endpoints_of(engine).values())
@@ -222,7 +221,7 @@ def test_in_their_hosts_networks_endpoints_change_and_overhear_nothing(tmp_path:
     daemons = hosts_at(engine)
     with RealBackend(LINK, SHARED, daemons, LINK_TOOLS, HostLocks()).open() as opened:
         run = run_of("good", "good", replace(CASE, link=LINK))
-        assert transfer(run, run_context(daemons["modem"], opened, engine), tmp_path).fault == ""
+        assert transfer(run, opened, engine, tmp_path).fault == ""
     ours = [life for life in engine.all_lives if life.image == LINK_TOOLS]
     for life in (each for each in ours if each.command[0] not in ("capture", "true")):
         assert life.host_config["network_mode"] == "host"
@@ -508,9 +507,9 @@ def test_clocks_that_differ_are_told_once() -> None:
     first = run_result(server="good", client="good", test_case="short")
     assert first.measurement is not None
     told = replace(first, measurement=replace(first.measurement, notes=(note,)))
-    progress = Progress([RUN, replace(RUN, repetition=2)])
-    assert progress.line(told, 1).endswith(f"\nwarning: {note}")
-    assert "warning" not in progress.line(replace(told, repetition=2), 2)
+    progress = Progress()
+    assert progress.line(told).endswith(f"\nwarning: {note}")
+    assert "warning" not in progress.line(replace(told, repetition=2))
 
 
 @pytest.mark.parametrize(("expected", "words"), [(0.0, "by 60 min 0 s, the server's is ahead"), (3600.0, "")])

@@ -15,7 +15,7 @@ import pytest
 from quicsat.docker.archive import list_files
 from quicsat.links import virtual_machine
 from quicsat.links.artefact_limits import log_limits, run_limits
-from quicsat.links.session import READY_TIMEOUT, Endpoint, FurtherFlow, SessionRecord, SessionRequest
+from quicsat.links.session import READY_TIMEOUT, Endpoint, FurtherFlow, RunControl, SessionRecord, SessionRequest
 from quicsat.links.virtual_machine import DIRECTORY, START, VirtualBackend, VirtualSession, VirtualTestbed
 from quicsat.model.emulated_link import CrossTraffic, Interval
 from quicsat.model.errors import HarnessFault, Interrupted
@@ -82,7 +82,7 @@ def request_of(
     event = threading.Event()
     if stop:
         event.set()
-    return SessionRequest(run, endpoints, event, lambda: told.append("start"), lambda: told.append("end"))
+    return SessionRequest(run, endpoints, RunControl(event, lambda: told.append("start"), lambda: told.append("end")))
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def test_a_run_leaves_files_report_and_ends(tmp_path: Path) -> None:
         with session.fetch(Role.SERVER, "/downloads") as archive:
             assert [*archive] == []
         assert session.output(Role.SERVER) == b"2026-01-01T00:00:06.000000000Z listening\r\n"
-        report = session.collect(tmp_path, record.exits[Role.CLIENT].life)
+        report = session.collect(tmp_path, record.exits_of(1)[Role.CLIENT].life)
     assert report is not None
     assert report.forward.delivered == 7749
     assert {path.name for path in (tmp_path / "sim").iterdir()} == {
@@ -141,9 +141,9 @@ def test_a_run_leaves_files_report_and_ends(tmp_path: Path) -> None:
     }  # fmt: skip
     assert told == ["start", "end"]
     assert record.timed_out is None
-    assert record.notes == []
-    assert {"transfer", "collect"} <= set(record.phases)
-    client, server = record.exits[Role.CLIENT], record.exits[Role.SERVER]
+    assert record.evidence.notes == ()
+    assert {"transfer", "collect"} <= set(record.evidence.phases)
+    client, server = record.exits_of(1)[Role.CLIENT], record.exits_of(1)[Role.SERVER]
     assert (client.status, client.killed) == (0, False)
     assert (server.status, server.killed) == (143, True)
     assert client.life is not None
@@ -156,7 +156,7 @@ def test_ends_are_told_in_simulated_time() -> None:
     with session_of(engine_of(virtual_time=leaves(output_disk(ENDS, {}))), record=record):
         pass
     start = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
-    assert record.exits == {
+    assert record.exits_of(1) == {
         Role.CLIENT: Exit(0, life=Interval(start + 1, start + 3)),
         Role.SERVER: Exit(143, killed=True, life=Interval(start, start + 4)),
     }
@@ -269,7 +269,7 @@ def test_several_machines_side_by_side() -> None:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert [record.exits[Role.CLIENT].status for record in records] == [0] * 3
+    assert [record.exits_of(1)[Role.CLIENT].status for record in records] == [0] * 3
     assert [life.command[1] for life in engine.all_lives if life.command[:1] == ("root",)].count("bad") == 1
 
 
@@ -282,7 +282,7 @@ def test_a_client_that_never_ends(tmp_path: Path) -> None:
     with session_of(engine_of(only_as(Role.CLIENT, hang)), request, record) as session:
         assert session.collect(tmp_path, None) is not None
     assert record.timed_out is Deadline.TRANSFER
-    assert (record.exits[Role.CLIENT].status, record.exits[Role.CLIENT].killed) == (137, True)
+    assert (record.exits_of(1)[Role.CLIENT].status, record.exits_of(1)[Role.CLIENT].killed) == (137, True)
 
 
 def test_a_server_that_ends_at_once(tmp_path: Path) -> None:
@@ -290,8 +290,8 @@ def test_a_server_that_ends_at_once(tmp_path: Path) -> None:
     with session_of(engine_of(only_as(Role.SERVER, end_with(2))), request_of(run_of(server="bad")), record) as session:
         assert session.collect(tmp_path, None) is None
     assert record.timed_out is Deadline.READY
-    assert record.exits[Role.SERVER].status == 2
-    assert Role.CLIENT not in record.exits
+    assert record.exits_of(1)[Role.SERVER].status == 2
+    assert Role.CLIENT not in record.exits_of(1)
 
 
 def test_a_server_that_is_silent_is_not_ready(tmp_path: Path) -> None:
@@ -311,23 +311,23 @@ def test_an_endpoint_that_cannot_be_executed(role: Role) -> None:
     run = run_of(server="bad") if role is Role.SERVER else run_of(client="bad")
     with session_of(engine, request_of(run), record):
         pass
-    assert record.exits[role].status == 126
-    assert record.notes == [f"{role}: cannot be started: guest: /run_endpoint.sh: No such file or directory"]
+    assert record.exits_of(1)[role].status == 126
+    assert record.evidence.notes == (f"{role}: cannot be started: guest: /run_endpoint.sh: No such file or directory",)
 
 
 def test_an_endpoint_that_ends_with_126_by_itself_was_started() -> None:
     record = SessionRecord()
     with session_of(engine_of(only_as(Role.CLIENT, end_with(126))), request_of(run_of(client="bad")), record):
         pass
-    assert record.exits[Role.CLIENT].status == 126
-    assert record.notes == []
+    assert record.exits_of(1)[Role.CLIENT].status == 126
+    assert record.evidence.notes == ()
 
 
 def test_files_that_were_lost_are_noted() -> None:
     record = SessionRecord()
     with session_of(engine_of(virtual_time=leaves(output_disk(ENDS | {"lost": 7}, {}))), record=record):
         pass
-    assert record.notes == ["7 files were left out: no room, or a name that is too long"]
+    assert record.evidence.notes == ("7 files were left out: no room, or a name that is too long",)
 
 
 # ---- machines that fail ---------------------------------------------------------------------
@@ -383,7 +383,7 @@ def test_an_endpoint_that_had_most_of_the_memory_ran_out_of_it(
         assert fault_of(engine).reason == "the virtual machine ran out of memory"
         return
     record = record_of(engine)
-    assert {role for role, end in record.exits.items() if end.out_of_memory} == culprits
+    assert {role for role, end in record.exits_of(1).items() if end.out_of_memory} == culprits
 
 
 def times(part: str, begin: float, end: float, status: int) -> dict[str, str]:
@@ -409,7 +409,7 @@ def test_an_endpoint_that_computes_without_end_counts_as_stopped_at_the_deadline
     simulator = times("simulator", 5, 9, 143) | {"simulator.killed": "1", "carried": "1"}
     for console, found in ((COMPUTED, Exit(152, killed=True)), ("quiet", Exit(status))):
         record = record_of(engine_of(virtual_time=leaves(output_disk(simulator | ends, {}), "quiet", console)))
-        end = record.exits[role]
+        end = record.exits_of(1)[role]
         assert (end.status, end.killed) == (found.status, found.killed)
         assert record.timed_out is (Deadline.TRANSFER if found.killed and not after else None)
 
@@ -485,7 +485,7 @@ def test_the_deadline_of_the_host_allows_for_slow_hosts() -> None:
 def test_interruption_ends_a_machine_at_once() -> None:
     engine, told = engine_of(virtual_time=never_ends), list[str]()
     request = request_of(told=told)
-    timer = threading.Timer(0.1, request.stop.set)
+    timer = threading.Timer(0.1, request.control.stop.set)
     timer.start()
     begin = time.monotonic()
     with pytest.raises(Interrupted), session_of(engine, request):
@@ -607,5 +607,5 @@ def test_further_flows_have_disks_and_ends_of_their_own() -> None:
         "ubd6rc=/roots/bad.erofs", "ubd7rc=/roots/good.erofs",
     )  # fmt: skip
     assert [word for word in machine(engine).command if word.startswith("--memory=")] == ["--memory=1024"]
-    assert record.further_exits[2][Role.CLIENT].status == 1
-    assert record.exits[Role.CLIENT].status == 0
+    assert record.exits_of(2)[Role.CLIENT].status == 1
+    assert record.exits_of(1)[Role.CLIENT].status == 0

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from quicsat.cli import main, run, select_runs
-from quicsat.execution import run_campaign
+from quicsat.cli.continuous_integration import CiRequest
+from quicsat.execution import campaign_config
 from quicsat.model.real_link import RealLink
-from quicsat.model.results import Manifest, Versions
+from quicsat.model.results import Manifest, Schedule
 from quicsat.model.run import Run
 from quicsat.site import rerun
 from tests.results_builder import SAT, SATLOSS, result_set, runs
@@ -38,8 +39,8 @@ def planned(line: str) -> tuple[list[Run], Manifest]:
     options = main.parse(words[words.index("./run.py") + 1 :])
     options.root, options.words = ROOT, ()
     selection, runs, seed = select_runs.select(options)
-    config = run._config(options, selection, seed, ())
-    return list(map(without_file, runs)), run_campaign._manifest("id", selection, runs, config, {}, Versions())
+    new = run._new(options, selection, runs, seed, CiRequest())
+    return list(map(without_file, runs)), new.manifest("id", {}, Schedule())
 
 
 def without_file(of: Run) -> Run:
@@ -117,8 +118,8 @@ def test_parameters_of_endpoints_stand_first_and_quoted() -> None:
 
 
 def test_paths_far_from_the_checkout_are_not_told() -> None:
-    assert run_campaign._from_checkout(str(ROOT.parent / "links" / "leo.yaml"), ROOT) == "../links/leo.yaml"
-    assert run_campaign._from_checkout("/far/away/leo.yaml", ROOT / "quicsat") == "/far/away/leo.yaml"
+    assert campaign_config._from_checkout(str(ROOT.parent / "links" / "leo.yaml"), ROOT) == "../links/leo.yaml"
+    assert campaign_config._from_checkout("/far/away/leo.yaml", ROOT / "quicsat") == "/far/away/leo.yaml"
 
 
 def test_pages_of_cells_and_campaigns_tell_that_a_file_is_not_part_of_quicsat(tmp_path: Path) -> None:
