@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import pickle
 import random
 import re
 import resource
@@ -28,8 +29,10 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 from prettytable import PrettyTable
@@ -49,7 +52,7 @@ from tests import hostile_results as hostile
 GIB = 1024 * MIB
 MOST_MEMORY, LONGEST = GIB, 20.0
 """Bytes, and seconds of CPU time, of one command and all of its processes."""
-HANG = 60.0
+HANG = 120
 """Seconds after which a command hangs, also on a busy machine."""
 GOOD, HOSTILE = "results/good", "results/hostile"
 RUN = f"{HOSTILE}/{hostile.RUN}"
@@ -59,7 +62,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "history": ("tables", HOSTILE, GOOD),
     "show": ("show", HOSTILE, "--negotiated"),
     "compare": ("compare", GOOD, HOSTILE),
-    "plot": ("plot", HOSTILE, GOOD, "-p", "data-rate", "cdf"),
+    "plot": ("plot", HOSTILE, GOOD, "-p", "data-rate", "rtt"),
     "any plot": ("plot", HOSTILE, GOOD, "--format", "pdf", "-p"),
     "explain": ("explain", RUN),
     "packets": ("packets", RUN, "3"),
@@ -72,9 +75,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """Those that change results come last."""
 OF_FILES = ("site", "tables", "show", "explain", "export", "analyse", "merge", "prune")
 OF_JOURNALS = ("site", "tables", "history", "show", "compare", "explain", "export", "prune")
-OF_RUNS = ("explain", "plot", "analyse", "site")
+OF_QLOGS = ("explain", "analyse", "site")
+OF_SERIES = ("explain", "plot", "site", "analyse", "plot")
 SLOW = ("plot", "any plot", "plan", "packets", "history", "compare")
-"""Of which each case runs one."""
+"""Of which some cases run one first."""
+SHARE_SLOW = 0.2
 NEEDS_GOOD = {"tables": "quiche", "history": "7.13"}
 """Commands that must show the campaign beside, and what of it they print: its server, or its goodput, as the summary of
 a campaign that is left alone names no server."""
@@ -111,6 +116,8 @@ class Found:
     name: str
     faults: list[tuple[str, str]] = field(default_factory=list)
     """Command, and what it did."""
+    begun: list[str] = field(default_factory=list)
+    """Commands, the last of which may not have ended."""
     memory: int = 0
     cpu: float = 0.0
     longest: float = 0.0
@@ -123,10 +130,14 @@ def cases(base: Path, options: argparse.Namespace) -> list[Case]:
         for place in hostile.places(base)
         for change in hostile.CHANGES
     ]
-    counts = {"journal": options.journals, "qlog": options.qlogs, "series": options.series}
+    mutated = (
+        ("journal", OF_JOURNALS, options.journals),
+        ("qlog", OF_QLOGS, options.qlogs),
+        ("series", OF_SERIES, options.series),
+    )
     others = [
-        Case(f"{kind}-{number}", OF_JOURNALS if kind == "journal" else OF_RUNS, change=kind)
-        for kind, count in counts.items()
+        Case(f"{kind}-{number}", words, change=kind)
+        for kind, words, count in mutated
         for number in range(options.seed, options.seed + count)
     ]
     if options.only:
@@ -178,50 +189,98 @@ class Watch:
 
 def examine(case: Case, base: Path, scratch: Path, keep: Path | None = None) -> Found:
     """Damage a copy of the campaigns, and run the commands of the case."""
-    found = Found(case.name)
     with tempfile.TemporaryDirectory(prefix="case-", dir=scratch) as name:
         place = keep or Path(name)
         shutil.copytree(base, place, symlinks=True, dirs_exist_ok=True)
-        outside = place / "outside"
-        case.apply(place / HOSTILE, outside)
-        watch = Watch(outside, reads=case.change != "hard link")
+        case.apply(place / HOSTILE, place / "outside")
+        watch = Watch(place / "outside", reads=case.change != "hard link")
+        dice = random.Random(case.name)
+        slow = [dice.choice(SLOW)] if dice.random() < SHARE_SLOW else []
         try:
-            for command in (random.Random(case.name).choice(SLOW), *case.commands):
-                _run(command, place, found)
-                found.faults += [(command, f"outside {each}".replace(str(outside), "")) for each in watch.seen()]
+            return run_commands(case.name, [*slow, *case.commands], place, watch)
         finally:
             watch.close()
+
+
+def run_commands(name: str, commands_: Sequence[str], place: Path, watch: Watch | None = None) -> Found:
+    """Run commands one after the other in one process of their own, which a hang ends."""
+    found = Found(name)
+    process = os.fork()
+    if not process:
+        _child(found, commands_, place, watch)
+    _, status, used = os.wait4(process, 0)
+    with suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
+    with suppress(FileNotFoundError):
+        found = pickle.loads((place / "found").read_bytes())
+    found.memory = used.ru_maxrss * 1024
+    last = commands_[min(len(found.begun), len(commands_)) - 1]
+    exit_status = os.waitstatus_to_exitcode(status)
+    faults = {
+        "hangs": exit_status == -signal.SIGALRM,
+        f"ends the process with {exit_status}": exit_status not in (0, -signal.SIGALRM),
+        f"memory of {found.memory // MIB} MiB": found.memory > MOST_MEMORY,
+    }
+    found.faults += [(last, fault) for fault, holds in faults.items() if holds]
     return found
 
 
+def _child(found: Found, commands_: Sequence[str], place: Path, watch: Watch | None) -> None:
+    try:
+        os.setsid()
+        os.chdir(place)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (8 * GIB, 8 * GIB))  # so that the machine survives
+        for command in commands_:
+            found.begun.append(command)
+            Path("found").write_bytes(pickle.dumps(found))
+            _run(command, place, found)
+            if watch is not None:
+                seen = [each.replace(f"{place}/outside", "") for each in watch.seen()]
+                found.faults += [(command, f"outside {each}") for each in seen]
+        Path("found").write_bytes(pickle.dumps(found))
+    except BaseException:  # noqa: BLE001 - no line of the bench may run in this process
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
 def _run(command: str, place: Path, found: Found) -> None:
-    """One command in a process of its own."""
-    begun = time.monotonic()
+    """One command in this process, whose output goes to a file."""
     more = random.Random(found.name).sample(PLOTS, 2) if command == "any plot" else ()
-    process = os.fork()
-    if not process:
-        _child((*COMMANDS[command], *more), place)
-    hung = False
-    while not (ended := os.wait4(process, os.WNOHANG))[0]:
-        if time.monotonic() - begun > HANG and not hung:
-            os.killpg(process, signal.SIGKILL)
-            hung = True
-        time.sleep(0.01)
-    _, status, used = ended
-    memory, cpu = used.ru_maxrss * 1024, used.ru_utime + used.ru_stime
-    found.memory, found.cpu = max(found.memory, memory), max(found.cpu, cpu)
-    found.longest = max(found.longest, time.monotonic() - begun)
-    said = (place / "said").read_text(errors="replace")
-    exit_status = os.waitstatus_to_exitcode(status)
+    said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    os.close(said)
+    signal.alarm(HANG)
+    begun, before = time.monotonic(), _cpu()
+    exit_status = -1
+    try:
+        exit_status = command_line(place, (*COMMANDS[command], *more), entry_point._draw, entry_point._figures)
+    except SystemExit as ended:
+        exit_status = int(ended.code or 0)
+    except BaseException:  # noqa: BLE001 - this is what is looked for
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    signal.alarm(0)
+    cpu = _cpu() - before
+    found.cpu, found.longest = max(found.cpu, cpu), max(found.longest, time.monotonic() - begun)
+    text = Path("said").read_text(errors="replace")
     faults = {
-        "hangs": hung,
-        f"memory of {memory // MIB} MiB": memory > MOST_MEMORY,
         f"{cpu:.0f} s of CPU time": cpu > LONGEST,
-        f"ends with {exit_status}": not hung and exit_status not in [*ExitStatus],
-        "hides the other campaign": not hung and not _shows_good(command, place, said, exit_status),
-        _last_call(said): "Traceback" in said,
+        f"ends with {exit_status}": exit_status not in [*ExitStatus],
+        "hides the other campaign": not _shows_good(command, place, text, exit_status),
+        _last_call(text): "Traceback" in text,
     }
     found.faults += [(command, fault) for fault, holds in faults.items() if holds]
+
+
+def _cpu() -> float:
+    """Seconds of this process and of those that it waited for."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def _last_call(said: str) -> str:
@@ -244,28 +303,6 @@ def pages(site: Path) -> set[tuple[str, bool]]:
     return {(str(path.relative_to(site)), path.stat().st_size > 0) for path in files}
 
 
-def _child(words: Sequence[str], place: Path) -> None:
-    status = 99
-    try:
-        os.setsid()
-        os.chdir(place)
-        said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (8 * GIB, 8 * GIB))  # so that the machine survives
-        status = command_line(place, words, entry_point._draw, entry_point._figures)
-    except SystemExit as ended:
-        status = int(ended.code or 0)
-    except BaseException:  # noqa: BLE001 - this is what is looked for
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-
-
 # ---- all cases ------------------------------------------------------------------------------
 
 
@@ -278,19 +315,24 @@ def prepare(place: Path) -> Path:
     hostile.good(place / GOOD)
     hostile.campaign(place / HOSTILE)
     shutil.copytree(place / HOSTILE, place / "outside")
-    found = Found("")
     COMMANDS["alone"] = ("site", GOOD, "-o", "alone", "--files")
-    _run("alone", place, found)
+    found = run_commands("the good campaign alone", ["alone"], place)
     if found.faults or not pages(place / "alone"):
-        raise SystemExit(f"the good campaign alone: {found.faults} {(place / 'said').read_text()}")
+        raise SystemExit(f"{found} {(place / 'said').read_text()}")
     return place
 
 
-def warm() -> None:
-    """Import what commands import, so that each case need not."""
+def warm(base: Path, scratch: Path) -> None:
+    """Import what commands import, compile templates and load fonts, so that each case need not."""
     for name in {words[0] for words in COMMANDS.values()}:
         commands.load(name)
-    import seaborn  # noqa: F401
+    shutil.copytree(base, scratch / "warm", symlinks=True)
+    here = Path.cwd()
+    os.chdir(scratch / "warm")
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        for command in ("site", "plot", "plan"):
+            command_line(scratch / "warm", COMMANDS[command], entry_point._draw, entry_point._figures)
+    os.chdir(here)
 
 
 def main() -> int:
@@ -306,10 +348,10 @@ def main() -> int:
     parser.add_argument("--only", help="the case of this name")
     parser.add_argument("--keep", type=Path, help="directory for what that case leaves")
     options = parser.parse_args()
-    warm()
     with tempfile.TemporaryDirectory(prefix="quicsat-hostile-") as name:
         scratch = Path(name)
         base = prepare(scratch / "base")
+        warm(base, scratch)
         chosen = cases(base / HOSTILE, options)
         with ProcessPoolExecutor(options.jobs) as pool:
             found = list(told(pool.map(partial(examine, base=base, scratch=scratch, keep=options.keep), chosen)))

@@ -76,7 +76,13 @@ def draw(request: PlotRequest) -> Gallery:
     work = _Drawer(request, bounded=not (names or request.pairs))
     for plot in (known[name] for name in (names or known)):
         work.draw(plot)
-    return Gallery(tuple(work.files), tuple(work.captions), (*work.skipped, *work.bounds), warnings, work.unchanged)
+    return Gallery(
+        tuple(work.files),
+        tuple(work.captions),
+        (*work.skipped, *work.bounds),
+        (*warnings, *request.warnings),
+        work.unchanged,
+    )
 
 
 class _Drawer:

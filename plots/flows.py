@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from quicsat.model.errors import InputError
 from quicsat.model.flow import flow_directory
 from quicsat.model.names import pair_folder
 from quicsat.model.results import RunResult
@@ -17,8 +16,9 @@ from quicsat.model.units import MBPS, PERCENT
 from quicsat.plots import theme
 from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, stem
 from quicsat.report.flow_tables import flows_of, pair_of, with_flows
+from quicsat.report.pair_series import read_series
 from quicsat.report.plot_request import CampaignResults, PlotRequest
-from quicsat.traces.series import Samples, SeriesError, load, window_rate
+from quicsat.traces.series import Samples, window_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
                 continue
             mine = sorted((each for each in runs if (each.server, each.client) == pair), key=_share)
             shown = mine[(len(mine) - 1) // 2]
-            if (rates := _rates(campaign.directory / shown.key.path, shown)) is not None:
+            if (rates := _rates(request, campaign.directory / shown.key.path, shown)) is not None:
                 drawings.append(_drawing(request, campaign, case, shown, rates, len(mine)))
     return nonempty(drawings, "no run with several flows has stored series.")
 
@@ -48,16 +48,13 @@ def _share(run: RunResult) -> float:
     return flows_of(run)[0].share or 0.0
 
 
-def _rates(directory: Path, run: RunResult) -> list[Samples] | None:
+def _rates(request: PlotRequest, directory: Path, run: RunResult) -> list[Samples] | None:
     """Goodput of each flow in windows of one second, all at the same times; None if a flow has no series."""
     found = flows_of(run)
     until = max(flow.last_byte or 0.0 for flow in found) + WINDOW
     rates = []
     for number, flow in enumerate(found, start=1):
-        try:
-            series = load(flow_directory(directory, number))
-        except SeriesError as error:
-            raise InputError(str(error)) from error
+        series = read_series(request, flow_directory(directory, number))
         if series is None:
             return None
         arrived = series.arrived

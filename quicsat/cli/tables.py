@@ -98,6 +98,9 @@ def _tables(name: str, campaign: CampaignResults, options: argparse.Namespace) -
             pairs=stored_campaigns.pairs(options.pair, [campaign]),
             objectives=stored_campaigns.objectives(options.objective),
         )
-        return [run_tables.objectives_met(request)]
+        table = run_tables.objectives_met(request)
+        for warning in request.warnings:
+            console.message(warning)
+        return [table]
     others = run_tables.PER_CAMPAIGN | object_tables.PER_CAMPAIGN | flow_tables.PER_CAMPAIGN
     return [(campaign_tables.PER_CAMPAIGN | others)[name](results, cases)]

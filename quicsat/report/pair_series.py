@@ -12,7 +12,6 @@ from statistics import fmean, median
 import numpy as np
 
 from quicsat.model.emulated_link import EmulatedLink
-from quicsat.model.errors import InputError
 from quicsat.model.names import pair_folder
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import RunResult
@@ -100,7 +99,7 @@ class PairSeries:
 
 
 def load_pairs(request: PlotRequest) -> Iterator[PairSeries]:
-    """Every wanted pair in every wanted test case that has series; raises InputError for a damaged file."""
+    """Every wanted pair in every wanted test case that has series."""
     request = request.of_runs()
     for campaign in request.campaigns:
         if campaign.directory is None:
@@ -109,7 +108,7 @@ def load_pairs(request: PlotRequest) -> Iterator[PairSeries]:
         wanted = request.pairs or [(server, client) for client in manifest.clients for server in manifest.servers]
         for case in request.measured(campaign.results):
             for server, client in wanted:
-                pair = _pair(campaign, campaign.directory, case, server, client)
+                pair = _pair(request, campaign, campaign.directory, case, server, client)
                 if pair.runs:
                     yield pair
 
@@ -144,7 +143,9 @@ def _stored(request: PlotRequest, case: TestCase) -> Iterator[RunResult]:
                 yield each
 
 
-def _pair(campaign: CampaignResults, directory: Path, case: TestCase, server: str, client: str) -> PairSeries:
+def _pair(
+    request: PlotRequest, campaign: CampaignResults, directory: Path, case: TestCase, server: str, client: str
+) -> PairSeries:
     mine = [each for each in campaign.results.results
             if (each.server, each.client, each.test_case) == (server, client, case.name)]  # fmt: skip
     found = [
@@ -156,13 +157,16 @@ def _pair(campaign: CampaignResults, directory: Path, case: TestCase, server: st
             each.evidence.seed,
         )
         for each in sorted(mine, key=lambda each: each.repetition)
-        if each.verdict.outcome is not Outcome.ERROR and (series := _load(directory / each.key.path)) is not None
+        if each.verdict.outcome is not Outcome.ERROR
+        and (series := read_series(request, directory / each.key.path)) is not None
     ]
     return PairSeries(campaign, case, server, client, tuple(found), len(mine) - len(found))
 
 
-def _load(directory: Path) -> Series | None:
+def read_series(request: PlotRequest, directory: Path) -> Series | None:
+    """The series of the run in a directory; None if it has none, or they cannot be read, which the request notes."""
     try:
         return load(directory)
     except SeriesError as error:
-        raise InputError(str(error)) from error
+        request.unreadable[str(error)] = None
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -11,8 +11,11 @@ from quicsat.model.emulated_link import loss_share
 from quicsat.model.objective import Objective
 from quicsat.model.results import ResultSet
 from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
 
 FORMATS = ("svg", "png", "pdf", "pgf")
+MOST_NAMED = 5
+"""Unreadable files that are named one by one."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,15 @@ class PlotRequest:
     """Campaign whose transfers the figure ``offset`` also shows, as ``Measurement.sending_times`` describes them."""
     objectives: tuple[Objective, ...] = ()
     """Replace the objectives of all test cases; those of each test case if empty."""
+    unreadable: dict[str, None] = field(default_factory=dict, compare=False)
+    """A sentence on each file of series that could not be read, from those who read it; copies share it."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on the files that could not be read."""
+        found = list(self.unreadable)
+        more = f"{counted(len(found) - MOST_NAMED, 'more file')} of series cannot be read."
+        return (*found[:MOST_NAMED], *([more] if len(found) > MOST_NAMED else ()))
 
     def of_runs(self) -> PlotRequest:
         """The request for figures over runs."""

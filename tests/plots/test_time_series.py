@@ -13,7 +13,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from quicsat.model.emulated_link import Profile
-from quicsat.model.errors import InputError
 from quicsat.model.implementation import Protocol
 from quicsat.model.objective import Objective
 from quicsat.model.results import Measurement, ResultSet
@@ -87,12 +86,16 @@ def test_a_run_without_series_is_told(plot_request: PlotRequest) -> None:
     assert "Not shown: 1 without series" in drawing.caption
 
 
-def test_a_damaged_file_is_a_message(plot_request: PlotRequest) -> None:
+def test_a_damaged_file_costs_one_repetition_and_is_named(plot_request: PlotRequest) -> None:
     directory = plot_request.campaigns[0].directory
     assert directory is not None
-    (directory / "quic-go_aioquic" / "sat" / "1" / FILE_NAME).write_bytes(b"no parquet")
-    with pytest.raises(InputError, match="analyse the run again"):
-        list(load_pairs(plot_request))
+    damaged = directory / "quic-go_aioquic" / "sat" / "1" / FILE_NAME
+    damaged.write_bytes(b"no parquet")
+    gallery = draw(replace(plot_request, plots=("offset", "rtt")))
+    assert len(gallery.files) == 2
+    assert all("Not shown: 1 without series" in caption for _, _, caption in gallery.captions)
+    [warning] = gallery.warnings
+    assert str(damaged) in warning
 
 
 def test_offset_tells_first_transmissions_from_others(plot_request: PlotRequest) -> None:
