@@ -7,8 +7,9 @@ the keys.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from ipaddress import ip_address
 
 import numpy as np
@@ -66,16 +67,18 @@ def _expand(secret: bytes, label: str, size: int) -> bytes:
     return HKDFExpand(SHA256(), size, info).derive(secret)
 
 
+@cache
+def _keys(secret: bytes) -> tuple[AESGCM, int, Callable[[bytes], bytes]]:
+    key, vector, mask = (_expand(secret, f"quic {name}", size) for name, size in (("key", 16), ("iv", 12), ("hp", 16)))
+    return AESGCM(key), int.from_bytes(vector, "big"), Cipher(algorithms.AES(mask), modes.ECB()).encryptor().update
+
+
 def _protect(secret: bytes, header: bytes, number: int, frames: bytes, short_mask: int = 0x1F) -> bytes:
     """Header, which ends with a packet number of one byte, and frames, as they go over the wire."""
     frames = frames.rjust(4, b"\0")  # enough for the sample of the header protection; padding may come first
-    key, vector, mask_key = (
-        _expand(secret, f"quic {name}", size) for name, size in (("key", 16), ("iv", 12), ("hp", 16))
-    )
-    nonce = bytes(a ^ b for a, b in zip(vector, number.to_bytes(12, "big"), strict=True))
-    payload = AESGCM(key).encrypt(nonce, frames, header)
-    encryptor = Cipher(algorithms.AES(mask_key), modes.ECB()).encryptor()
-    mask = encryptor.update(payload[3:19])
+    aead, vector, mask_of = _keys(secret)
+    payload = aead.encrypt((vector ^ number).to_bytes(12, "big"), frames, header)
+    mask = mask_of(payload[3:19])
     first = header[0] ^ (mask[0] & (0x0F if header[0] & 0x80 else short_mask))
     return bytes([first]) + header[1:-1] + bytes([header[-1] ^ mask[1]]) + payload
 
@@ -112,10 +115,10 @@ class Connection:
         )
 
     def one_rtt(self, number: int, *frames: bytes, from_server: bool) -> bytes:
-        """A packet with a short header; the number below 256."""
+        """A packet with a short header; the last byte of its number must tell it from the one before."""
         header = bytes([0x40 | (self.loss_bits or 0)]) + (self.client_id if from_server else self.server_id)
         short_mask = 0x1F if self.loss_bits is None else 0x07
-        return _protect(_ONE_RTT[from_server], header + bytes([number]), number, b"".join(frames), short_mask)
+        return _protect(_ONE_RTT[from_server], header + bytes([number & 0xFF]), number, b"".join(frames), short_mask)
 
     def handshake(self, number: int, *frames: bytes, from_server: bool) -> bytes:
         """A Handshake packet."""
@@ -144,7 +147,7 @@ class Connection:
         source = self.server_id if from_server else self.client_id
         header = bytes([kind]) + struct.pack(">I", self.version)
         header += bytes([len(destination)]) + destination + bytes([len(source)]) + source + token
-        header += struct.pack(">H", 0x4000 | 1 + max(len(payload), 4) + 16) + bytes([number])
+        header += struct.pack(">H", 0x4000 | 1 + max(len(payload), 4) + 16) + bytes([number & 0xFF])
         return _protect(secret, header, number, payload)
 
     def client_hello(self) -> bytes:
@@ -189,6 +192,11 @@ def _crypto(kind: int, body: bytes, extensions: bytes) -> bytes:
 # ---- capture files --------------------------------------------------------------------------
 
 
+@cache
+def _packed(address: str) -> bytes:
+    return ip_address(address).packed
+
+
 @dataclass(frozen=True)
 class Packet:
     """A UDP packet as it is captured."""
@@ -208,7 +216,7 @@ class Packet:
     def frame(self) -> bytes:
         """Ethernet, IP and UDP."""
         ends = (self.server, self.client) if self.from_server else (self.client, self.server)
-        source, target = (ip_address(end[0]).packed for end in ends)
+        source, target = (_packed(end[0]) for end in ends)
         udp = struct.pack(">HHHH", ends[0][1], ends[1][1], 8 + len(self.payload), 0) + self.payload
         if len(source) == 4:
             ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + source + target
@@ -218,13 +226,19 @@ class Packet:
 
 def pcap(packets: Iterable[Packet], *, order: str = "<", nano: bool = True, snap_length: int = 262_144) -> bytes:
     """A pcap file; records are cut at the snap length."""
+    return b"".join(pcap_records(packets, order, nano, snap_length))
+
+
+def pcap_records(
+    packets: Iterable[Packet], order: str = "<", nano: bool = True, snap_length: int = 262_144
+) -> Iterator[bytes]:
+    """Header and records of a pcap file."""
     unit = 1 if nano else 1000
-    data = struct.pack(f"{order}IHHiIII", 0xA1B23C4D if nano else 0xA1B2C3D4, 2, 4, 0, 0, snap_length, 1)
+    yield struct.pack(f"{order}IHHiIII", 0xA1B23C4D if nano else 0xA1B2C3D4, 2, 4, 0, 0, snap_length, 1)
     for packet in packets:
         frame, (second, rest) = packet.frame, divmod(packet.nanoseconds, SECOND)
         kept = frame[:snap_length]
-        data += struct.pack(f"{order}IIII", second, rest // unit, len(kept), len(frame)) + kept
-    return data
+        yield struct.pack(f"{order}IIII", second, rest // unit, len(kept), len(frame)) + kept
 
 
 def block(kind: int, body: bytes, order: str = "<") -> bytes:

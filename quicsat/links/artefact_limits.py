@@ -18,8 +18,8 @@ LOGGED = 8
 """Bytes of logs for a byte of the files: a qlog has hundreds of bytes for each packet, at either end."""
 SPARE_DOWNLOADS, SPARE_DISK = 64 * MIB, 256 * MIB
 MOST_FILES = 20_000
-LARGEST_REPORT = 64 * MIB
-"""Bytes of a report in JSON that is read."""
+LARGEST_REPORT = 16 * MIB
+"""Bytes of a report in JSON that is read: a day of numbers for each 0.1 s takes a quarter."""
 
 
 def trace_limits(test_case: TestCase) -> ArchiveLimits:

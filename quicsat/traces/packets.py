@@ -30,6 +30,11 @@ DEFERRED_LIMIT = 16 * 1024 * 1024
 RETRY_TAG = 16
 FIXED_BIT = 0x40
 """Of a header's first byte; 1 unless the endpoints agreed on RFC 9287 (RFC 9000, section 17)."""
+FAILURES, A_BEGINNING = 8, 20
+"""Keys that may fail per packet that a trace may have, on average; a connection that does not begin takes the time of
+so many."""
+LONGEST_ID = 20
+"""Bytes of a connection id (RFC 9000, section 17.2)."""
 LEAST_RESET = 21
 """Bytes of the shortest stateless reset (RFC 9000, section 10.3)."""
 
@@ -51,7 +56,8 @@ class Dissector:
     def __init__(self, secrets: Mapping[bytes, Secrets], name: str = "the trace", most: int = LEAST_PACKETS) -> None:
         """``name``: of the trace, for messages; ``most``: packets that it may have."""
         self._secrets = secrets
-        self._name = name
+        self._name, self._most_failures = name, most * FAILURES
+        self._failures = 0
         self._rows = PacketColumns(name, most)
         self._connections: list[ConnectionState] = []
         self._by_id: tuple[dict[bytes, ConnectionState], dict[bytes, ConnectionState]] = ({}, {})
@@ -131,7 +137,7 @@ class Dissector:
 
     def _know(self, connection: ConnectionState, connection_id: bytes, *, from_server: bool) -> None:
         """Packets of that direction with this destination belong to the connection."""
-        if connection_id:
+        if 0 < len(connection_id) <= LONGEST_ID:
             self._by_id[from_server][connection_id] = connection
             self._id_sizes[from_server][len(connection_id)] = None
 
@@ -167,6 +173,7 @@ class Dissector:
         connection = ConnectionState(len(self._connections), packet.version, packet.dcid)
         keys = connection.initial(packet.version, from_server=False)
         if not any(unprotect(packet.data, packet.payload, each, -1) for each in keys):
+            self._failed(A_BEGINNING)
             return None
         if len(self._connections) == MOST_CONNECTIONS:
             raise too_large(self._name, MOST_CONNECTIONS, "connections")
@@ -186,6 +193,7 @@ class Dissector:
         for keys in connection.keys(form, packet.version, self._secrets, from_server=from_server):
             found = unprotect(packet.data, packet.payload, keys, largest)
             if found is None:
+                self._failed(1)
                 continue
             connection.opened(form, packet.version, keys, found.number, from_server=from_server)
             phase = found.first >> 2 & 1 if form is Form.ONE_RTT else -1
@@ -196,6 +204,12 @@ class Dissector:
             self._frames(connection, row, from_server, space, found.frames)
             return found.number
         return None
+
+    def _failed(self, keys: int) -> None:
+        """So many keys did not open a packet. Raises HarnessFault (trace-limit) if all were too many."""
+        self._failures += keys
+        if self._failures > self._most_failures:
+            raise too_large(self._name, self._most_failures, "pairs of a packet and a key that does not open it")
 
     def _frames(self, connection: ConnectionState, row: int, from_server: bool, space: int, payload: bytes) -> None:
         """Take down the frames, and learn from those that tell of keys and connection ids."""

@@ -79,12 +79,14 @@ Stream = tuple[int, int]
 
 def arrived_bytes(client: Trace) -> dict[Stream, tuple[int, int]]:
     """For each request stream: bytes that arrived at the client, and the highest byte's position plus one."""
-    ranges: dict[Stream, ByteRanges] = {}
-    frames = client.frames
+    found: dict[Stream, tuple[int, int]] = {}
+    frames, news = client.frames, new_bytes(client)
+    ends = np.where(frames.length > 0, frames.offset + frames.length, 0)
     for row in np.flatnonzero(response_frames(client)).tolist():
-        offset = int(frames.offset[row])
-        ranges.setdefault(_stream(client, row), ByteRanges()).add(offset, offset + int(frames.length[row]))
-    return {stream: (have.size, have.ends[-1] if have.ends else 0) for stream, have in ranges.items()}
+        stream = _stream(client, row)
+        size, highest = found.get(stream, (0, 0))
+        found[stream] = size + int(news[row]), max(highest, int(ends[row]))
+    return found
 
 
 def finished_connections(client: Trace) -> set[int]:

@@ -5,6 +5,7 @@ RFC 8446, section 4; RFC 9000, section 18.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -59,6 +60,8 @@ class Assembly:
     def __init__(self) -> None:
         self.data = bytearray()
         self._pieces: dict[int, bytes] = {}
+        self._starts: list[int] = []
+        """A heap of the keys of ``_pieces``."""
         self._kept = 0
 
     def add(self, offset: int, piece: bytes) -> bool:
@@ -66,14 +69,16 @@ class Assembly:
         if offset > len(self.data):
             room = offset < CRYPTO_LIMIT and self._kept < CRYPTO_LIMIT and len(self._pieces) < PIECES_LIMIT
             if room and len(self._pieces.get(offset, b"")) < len(piece):
+                if offset not in self._pieces:
+                    heapq.heappush(self._starts, offset)
                 self._pieces[offset] = piece
                 self._kept += len(piece)
             return False
         before = len(self.data)
         self._take(offset, piece)
-        while ready := [start for start in self._pieces if start <= len(self.data)]:
-            for start in ready:
-                self._take(start, self._pieces.pop(start))
+        while self._starts and self._starts[0] <= len(self.data):
+            start = heapq.heappop(self._starts)
+            self._take(start, self._pieces.pop(start))
         return len(self.data) > before
 
     def _take(self, offset: int, piece: bytes) -> None:

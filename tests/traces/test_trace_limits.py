@@ -18,6 +18,7 @@ from quicsat.model.evidence import Exit
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.traces import packets, streams
 from quicsat.traces.records import embedded_secrets, records, unsorted_records
+from quicsat.traces.tls import Assembly
 from quicsat.traces.trace import read
 from tests.analysis.test_analyse import EVIDENCE, RUN, transfer
 from tests.quic_builder import PING, Connection, Packet, block, pcap, pcapng, stream_frame
@@ -41,6 +42,11 @@ HANDSHAKE = [Packet(0, False, MADE.client_hello()), Packet(0.1, True, MADE.serve
             [b"\xe0" + struct.pack(">I", 1) + b"\xff" + bytes([n]) * 255 + b"\0\x01x" for n in range(50)],
             "bytes of tokens and connection ids",
             id="connection ids",
+        ),
+        pytest.param(
+            [b"\xc0" + struct.pack(">I", 1) + b"\x01" + bytes([n]) + b"\0\0\x40\x30" + b"x" * 48 for n in range(50)],
+            "pairs of a packet and a key",
+            id="Initials that begin no connection",
         ),
     ],
 )
@@ -88,6 +94,27 @@ def test_connections_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path.write_bytes(pcap(Packet(n / 10, False, each) for n, each in enumerate(made)))
     with pytest.raises(HarnessFault, match="3 connections"):
         read(path)
+
+
+def test_pieces_of_a_handshake_are_not_searched_for_each_new_byte() -> None:
+    class Offset(int):
+        compared = 0
+
+        def __le__(self, other: int) -> bool:
+            Offset.compared += 1
+            return int(self) <= other
+
+        def __lt__(self, other: int) -> bool:
+            Offset.compared += 1
+            return int(self) < other
+
+    assembly = Assembly()
+    for number in reversed(range(500)):
+        assembly.add(Offset(2000 + 2 * number), b"yz")
+    for number in range(2000):
+        assert assembly.add(number, b"x")
+    assert bytes(assembly.data) == b"x" * 2000 + b"yz" * 500
+    assert Offset.compared < 50_000  # each piece for each byte: 1,000,000
 
 
 def test_gaps_of_a_stream_are_limited() -> None:
