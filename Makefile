@@ -225,6 +225,10 @@ bench-faults: setup-dev  ## faults without an engine: 1,000 faulty engines, 2,00
 bench-concurrent-start: images  ## start 20 campaigns at the same moment: one runs, 19 fail and name it
 	$(PYTHON) bench/concurrent_start.py
 
+bench-users: images  ## two users and root share one daemon: nobody is shut out or loses anything (root; ten minutes)
+	@$(PYTHON) run.py images build virtual-time
+	$(PYTHON) bench/several_users.py
+
 bench-soak: images  ## kill KILLS=50 campaigns (CLOCK=virtual: in virtual time) with kill -9 at random moments; count lost runs and left-over containers
 	$(PYTHON) bench/soak.py --kills $(KILLS) --clock $(CLOCK)
 

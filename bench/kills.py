@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 from prettytable import PrettyTable
 
@@ -40,10 +41,13 @@ from quicsat.model.whole_file import is_draft, write_atomically
 from quicsat.results import baseline
 from quicsat.results.qir_import import open_results
 from quicsat.results.store import load
-from quicsat.site import address
+from quicsat.site import address, cell_pages
 from tests import hostile_results
 
 GOOD, WHOLE = Path("results/good"), Path("whole")
+LEFT = Path("results/hostile") / hostile_results.RUN / "sim/trace_node_left.pcap"
+KEYS = Path("results/hostile") / hostile_results.RUN / "client/keys.log"
+"""Captures of another runner are copied and analysed in a temporary directory."""
 FILE, LOCK, SITE = Path("file.json"), Path("images.lock.json"), Path("site")
 IMAGES = {f"image-{number}": ImageFacts(f"quicsat/{number}:1", f"sha256:{number:064}") for number in range(1000)}
 PATIENCE = 60.0
@@ -89,14 +93,28 @@ def _site_is_whole() -> bool:
     return all(page.stat().st_size for page in pages) and not kept
 
 
+def _site_by_several_processes() -> None:
+    cell_pages.WORTHWHILE = 1
+    run("site", "results", "-o", str(SITE), "--files")()
+
+
+def _figures_are_whole() -> bool:
+    """Whether all of them can be parsed."""
+    for figure in (GOOD / "plots").glob("*.svg"):
+        ElementTree.parse(figure)
+    return True
+
+
 WRITERS = {
-    "site": Writer(run("site", "results", "-o", str(SITE), "--files"), _site_is_whole),
+    "site": Writer(_site_by_several_processes, _site_is_whole),
+    "plot": Writer(run("plot", str(GOOD), "-p", "box", "offset"), _figures_are_whole),
     "merge": Writer(
         run("merge", "results/hostile", "-o", str(WHOLE)),
         lambda: not WHOLE.exists() or load(WHOLE).result_set.finished is not None,
         WHOLE.exists,
     ),
     "analyse": Writer(run("analyse", "results/hostile"), lambda: _loads(Path("results/hostile"), load)),
+    "import": Writer(run("tables", f"{LEFT}:{LEFT.with_name('trace_node_right.pcap')}:{KEYS}"), lambda: True),
     "prune": Writer(
         run("prune", "results", "--keep", "1", "--traces", "0", "--yes"),
         lambda: all(_loads(place, load) for place in Path("results").iterdir() if not is_draft(place.name)),
@@ -233,7 +251,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=WRITERS)
     options = parser.parse_args()
-    for name in ("site", "merge", "analyse", "prune", "baseline", "export"):
+    for name in ("site", "plot", "merge", "analyse", "tables", "prune", "baseline", "export"):
         commands.load(name)
     dice = random.Random(options.seed)
     table = PrettyTable(["", *(chosen := [options.only] if options.only else list(WRITERS))], align="r")

@@ -30,16 +30,28 @@ from bench.kills import names, run, start
 from quicsat.cli import commands
 from quicsat.model.errors import MachineError
 from quicsat.model.whole_file import is_draft
+from quicsat.site import publish
 from tests.site import builder
 
 BUILDS = 5
 SITE = Path("site")
 WORDS = ("site", "results", "-o", str(SITE), "--files")
-PARTS = ("run.py", "quicsat", "plots", "web", "testcases", "implementations.json", "build/vendor")
-"""Of the checkout: what a build needs."""
+OMITTED = {".git", ".venv", "build", "results", "site", "docs", "tests", "bench", "paper"}
+"""Of the checkout: what the commands do not need."""
 PAUSE = 0.01
 """Seconds between two looks."""
 CHANGED = ("quicsat/site/publish.py", "web/templates/base.html")
+
+
+def copy_program(target: Path) -> None:
+    """Copy what the commands of quicsat need, as it is now."""
+    for part in ROOT.iterdir():
+        if part.is_dir() and part.name not in OMITTED:
+            shutil.copytree(part, target / part.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        elif part.is_file():
+            shutil.copy(part, target)
+    shutil.copytree(ROOT / publish.VENDOR, target / publish.VENDOR)
+    (target / ".venv").symlink_to(sys.prefix)
 
 
 class Reader:
@@ -137,11 +149,8 @@ def main() -> int:
         place, program = Path(folder, "place"), Path(folder, "program")
         builder.two_campaigns(place / "results")
         (place / "tmp").mkdir()
-        for part in PARTS:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            (program / part).parent.mkdir(parents=True, exist_ok=True)
-            copy(ROOT / part, program / part)
-        (program / ".venv").symlink_to(sys.prefix)
+        program.mkdir()
+        copy_program(program)
         if os.waitpid(start(place, run(*WORDS)), 0)[1]:
             raise SystemExit("the first site cannot be built")
         expected = names(place / SITE)

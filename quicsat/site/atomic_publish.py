@@ -60,6 +60,7 @@ class Draft:
         if self.target.exists():
             for name in made_files.others(self.target, {str(folder) for folder in self.kept}):
                 made_files.adopt(self.target / name, self.directory / name)
+            made_files.take_rights(self.target, self.directory)
         else:
             self.directory.rename(self.target)
             return
@@ -92,7 +93,8 @@ def staged(target: Path) -> Iterator[Draft]:
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 _return_all(place)
-                draft = Draft(stack.enter_context(draft_directory(place.parent, place.name, 0o755)), place)
+                mode = place.stat().st_mode & 0o777 if place.exists() else 0o755
+                draft = Draft(stack.enter_context(draft_directory(place.parent, place.name, mode)), place)
             except OSError as error:
                 raise MachineError(
                     f"{target}: cannot be made: {error.strerror}. Name another place with -o."

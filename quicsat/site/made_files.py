@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -83,13 +84,24 @@ def adopt(old: Path, new: Path) -> None:
     if os.path.lexists(new):
         raise InputError(f"{old}: quicsat has not made it, and has a page for this place. Move it elsewhere.")
     new.parent.mkdir(parents=True, exist_ok=True)
-    if old.is_dir() and not old.is_symlink():
-        shutil.copytree(old, new, symlinks=True, copy_function=_link)
-    else:
-        _link(str(old), str(new))
+    if old.is_symlink() or not old.is_dir():
+        _link(old, new)
+        return
+    new.mkdir()
+    for each in sorted(old.iterdir()):
+        adopt(each, new / each.name)
+    take_rights(old, new)
 
 
-def _link(old: str, new: str) -> None:
+def take_rights(old: Path, new: Path) -> None:
+    """Give a directory the mode, the access lists and, if this user may do so, the owner and group of another one."""
+    state = old.stat()
+    with suppress(PermissionError):
+        os.chown(new, state.st_uid, state.st_gid)
+    shutil.copystat(old, new)
+
+
+def _link(old: Path, new: Path) -> None:
     try:
         os.link(old, new, follow_symlinks=False)
     except OSError as error:

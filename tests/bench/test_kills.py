@@ -11,7 +11,9 @@ import pytest
 
 from bench.kills import WRITERS, examine, killed_at, names, prepare, start
 
-PARTS = {"site": 2, "analyse": 2} | dict.fromkeys(("merge", "prune", "baseline save", "export", "images lock"), 5)
+PARTS = {"site": 2, "plot": 1, "analyse": 2, "import": 1} | dict.fromkeys(
+    ("merge", "prune", "baseline save", "export", "images lock"), 5
+)
 """Number of kills, in equal parts of all accesses of the command."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,20 @@ def test_what_a_user_has_put_into_a_site_stays(place: Path) -> None:
         assert content(site) == pages | mine
         assert all(file.read_text() == file.name for file in mine if file.is_file())
     assert (site / "downloads").is_symlink()
+
+
+def test_directories_keep_their_rights(place: Path) -> None:
+    """A site that only some users may read stays so, and root, who builds it, does not take it from its owner."""
+    site, folder = place / "site", place / "site/.git"
+    folder.mkdir()
+    modes = {site: 0o2750, folder: 0o700}
+    owner = 65533 if os.geteuid() == 0 else os.geteuid()
+    for directory, mode in modes.items():
+        os.chown(directory, owner, owner if os.geteuid() == 0 else -1)
+        directory.chmod(mode)
+    builder.build(place / "results", site)
+    assert {directory: stat.S_IMODE(directory.stat().st_mode) for directory in modes} == modes
+    assert {directory.stat().st_uid for directory in modes} == {owner}
 
 
 def test_pages_of_a_campaign_that_is_gone_go_and_files_of_a_user_stay(place: Path) -> None:
