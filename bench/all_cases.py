@@ -28,7 +28,8 @@ from quicsat.model.outcomes import Check, Outcome
 from quicsat.model.results import RunResult
 from quicsat.model.test_case import TestCase, with_workload
 from quicsat.model.units import byte_size, mbit_per_s
-from quicsat.plan import selection as plan
+from quicsat.plan.make_plan import make_plan
+from quicsat.plan.selection import Selection
 from quicsat.report.table import Column, Table, Unit, render
 from quicsat.results.store import load
 
@@ -115,8 +116,8 @@ def campaign(pair: tuple[str, str], cases: Sequence[TestCase], arguments: argpar
     options.root, options.words, options.draw = ROOT, tuple(words), None
     implementations = loader.load_implementations(ROOT / "implementations.json")
     server, client = (implementations[name] for name in pair)
-    selection = plan.Selection((server,), (client,), tuple(cases))
-    runs = plan.make_plan((server,), (client,), cases, repetitions=1, seed=arguments.seed)
+    selection = Selection((server,), (client,), tuple(cases))
+    runs = make_plan((server,), (client,), cases, repetitions=1, seed=arguments.seed)
     selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
     run_command.measure(options, selection, runs, arguments.seed, CiRequest())
     yield from load(folder).result_set.results

@@ -34,15 +34,12 @@ from quicsat.links.backend import Testbed
 from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.virtual_machine import VirtualBackend
 from quicsat.model.clock import Clock
+from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.errors import UserError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Verdict
 from quicsat.model.real_link import Host
 from tests.engine.crashes import MANNERS, MOMENTS, Crash, image, play
-
-CPU_COST = 3e-6
-"""Simulated seconds of a system call."""
-
 
 FAULTS = {
     Clock.REAL: ("the simulator is killed", "the client's container is killed", "the server's container is stopped"),

@@ -18,6 +18,7 @@ from quicsat.docker.daemon_images import DaemonImages
 from quicsat.links.addresses import CLIENT, GATEWAYS, SERVER
 from quicsat.links.session import Endpoint, RunControl, Session, SessionRecord, SessionRequest
 from quicsat.links.virtual_machine import VirtualBackend, VirtualTestbed
+from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Implementation, Role
@@ -26,8 +27,6 @@ from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase
 from quicsat.traces.records import NANOSECONDS
 
-CPU_COST = 3e-6
-"""Seconds per system call: the default of ``--cpu-cost``."""
 IMAGE = "quicsat/bench-traffic:latest"
 DOCKERFILE = 'FROM {}\nCMD ["bash", "-c", "eval \\"$PROGRAM\\""]\n'
 BEFORE, BEHIND = 2.0, 10.0

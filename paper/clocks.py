@@ -10,7 +10,7 @@ import pandas as pd
 from paper.data_set import DataSet, Frame
 from paper.numbers import Numbers, Unit, listed
 from paper.samples import geometric, interval, rank_correlation, shares
-from quicsat.model.implementation import CpuCost
+from quicsat.model.cpu_cost import CpuCost
 
 CLOSE, FAR = 0.03, 0.1
 """Differences of the means up to which clocks are close, and near."""

@@ -7,8 +7,8 @@ from typing import Any
 from paper.data_set import DataSet, Frame
 from paper.numbers import Numbers, Unit
 from paper.theory import INITIAL_WINDOW, IP_AND_UDP, MTU
+from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.emulated_link import loss_share
-from quicsat.model.implementation import CpuCost
 from quicsat.model.units import KIB
 from quicsat.statistics.overview import family
 

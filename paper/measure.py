@@ -35,7 +35,8 @@ from quicsat.cli.select_runs import select
 from quicsat.config.loader import load_implementations
 from quicsat.execution.remaining_work import remaining_work
 from quicsat.model.clock import Clock
-from quicsat.model.implementation import CpuCost, Implementation, Protocol, Role
+from quicsat.model.cpu_cost import CpuCost
+from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.run import Run
 from quicsat.plan.duration_estimate import Durations, Span
 from quicsat.report.table import Column, Table, Unit, render

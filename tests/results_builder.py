@@ -13,7 +13,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Compliance, ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS, MIB
-from quicsat.plan.selection import run_seed
+from quicsat.plan.run_seed import run_seed
 
 SAT = TestCase(
     name="sat",

@@ -9,7 +9,8 @@ import numpy as np
 
 from quicsat.model.arrays import Floats, Integers
 from quicsat.model.implementation import Protocol
-from quicsat.traces.series import ClockOffset, Packets, Requests, Samples, Series, StreamData
+from quicsat.traces.clock_offset import ClockOffset
+from quicsat.traces.series import Packets, Requests, Samples, Series, StreamData
 
 HEAD = 40
 """Bytes of a datagram that are no stream data."""

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from quicsat.analysis import metrics, run_outcome, upstream_outcome
+from quicsat.analysis import metrics, queue_drops, run_outcome, tcp_metrics, upstream_outcome
 from quicsat.analysis.causes import FailureContext, explain, explain_tcp
 from quicsat.analysis.endpoint_log_tail import quote
 from quicsat.analysis.failure_context import last_sent
 from quicsat.analysis.flows import FlowTransfer, flow_metrics, flow_results
 from quicsat.analysis.functional_tests.rule import Observation, judge
 from quicsat.analysis.link_events import link_history
-from quicsat.analysis.link_loss import link_losses
 from quicsat.analysis.negotiated import negotiated
 from quicsat.analysis.objects import object_metrics, object_times
+from quicsat.analysis.queue_drops import link_losses
 from quicsat.analysis.series_metrics import gilbert, sending_times, series_metrics
 from quicsat.analysis.uploads import upload_values
 from quicsat.analysis.visits import visit_times
@@ -426,9 +426,9 @@ def _measure(
     values |= {
         "efficiency": _efficiency(rate, traces.trace_pair, evidence, test_case),
         "sent_per_useful_byte": metrics.sent_per_useful_byte(traces.trace_pair.at_server, size),
-        "queue_loss": metrics.queue_loss(report) if report is not None else None,
-        "link_loss": metrics.link_loss(report) if report is not None else None,
-        "client_side_loss": metrics.client_side_loss(report) if report is not None else None,
+        "queue_loss": queue_drops.queue_loss(report) if report is not None else None,
+        "link_loss": queue_drops.link_loss(report) if report is not None else None,
+        "client_side_loss": queue_drops.client_side_loss(report) if report is not None else None,
         "tunnel_overhead": traces.tunnel_overhead,
         "cross_traffic_goodput": metrics.cross_traffic_goodput(report) if report is not None else None,
     }
@@ -466,7 +466,7 @@ def _efficiency(
 ) -> float | None:
     """Goodput over what the link offered in its time; None if either is unknown."""
     client = trace_pair.seen if isinstance(trace_pair, TcpTracePair) else trace_pair.client
-    times = metrics.tcp_goodput_interval(client) if isinstance(client, TcpTrace) else metrics.goodput_interval(client)
+    times = tcp_metrics.goodput_interval(client) if isinstance(client, TcpTrace) else metrics.goodput_interval(client)
     if rate is None or times is None:
         return None
     during = client.epoch + times[0], client.epoch + times[1]
@@ -497,8 +497,8 @@ def _tcp_times(trace_pair: TcpTracePair, series: Series, size: int) -> dict[str,
     """What the client of a run over TCP saw."""
     first, last = series.requests.first_byte, series.requests.last_byte
     return {
-        "goodput": metrics.tcp_goodput(trace_pair.seen, size),
-        "handshake_time": metrics.tcp_handshake_time(trace_pair.seen),
+        "goodput": tcp_metrics.goodput(trace_pair.seen, size),
+        "handshake_time": tcp_metrics.handshake_time(trace_pair.seen),
         "time_to_first_byte": float(first[0]) if np.isfinite(first).any() else None,
         "completion_time": float(last[0]) if np.isfinite(last).any() else None,
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 from quicsat.analysis import metrics
 from quicsat.analysis.foreign_runs import Findings, examine
 from quicsat.model.emulated_link import UNKNOWN, EmulatedLink
+from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.names import is_test_case
@@ -20,7 +21,7 @@ from quicsat.model.run import RunKey
 from quicsat.model.test_case import TestCase
 from quicsat.results.document import StoredResults
 from quicsat.results.qir_import import shown_name
-from quicsat.results.qir_logs import UNSUPPORTED, ForeignRun, escaped_name
+from quicsat.results.qir_logs import ForeignRun, escaped_name
 
 UNKNOWN_END = "unknown"
 """Name of an implementation that is not known."""
@@ -141,7 +142,7 @@ def _result(key: RunKey, run: ForeignRun, found: Findings, rate: float) -> RunRe
 def _verdict(run: ForeignRun, found: Findings) -> Verdict:
     """What the runner says, else what the streams show; without either, nothing counts against the pair."""
     output, reason = run.runner_output, " ".join(found.notes)
-    if UNSUPPORTED in dict(output.exits).values():
+    if UNSUPPORTED_STATUS in dict(output.exits).values():
         return Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED)
     if output.timeout is not None:
         return Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, reason)

@@ -18,7 +18,6 @@ from quicsat.model.test_case import Link
 from quicsat.model.units import MIB
 from quicsat.traces.columns import Datagrams, Form, Trace
 from quicsat.traces.streams import new_bytes, response_frames
-from quicsat.traces.tcp import SYN, TcpTrace, finished_handshake, response_rows
 
 
 @dataclass(frozen=True)
@@ -138,12 +137,12 @@ def goodput(client: Trace, size: int) -> float | None:
 
     The definition of the QUIC Interop Runner and of the QIR-SE paper. ``size`` in bytes. None if no time passed.
     """
-    return _rate(size, goodput_interval(client))
+    return rate_during(size, goodput_interval(client))
 
 
 def goodput_interval(client: Trace) -> tuple[float, float] | None:
     """Times of the first and last 1-RTT packet from the server, in the client's trace; None if there is none."""
-    return _interval(client.time[client.from_server & (client.form == Form.ONE_RTT)])
+    return first_and_last(client.time[client.from_server & (client.form == Form.ONE_RTT)])
 
 
 def efficiency(rate: float, capacity: float) -> float:
@@ -184,7 +183,7 @@ def stream_goodput(client: Trace, size: int) -> float | None:
     could be decrypted.
     """
     times = _response_times(client)
-    return _rate(size, times)
+    return rate_during(size, times)
 
 
 def handshake_time(client: Trace) -> float | None:
@@ -209,26 +208,6 @@ def completion_time(client: Trace) -> float | None:
     times = _response_times(client)
     start = _start(client)
     return times[1] - start if times and start is not None else None
-
-
-def tcp_goodput(client: TcpTrace, size: int) -> float | None:
-    """As ``goodput``, over TCP: from the first to the last segment with payload that the server sent after the
-    handshake; bit/s. Like QUIC's 1-RTT packets these hold session tickets besides the response.
-    """
-    return _rate(size, tcp_goodput_interval(client))
-
-
-def tcp_goodput_interval(client: TcpTrace) -> tuple[float, float] | None:
-    """Times of the first and last of these segments, in the client's trace; None if there is none."""
-    since = finished_handshake(client)
-    return None if since is None else _interval(client.time[response_rows(client, since)])
-
-
-def tcp_handshake_time(client: TcpTrace) -> float | None:
-    """Seconds from the client's first SYN to its first request: TCP and TLS together."""
-    syns = client.time[~client.from_server & (client.flags & SYN > 0)]
-    since = finished_handshake(client)
-    return since - float(syns.min()) if since is not None and len(syns) else None
 
 
 def sent_per_useful_byte(server: Datagrams, size: int) -> float | None:
@@ -265,28 +244,13 @@ def endpoint_cost(use: Mapping[str, ResourceUse], size: int) -> dict[str, float 
     return values
 
 
-def link_loss(report: SimulatorReport) -> float | None:
-    """Share of the server's packets that passed the forward queue and that the link then lost, by the same count."""
-    passed = report.forward.received - report.forward.queue_drops
-    return report.forward.own_drops / passed if passed else None
-
-
-def client_side_loss(report: SimulatorReport) -> float | None:
-    """Share of the packets to the client that the link at its side lost, by the simulator's count."""
-    counters = report.client_side_forward
-    return counters.loss_drops / counters.received if counters and counters.received else None
-
-
-def queue_loss(report: SimulatorReport) -> float | None:
-    """Share of the server's packets that did not fit into the forward queue, by the simulator's count."""
-    return report.forward.queue_drops / report.forward.received if report.forward.received else None
-
-
-def _rate(size: int, during: tuple[float, float] | None) -> float | None:
+def rate_during(size: int, during: tuple[float, float] | None) -> float | None:
+    """Bit/s of so many bytes between two times; None if no time passed."""
     return 8 * size / (during[1] - during[0]) if during and during[1] > during[0] and size else None
 
 
-def _interval(times: Floats) -> tuple[float, float] | None:
+def first_and_last(times: Floats) -> tuple[float, float] | None:
+    """The first and the last of some times; None if there are none."""
     return (float(times.min()), float(times.max())) if len(times) else None
 
 

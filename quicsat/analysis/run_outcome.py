@@ -14,6 +14,7 @@ from signal import Signals
 from quicsat.model.arrays import Integers
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import Lateness, SimulatorReport
+from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.evidence import COMPUTED_STATUS, CROWDED, Deadline, Evidence, Exit, FlowEvidence
 from quicsat.model.flow import part_name
 from quicsat.model.implementation import Role
@@ -28,8 +29,6 @@ from quicsat.traces.columns import Form, Trace
 from quicsat.traces.connections import handshakes
 from quicsat.traces.streams import arrived_bytes
 
-UNSUPPORTED_STATUS = 127
-"""Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
 COMPUTED_SHARE = 0.5
 """CPU seconds per second of a run that missed its deadline from which on the reason names them."""
 LAG_LIMIT, LAG_SHARE = 0.010, 0.05

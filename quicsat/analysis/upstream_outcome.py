@@ -10,6 +10,7 @@ from pathlib import Path
 
 from quicsat.analysis import run_outcome
 from quicsat.analysis.functional_tests.rule import without_keys
+from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.run import OUTPUT
@@ -31,7 +32,7 @@ def endpoints(evidence: Evidence, test_case: TestCase, directory: Path, keys: bo
     if evidence.timed_out is not None:
         return own
     statuses = [end.status for end in (evidence.client, evidence.server) if end is not None]
-    if run_outcome.UNSUPPORTED_STATUS in statuses or any(sign in _output(directory) for sign in SIGNS_OF_127):
+    if UNSUPPORTED_STATUS in statuses or any(sign in _output(directory) for sign in SIGNS_OF_127):
         reason = "An endpoint ended with exit status 127, or the output says so: the test is not supported."
         return Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED, reason)
     if 0 not in statuses:

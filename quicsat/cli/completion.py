@@ -83,7 +83,7 @@ def names(options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     """What may follow an option or stand for an argument, by the name of its value in the namespace."""
     from quicsat.analysis.metrics import METRICS
     from quicsat.config import loader
-    from quicsat.plan.selection import ALL_FUNCTIONAL_TESTS, ALL_MEASUREMENTS
+    from quicsat.plan.select_test_cases import ALL_FUNCTIONAL_TESTS, ALL_MEASUREMENTS
 
     known = loader.load_implementations(options.root / "implementations.json").values()
     usual = loader.load_known_test_cases(options.root / "testcases")

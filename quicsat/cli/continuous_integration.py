@@ -144,7 +144,8 @@ def _check_outputs(
     options: argparse.Namespace, campaign: Path | None, baseline: Path | None, summary: Path | None
 ) -> None:
     """Check all files that a command writes, here since the expectations name one of the inputs."""
-    from quicsat.plan import selection
+    from quicsat.plan.select_names import split
+    from quicsat.plan.select_test_cases import is_file
 
     given = vars(options)
     json: Path | None = given.get("json")
@@ -158,7 +159,7 @@ def _check_outputs(
             (SUMMARY, summary),
             ("DIR", given.get("directory")),
             ("-l", given.get("log_dir")),
-            *(("-t", Path(word)) for word in selection.split(given.get("test", ())) if selection.is_file(word)),
+            *(("-t", Path(word)) for word in split(given.get("test", ())) if is_file(word)),
         ],
         campaign,
         exported=json,

@@ -24,7 +24,7 @@ from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.model.text import command_line
 from quicsat.model.whole_file import turn, write_atomically
-from quicsat.plan import selection as plan
+from quicsat.plan.select_implementations import select_images
 
 PULLS = 4
 """Pulls at a time; the registry is slower than this machine."""
@@ -61,7 +61,7 @@ class ImageRequest:
 def perform(request: ImageRequest, say: Callable[[str], None]) -> Report:
     """Carry out an action other than ``check``; raises :class:`UserError` if nothing of it can be done."""
     known = loader.load_implementations(request.root / "implementations.json")
-    chosen, own = plan.select_images(request.names, known)
+    chosen, own = select_images(request.names, known)
     packages = tuple(known[name] for name in dict.fromkeys(each.name.partition(":")[0] for each in chosen))
     with connected(request.daemon, "images") as daemon:
         match request.action:

@@ -12,7 +12,6 @@ from pathlib import Path
 from quicsat.cli import image_tables
 from quicsat.cli.image_actions import ImageRequest, Report
 from quicsat.cli.image_check import IPV6, LARGE, PASSING, PEER, SMALL, ImageCheck, check_cases, check_runs, outcome_of
-from quicsat.cli.options import CPU_COST
 from quicsat.config import loader
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.ssh_tunnel import connected
@@ -23,6 +22,7 @@ from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.images.pull_or_build import Images, Policy
 from quicsat.images.status import ImageState, builders, get_all, stock_of
 from quicsat.model.clock import Clock
+from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome
@@ -30,7 +30,9 @@ from quicsat.model.results import ResultSet
 from quicsat.model.run import RunKey
 from quicsat.model.stored_files import files, files_below
 from quicsat.model.test_case import TestCase
-from quicsat.plan.selection import Selection, left_out, select_images
+from quicsat.plan.make_plan import left_out
+from quicsat.plan.select_implementations import select_images
+from quicsat.plan.selection import Selection
 from quicsat.traces import qlog
 from quicsat.traces.columns import Form
 from quicsat.traces.key_log import key_lines

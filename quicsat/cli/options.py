@@ -15,6 +15,7 @@ from quicsat.cli.parser import Once, Parser
 from quicsat.config import hosts, quantities
 from quicsat.config.flows import parse_flow
 from quicsat.model.clock import Clock
+from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.errors import InputError
 from quicsat.model.results import Schedule
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CPU_COST = 3e-6
-"""Default of --cpu-cost, seconds, for programs without a cost of their own; docs/guide/virtual-time.md shows what it
-changes."""
 AS_BEGUN = 0
 """Value of ``--parallel`` if it is not given: one run at a time, or as the resumed campaign began."""
 MOST_TESTBEDS = 32

@@ -19,6 +19,7 @@ from quicsat.model.results import Schedule
 from quicsat.model.run import Run
 from quicsat.model.text import printable
 from quicsat.plan import selection as plan
+from quicsat.plan.make_plan import left_out
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
@@ -144,7 +145,7 @@ def measure(
             options.baseline,
         )
         new = _new(options, selection, runs, seed, request)
-        if lost := plan.left_out(selection.servers, selection.clients, selection.test_cases):
+        if lost := left_out(selection.servers, selection.clients, selection.test_cases):
             console.message(lost)
         with campaign_report.view(conditions.past, debug=options.debug) as observer:
             finished = run_campaign.run_campaign(new, conditions, observer)

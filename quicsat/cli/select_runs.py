@@ -20,6 +20,9 @@ from quicsat.model.run import Run
 from quicsat.model.text import quoted
 from quicsat.plan import order
 from quicsat.plan import selection as plan
+from quicsat.plan.make_plan import make_plan
+from quicsat.plan.select_names import select as values_named
+from quicsat.plan.select_names import split
 
 
 def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...], int]:
@@ -45,7 +48,7 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
     )
     selection = _taking_part(selection, must_include(options))
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
-    runs = plan.make_plan(
+    runs = make_plan(
         selection.servers,
         selection.clients,
         selection.test_cases,
@@ -71,7 +74,7 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
 
 def must_include(options: argparse.Namespace) -> tuple[str, ...]:
     """The names of ``--must-include``, without repeats; InputError if the option is given, but empty."""
-    names = tuple(dict.fromkeys(plan.split(options.must_include)))
+    names = tuple(dict.fromkeys(split(options.must_include)))
     if options.must_include and not names:
         raise InputError("--must-include: no implementation was named. Name one, or leave the option out.")
     return names
@@ -79,15 +82,15 @@ def must_include(options: argparse.Namespace) -> tuple[str, ...]:
 
 def _check_ignored(words: Sequence[str], implementations: Mapping[str, Implementation]) -> None:
     """Raise :class:`InputError` if ``--no-auto-unsupported``, which has no effect, names no implementation."""
-    names = [word.partition(VARIANT_SIGN)[0] for word in plan.split(words)]
-    if words and (faults := plan.select(names, implementations, "implementation")[1]):
+    names = [word.partition(VARIANT_SIGN)[0] for word in split(words)]
+    if words and (faults := values_named(names, implementations, "implementation")[1]):
         raise InputError(*(f"--no-auto-unsupported: {fault}" for fault in faults))
 
 
 def _check_replaced(words: Sequence[str], runs: Sequence[Run]) -> None:
     """Raise :class:`InputError` if ``--replace`` names an implementation that no run uses."""
     used = {end.name for run in runs for end, _ in run.ends}
-    names = [word.partition("=")[0].strip() for word in plan.split(words)]
+    names = [word.partition("=")[0].strip() for word in split(words)]
     if idle := [quoted(name) for name in names if not any(order.is_named(end, [name]) for end in used)]:
         raise InputError(f"--replace: no run uses {' or '.join(idle)}. Select it with -s or -c, or leave it out.")
 

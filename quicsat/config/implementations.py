@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 
 from quicsat.config.quantities import duration, matching, one_line, one_of, within
 from quicsat.config.yaml_fields import Fields
-from quicsat.model.implementation import CongestionControl, Contract, CpuCost, Implementation, Protocol, Role, Variant
+from quicsat.model.cpu_cost import CpuCost
+from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
 from quicsat.model.names import IMAGE_RULE, NAME_RULE, is_image, is_name
 from quicsat.model.text import quoted
 

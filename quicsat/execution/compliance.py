@@ -10,6 +10,7 @@ from quicsat.execution.transfer import endpoint
 from quicsat.links.backend import Testbed
 from quicsat.links.session import RunControl, SessionRequest
 from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.evidence import Exit
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.results import Compliance
@@ -19,7 +20,6 @@ from quicsat.model.units import MBPS, MS
 
 TIMEOUT = 30.0
 """Seconds within which an endpoint must have ended; clients may wait that long for the simulator."""
-UNSUPPORTED = 127
 FILE = Inputs((File("file", 0, ""),), {}, {})
 """What a client would be asked to fetch."""
 
@@ -54,4 +54,6 @@ def _non_compliance(end: Exit | str) -> str | None:
         return f"the image cannot be started: {end}"
     if end.killed:
         return f"it still ran {TIMEOUT:.0f} s after an unknown test name"
-    return None if end.status == UNSUPPORTED else f"it answered an unknown test name with exit status {end.status}"
+    return (
+        None if end.status == UNSUPPORTED_STATUS else f"it answered an unknown test name with exit status {end.status}"
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from quicsat.execution.page_files import SUFFIXES, page_object
-from quicsat.links.keys import certificates
+from quicsat.links.certificates import certificates
 from quicsat.links.session import InputOrigin
 from quicsat.model.implementation import Role
 from quicsat.model.run import File

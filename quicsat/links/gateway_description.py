@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quicsat.links.addresses import ADDRESSES, CLIENT_SIDE
-from quicsat.links.keys import certificates, wireguard_keys
+from quicsat.links.certificates import certificates, wireguard_keys
 from quicsat.links.session import InputOrigin
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.gateways import Pep, TcpBuffers, Vpn, VpnProgram

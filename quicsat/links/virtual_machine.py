@@ -47,6 +47,7 @@ from quicsat.model.flow import part_name
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.run import Run
+from quicsat.model.run_limits import wall_clock_limit
 from quicsat.model.text import counted
 from quicsat.model.units import MIB
 
@@ -62,8 +63,6 @@ PROCESSES = 4096
 READS, PAUSE = 20, 0.25
 """How often the output of a machine is asked for, and seconds in between. While podman unmounts the root of a container
 that has ended, it says that the container has no such file."""
-HOST_PATIENCE, HOST_FACTOR = 300.0, 10.0
-"""Seconds of real time that a run may take, and a multiple of its simulated deadline beside them."""
 CPUS = 2
 """CPUs that programs see: as many as the machine has that quicsat asks for in real time."""
 HANDSHAKE = 300
@@ -79,7 +78,7 @@ COMPUTED = b"virtual-time: a process of the guest is ended"
 """What the machine prints when it ends a process that computes without end."""
 CPU_PATIENCE, CPU_FACTOR = 300, 5
 """Seconds of CPU time that one process may use, and a multiple of the simulated deadline beside them. With a CPU for
-itself, a machine gets so far before ``HOST_PATIENCE`` is over; else, the host is to blame."""
+itself, a machine gets so far before ``wall_clock_limit`` is over; else, the host is to blame."""
 GATEWAY_DISK = len(PARTS) + 2
 """Number of the block device with the root of gateways, after those of ``PARTS``; further endpoints follow."""
 _numbers = itertools.count(1)
@@ -334,7 +333,7 @@ def run_machine(container: Container, request: SessionRequest) -> None:
     container.start()
     events: SimpleQueue[ContainerEvent] = SimpleQueue()
     container.watch(events)
-    patience = HOST_PATIENCE + HOST_FACTOR * request.run.test_case.timeout
+    patience = wall_clock_limit(request.run.test_case.timeout)
     deadline = time.monotonic() + patience
     while container.running():
         if time.monotonic() >= deadline:

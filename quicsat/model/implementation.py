@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from quicsat.model.cpu_cost import NOT_MEASURED, CpuCost
 from quicsat.model.names import folder_name
 
 OWN_IMAGES = ("simulator", "link-tools", "virtual-time", "link-gateways")
@@ -68,21 +69,6 @@ class Contract:
 
 
 @dataclass(frozen=True)
-class CpuCost:
-    """CPU time that an implementation needs per system call, in seconds; None where it is not known.
-
-    Virtual time charges it for each system call, for the computing of the program as well as of the kernel.
-    """
-
-    server: float | None = None
-    client: float | None = None
-
-    def of(self, role: Role) -> float | None:
-        """The cost in a role."""
-        return self.server if role is Role.SERVER else self.client
-
-
-@dataclass(frozen=True)
 class Implementation:
     """A QUIC stack, packaged as an image; or a variant of one, ``picoquic:bbr``, which has the same image."""
 
@@ -106,7 +92,7 @@ class Implementation:
     client_parameters: str = ""
     """Parameters that a variant adds to SERVER_PARAMS and CLIENT_PARAMS."""
     contract: Contract = Contract()
-    cpu_cost: CpuCost = CpuCost()
+    cpu_cost: CpuCost = NOT_MEASURED
 
     @property
     def is_variant(self) -> bool:

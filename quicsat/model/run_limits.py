@@ -8,6 +8,8 @@ from quicsat.model.units import MIB
 
 MEMORY = 4096 * MIB
 """Bytes of memory of each endpoint in real time, unless a test case sets another limit."""
+HOST_PATIENCE, HOST_FACTOR = 300.0, 10.0
+"""Seconds of real time that a run in virtual time may take, and a multiple of its simulated deadline beside them."""
 
 
 @dataclass(frozen=True)
@@ -26,3 +28,8 @@ class RunLimits:
     """Bytes that are copied from the downloads of the client."""
     traces: int | None = None
     """Bytes that are copied of all traces of a run together."""
+
+
+def wall_clock_limit(timeout: float) -> float:
+    """Seconds of real time after which a run in virtual time is broken off; ``timeout``: its simulated deadline."""
+    return HOST_PATIENCE + HOST_FACTOR * timeout

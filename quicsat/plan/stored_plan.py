@@ -6,8 +6,8 @@ from quicsat.model.errors import InputError
 from quicsat.model.results import Manifest
 from quicsat.model.run import Run
 from quicsat.model.text import counted
+from quicsat.plan.make_plan import make_plan
 from quicsat.plan.order import involving, part_of, shuffled
-from quicsat.plan.selection import make_plan
 
 
 def plan_of(manifest: Manifest) -> tuple[Run, ...]:

@@ -31,7 +31,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
 from quicsat.model.run import RunKey
 from quicsat.model.text import printable, quoted
-from quicsat.plan.selection import run_seed
+from quicsat.plan.run_seed import run_seed
 from quicsat.results.ranges import bounded, checked_time
 from quicsat.results.summary import Cell, summarise
 

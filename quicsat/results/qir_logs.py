@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.errors import InputError
 from quicsat.model.run import OUTPUT
 from quicsat.model.stored_files import is_file, open_file
@@ -47,7 +48,6 @@ _EXIT = re.compile(r"(client|server|sim) exited with code (\d{1,3})")
 _EXIT_SE = re.compile(_STAMP + r"(client|server|sim) *\| exit status (\d{1,3})")
 _RATE = re.compile(r"--(?:bandwidth|forward-data-rate)=(\d{1,6}(?:\.\d{1,6})?)(k|M|G)bps")
 _UNITS = {"k": 1e3, "M": 1e6, "G": 1e9}
-UNSUPPORTED = 127
 UNKNOWN_OUTCOME = "unknown"
 """Of a run whose output.txt tells nothing."""
 
@@ -73,7 +73,7 @@ class RunnerOutput:
         exits = dict(self.exits)
         if self.timeout is not None:
             return f"timeout after {self.timeout} s"
-        if UNSUPPORTED in exits.values():
+        if UNSUPPORTED_STATUS in exits.values():
             return "unsupported"
         if "client" in exits:
             return "files complete" if self.checked else f"client ended with {exits['client']}"

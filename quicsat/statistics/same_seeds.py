@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from quicsat.model.clock import Clock
-from quicsat.model.implementation import CpuCost
+from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Manifest
 from quicsat.statistics.samples import Sample, mean_ratio, positive

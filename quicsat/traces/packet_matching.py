@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from quicsat.model.arrays import Digests, Flags, Floats, Integers
+from quicsat.traces.clock_offset import ClockOffset, clock_offset
 from quicsat.traces.columns import Datagrams
-from quicsat.traces.series import ClockOffset
 
 UNSEEN_WINDOW = 5.0
 """Seconds before the end of a trace in which a packet may still be in flight if none ever arrived."""
@@ -80,25 +80,6 @@ def _distinct(digests: Digests) -> tuple[Integers, Digests]:
         return order, ordered + place.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
-def clock(forward: PacketMatches, back: PacketMatches) -> ClockOffset:
-    """By how much the server's clock is ahead of the client's, and how sure that is: an estimate for two clocks.
-
-    No packet is faster than its link: delays of the forward packets say that the offset is at least so much, those of
-    the others that it is at most so much. The middle is taken: the estimate assumes that the fastest packets took
-    equally long both ways. A standing queue in one direction shifts it by half of the queue's delay.
-    """
-    ahead, behind = _fastest(forward), _fastest(back)
-    if ahead is None or behind is None:
-        return ClockOffset(0.0, float("inf"))
-    least, most = -ahead, behind
-    return ClockOffset((least + most) / 2, abs(most - least) / 2)
-
-
-def _fastest(matches: PacketMatches) -> float | None:
-    there = matches.delay[matches.arrived >= 0]
-    return float(there.min()) if len(there) else None
-
-
 @dataclass(frozen=True, eq=False)
 class TracePair(Generic[AnyTrace]):
     """Both traces of a run, and what became of the packets between them."""
@@ -115,7 +96,7 @@ class TracePair(Generic[AnyTrace]):
     @property
     def clock(self) -> ClockOffset:
         """How the two clocks were brought together: known if there is only one, otherwise estimated."""
-        return ClockOffset(0.0, 0.0) if self.one_clock else clock(self.forward, self.back)
+        return ClockOffset(0.0, 0.0) if self.one_clock else clock_offset(self.forward.delay, self.back.delay)
 
     @property
     def zeros(self) -> tuple[float, float]:

@@ -34,6 +34,7 @@ from quicsat.model.implementation import Protocol
 from quicsat.model.stored_files import is_file, open_file
 from quicsat.model.units import MIB
 from quicsat.model.whole_file import new_file
+from quicsat.traces.clock_offset import ClockOffset
 from quicsat.traces.columns import ColumnTable, column_types
 
 FILE_NAME = "series.parquet"
@@ -124,18 +125,6 @@ class Requests(ColumnTable):
     last_byte: Floats
     """When the last new byte of the response arrived at the client; NaN if none did."""
     connection: Integers
-
-
-@dataclass(frozen=True)
-class ClockOffset:
-    """How the clocks of the two traces were brought together."""
-
-    offset: float
-    """Seconds that the server's trace is ahead of the client's; has been subtracted from all its times. 0 over an
-    emulated link, where one process writes both traces; an estimate over a real one."""
-    uncertainty: float
-    """The true offset is within so many seconds of it: 0 over an emulated link; infinite if no packet was seen at both
-    ends of a real one."""
 
 
 @dataclass(frozen=True, eq=False)

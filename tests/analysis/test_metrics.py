@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from quicsat.analysis import metrics
+from quicsat.analysis import metrics, queue_drops
 from quicsat.analysis.metrics import METRICS
 from quicsat.model.emulated_link import (
     CrossTrafficReport,
@@ -107,7 +107,7 @@ def test_shares_of_what_was_sent() -> None:
     assert metrics.sent_per_useful_byte(sent, SIZE) == 1.5
     counters = LinkCounters(received=200, delivered=190, queue_drops=8, loss_drops=2)
     report = SimulatorReport(0, True, 0, 0, 0, counters, replace(counters, queue_drops=99))
-    assert metrics.queue_loss(report) == 0.04
+    assert queue_drops.queue_loss(report) == 0.04
     assert metrics.cross_traffic_goodput(report) is None
     beside = CrossTrafficReport(0, 8, 5_000_000, 5e6, (), 3500, 12)
     assert metrics.cross_traffic_goodput(replace(report, cross_traffic=beside)) == 5e6

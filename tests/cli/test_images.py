@@ -13,9 +13,9 @@ import pytest
 
 from quicsat.cli import image_check, image_trial
 from quicsat.cli import main as cli
-from quicsat.cli.options import CPU_COST
 from quicsat.execution import campaign_setup
 from quicsat.model.clock import Clock
+from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Verdict

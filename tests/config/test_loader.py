@@ -18,9 +18,10 @@ from quicsat.config.loader import (
     load_known_test_cases,
     load_test_cases,
 )
+from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.emulated_link import EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
 from quicsat.model.errors import InputError
-from quicsat.model.implementation import CongestionControl, Contract, CpuCost, Implementation, Protocol, Role, Variant
+from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
 from quicsat.model.outcomes import Check
 from quicsat.model.test_case import PROTOCOL_TESTS, TestCase
 from quicsat.model.units import MBPS, MIB, MS

@@ -24,7 +24,8 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.plan.limits import CampaignLimits
-from quicsat.plan.selection import Selection, make_plan
+from quicsat.plan.make_plan import make_plan
+from quicsat.plan.selection import Selection
 from tests import fakes
 from tests.fakes import CASE, SIMULATOR, FakeEngine, Life, connect, endpoint, implementation, install, judge
 

@@ -22,13 +22,13 @@ from quicsat.execution.run_inputs import Inputs, make_inputs
 from quicsat.execution.transfer import Transfer
 from quicsat.images.status import ImageState, stock_of, stock_of_own
 from quicsat.links.backend import Testbed
-from quicsat.links.keys import certificates
+from quicsat.links.certificates import certificates
 from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.session import InputOrigin, RunControl
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.test_case import TestCase
-from quicsat.plan.selection import make_plan
+from quicsat.plan.make_plan import make_plan
 from tests.endpoints.conftest import KNOWN, LOCK_PATIENCE, OURS, PEER, need
 from tests.engine.conftest import ROOT, URL
 from tests.engine_lock import held

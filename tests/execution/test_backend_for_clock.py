@@ -24,14 +24,16 @@ from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.session import SessionRequest
 from quicsat.links.virtual_machine import DIRECTORY, VirtualBackend
 from quicsat.model.clock import Clock
+from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.errors import MachineError
 from quicsat.model.gateways import PEPS
-from quicsat.model.implementation import CpuCost, Role
+from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.model.test_case import TestCase
-from quicsat.plan.selection import Selection, make_plan
+from quicsat.plan.make_plan import make_plan
+from quicsat.plan.selection import Selection
 from tests import fakes
 from tests.execution.test_remaining_work import interrupt
 from tests.fakes import (

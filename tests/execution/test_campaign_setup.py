@@ -25,7 +25,8 @@ from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Host
-from quicsat.plan.selection import Selection, make_plan
+from quicsat.plan.make_plan import make_plan
+from quicsat.plan.selection import Selection
 from tests.fakes import CASE, PATIENCE, Life, Loader, Program, endpoint, implementation, judge, measure, only_as
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,8 +22,9 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import RunResult
 from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
+from quicsat.plan.make_plan import make_plan
 from quicsat.plan.order import involving, part_of, shuffled
-from quicsat.plan.selection import Selection, make_plan
+from quicsat.plan.selection import Selection
 from quicsat.plan.stored_plan import plan_of
 from quicsat.results import document
 from quicsat.results.store import load

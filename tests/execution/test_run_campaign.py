@@ -26,7 +26,8 @@ from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Provenance, RunResult, Versions
 from quicsat.model.run import Run
-from quicsat.plan.selection import Selection, make_plan
+from quicsat.plan.make_plan import make_plan
+from quicsat.plan.selection import Selection
 from quicsat.results.store import load
 from tests.fakes import (
     CASE,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests.exceptions
 
-from quicsat.analysis.metrics import client_side_loss, link_loss
+from quicsat.analysis.queue_drops import client_side_loss, link_loss
 from quicsat.docker.containers import ContainerEvent
 from quicsat.links import ns3_testbed
 from quicsat.links.addresses import ADDRESSES, GATEWAYS, hosts

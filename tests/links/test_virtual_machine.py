@@ -17,6 +17,7 @@ from quicsat.links import virtual_machine
 from quicsat.links.artefact_limits import log_limits, run_limits
 from quicsat.links.session import READY_TIMEOUT, Endpoint, FurtherFlow, RunControl, SessionRecord, SessionRequest
 from quicsat.links.virtual_machine import DIRECTORY, START, VirtualBackend, VirtualSession, VirtualTestbed
+from quicsat.model import run_limits as model_limits
 from quicsat.model.emulated_link import CrossTraffic, Interval
 from quicsat.model.errors import HarnessFault, Interrupted
 from quicsat.model.evidence import Deadline, Exit
@@ -471,15 +472,15 @@ def never_ends(life: Life) -> int:
 
 
 def test_a_machine_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtual_machine, "HOST_PATIENCE", 0.3)
-    monkeypatch.setattr(virtual_machine, "HOST_FACTOR", 0.0)
+    monkeypatch.setattr(model_limits, "HOST_PATIENCE", 0.3)
+    monkeypatch.setattr(model_limits, "HOST_FACTOR", 0.0)
     fault = fault_of(engine_of(virtual_time=never_ends))
     assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
     assert fault.reason == "the virtual machine still ran after 0 s: guest: still here"
 
 
 def test_the_deadline_of_the_host_allows_for_slow_hosts() -> None:
-    assert virtual_machine.HOST_PATIENCE + virtual_machine.HOST_FACTOR * CASE.timeout > READY_TIMEOUT + 5 * CASE.timeout
+    assert model_limits.wall_clock_limit(CASE.timeout) > READY_TIMEOUT + 5 * CASE.timeout
 
 
 def test_interruption_ends_a_machine_at_once() -> None:

@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from quicsat.model.run import Run
+from quicsat.plan.make_plan import make_plan
 from quicsat.plan.order import involving, part_of, shard, shuffled
-from quicsat.plan.selection import make_plan
 from tests.fakes import CASE, implementation
 
 NAMES = "abcde"

@@ -16,7 +16,7 @@ from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.run import Run
 from quicsat.model.text import printable
 from quicsat.model.units import MIB
-from quicsat.plan.selection import make_plan
+from quicsat.plan.make_plan import make_plan
 from quicsat.report import terminal_tables
 from quicsat.report.terminal_tables import failures, implementations, matrix, overhead, plan
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs

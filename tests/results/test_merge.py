@@ -17,8 +17,8 @@ from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import Outcome, Verdict
 from quicsat.model.results import ImageFacts, Manifest, Measurement, RunResult
 from quicsat.model.run import Run
+from quicsat.plan.make_plan import make_plan
 from quicsat.plan.order import part_of
-from quicsat.plan.selection import make_plan
 from quicsat.plan.stored_plan import plan_of
 from quicsat.results.merge import merge
 from quicsat.results.store import Journal, load

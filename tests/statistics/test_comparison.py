@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from quicsat.model.clock import Clock
-from quicsat.model.implementation import CpuCost
+from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ImageFacts, ResultSet
 from quicsat.report import campaign_tables

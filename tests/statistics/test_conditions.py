@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.emulated_link import UNKNOWN, EmulatedLink, Profile
 from quicsat.model.errors import InputError
-from quicsat.model.implementation import CpuCost
 from quicsat.model.results import ImageFacts, Manifest, ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import KIB, MIB

@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quicsat.traces.packet_matching import PacketMatches, clock, match_packets
+from quicsat.traces.clock_offset import ClockOffset, clock_offset
+from quicsat.traces.packet_matching import PacketMatches, match_packets
 from tests.quic_builder import EPOCH, datagram_columns
 
 
 def counts(matches: PacketMatches) -> tuple[int, int, int]:
     return matches.judged, int(matches.lost.sum()), matches.unmatched
+
+
+def clock(forward: PacketMatches, back: PacketMatches) -> ClockOffset:
+    return clock_offset(forward.delay, back.delay)
 
 
 def stream_of(count: int, lost: set[int], delay: float, end: float) -> tuple[PacketMatches, PacketMatches]:

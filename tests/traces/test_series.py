@@ -16,8 +16,8 @@ import pytest
 from quicsat.model.bounds import bounded_memory
 from quicsat.model.implementation import Protocol
 from quicsat.traces import series as module
+from quicsat.traces.clock_offset import ClockOffset
 from quicsat.traces.series import (
-    ClockOffset,
     Packets,
     Requests,
     Samples,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quicsat.analysis import metrics
+from quicsat.analysis import tcp_metrics
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Protocol
@@ -89,9 +89,9 @@ def test_goodput_by_the_rule_of_quic(directory: Path) -> None:
     trace_pair = reading(directory).trace_pair
     assert isinstance(trace_pair, TcpTracePair)
     assert finished_handshake(trace_pair.client) == pytest.approx(0.4)
-    assert metrics.tcp_handshake_time(trace_pair.client) == pytest.approx(0.4)
-    assert metrics.tcp_goodput(trace_pair.client, 5000) == pytest.approx(8 * 5000 / 0.25)
-    assert metrics.tcp_goodput(trace_pair.client, 0) is None
+    assert tcp_metrics.handshake_time(trace_pair.client) == pytest.approx(0.4)
+    assert tcp_metrics.goodput(trace_pair.client, 5000) == pytest.approx(8 * 5000 / 0.25)
+    assert tcp_metrics.goodput(trace_pair.client, 0) is None
 
 
 OWN = [
@@ -122,7 +122,7 @@ def test_behind_a_proxy_data_arrive_at_the_client_and_packets_are_those_of_the_l
     assert series.forward.lost.tolist() == of_proxy.forward.lost.tolist()
     assert series.rtt.value.tolist() == pytest.approx(of_proxy.rtt.value.tolist())
     assert isinstance(traces.trace_pair, TcpTracePair)
-    assert metrics.tcp_goodput(traces.trace_pair.seen, 5000) == pytest.approx(8 * 5000 / 0.25)
+    assert tcp_metrics.goodput(traces.trace_pair.seen, 5000) == pytest.approx(8 * 5000 / 0.25)
     assert [event.text for event in story(6500, series) if "byte" in event.text] == [
         "The first byte of a response arrives at the client.",
         "The last new byte arrives at the client: 6.348 KiB.",
@@ -190,8 +190,8 @@ def test_no_handshake_and_no_segment(tmp_path: Path) -> None:
     path.write_bytes(pcap([Tcp(0, False, -1, flags=SYN)]))
     alone = read_tcp(path)
     assert finished_handshake(alone) is None
-    assert metrics.tcp_goodput(alone, 1) is None
-    assert metrics.tcp_handshake_time(alone) is None
+    assert tcp_metrics.goodput(alone, 1) is None
+    assert tcp_metrics.handshake_time(alone) is None
     path.write_bytes(pcap([]))
     assert len(read_tcp(path)) == 0
 

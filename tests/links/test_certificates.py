@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from quicsat.links.keys import SERVER_NAMES, certificates, wireguard_keys
+from quicsat.links.certificates import SERVER_NAMES, certificates, wireguard_keys
 
 
 @pytest.mark.parametrize("length", [1, 3, 9])

@@ -1,11 +1,11 @@
-"""Which packets the link itself lost, apart from those that did not fit into the queue in front of it."""
+"""How many packets the queue dropped and how many the link lost behind it, and which ones; pure."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from quicsat.model.arrays import Flags, Floats, Integers
-from quicsat.model.emulated_link import EmulatedLink, LinkCounters, Queue, QueueDiscipline
+from quicsat.model.emulated_link import EmulatedLink, LinkCounters, Queue, QueueDiscipline, SimulatorReport
 from quicsat.model.real_link import RealLink
 from quicsat.traces.series import Packets
 
@@ -15,6 +15,23 @@ losses behind it hide the last that it took."""
 LARGEST_DIFFERENCE = 0.02
 """Between the drops that are found and the simulator's count, share of the latter; or ``FEW``."""
 FEW = 2
+
+
+def queue_loss(report: SimulatorReport) -> float | None:
+    """Share of the server's packets that did not fit into the forward queue, by the simulator's count."""
+    return report.forward.queue_drops / report.forward.received if report.forward.received else None
+
+
+def link_loss(report: SimulatorReport) -> float | None:
+    """Share of the server's packets that passed the forward queue and that the link then lost, by the same count."""
+    passed = report.forward.received - report.forward.queue_drops
+    return report.forward.own_drops / passed if passed else None
+
+
+def client_side_loss(report: SimulatorReport) -> float | None:
+    """Share of the packets to the client that the link at its side lost, by the simulator's count."""
+    counters = report.client_side_forward
+    return counters.loss_drops / counters.received if counters and counters.received else None
 
 
 def link_losses(packets: Packets, link: EmulatedLink | RealLink, counters: LinkCounters | None) -> Flags | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from quicsat.analysis.link_loss import link_losses
+from quicsat.analysis.queue_drops import link_losses
 from quicsat.analysis.series_metrics import gilbert
 from quicsat.model.arrays import Flags
 from quicsat.model.emulated_link import GilbertElliottLoss, Jitter, LinkCounters, Profile, Queue, QueueDiscipline
