@@ -13,11 +13,11 @@ from bench.result_rows import Figure, figure, lag
 from bench.scenarios import UDP, packets
 from bench.testbed_traffic import ETHERNET_HEADER, PPP, STREAM_SIZE, UDP_IPV4, Flow, Seen, Traffic
 from quicsat.links.addresses import CLIENT, SERVER
-from quicsat.model.emulated_link import Demand, EmulatedLink, Profile
+from quicsat.model.emulated_link import Demand, Direction, EmulatedLink, Profile
 from quicsat.model.units import MBPS, MS, PERCENT
 from quicsat.traces.records import NANOSECONDS, records
 
-LINK = EmulatedLink("asymmetric-p2p", 50 * MS, 50 * MS, 50 * MBPS, 50 * MBPS, 50, 50)
+LINK = EmulatedLink.symmetric("asymmetric-p2p", Direction(50 * MS, 50 * MBPS, 50))
 SMALL = 100
 """Bytes of payload of packets that meet no queue."""
 SMALL_BITS = (SMALL + UDP_IPV4 + PPP) * 8
@@ -88,21 +88,21 @@ def replay(sent: list[float], bits: int, link: EmulatedLink, profile: Profile, b
     """What is to become of each packet of the forward direction, None if the queue is full: computed step by step."""
 
     def rate(time: float) -> float:
-        return profile.rates[step_at(profile, began, time)] if profile.rates else link.forward_rate
+        return profile.rates[step_at(profile, began, time)] if profile.rates else link.forward.rate
 
     def next_step(time: float) -> float:
         moment = moment_of(profile, began, time)
         later = min(begin for begin in (*profile.times, profile.length) if begin > moment)
         return max(time, began) + later - moment
 
-    assert isinstance(link.forward_queue, int)
+    assert isinstance(link.forward.queue, int)
     dues: list[Due | None] = []
     waiting = deque[float]()
     free = latest = -inf
     for time in sent:
         while waiting and waiting[0] <= time:
             waiting.popleft()
-        if len(waiting) >= link.forward_queue:
+        if len(waiting) >= link.forward.queue:
             dues.append(None)
             continue
         now = max(time, free)
@@ -113,7 +113,7 @@ def replay(sent: list[float], bits: int, link: EmulatedLink, profile: Profile, b
             rest -= rate(now) * (next_step(now) - now)
             now = next_step(now)
         free = now + rest / rate(now)
-        delay = profile.delays[step_at(profile, began, free)] if profile.delays else link.forward_delay
+        delay = profile.delays[step_at(profile, began, free)] if profile.delays else link.forward.delay
         latest = max(latest, free + delay)
         waiting.append(begins)
         dues.append(Due(begins, free, latest))
@@ -145,11 +145,11 @@ def profile_rate(bench: Traffic) -> list[Figure]:
     """
     case = "profile, rate"
     profile = Profile("rates", LENGTH, SECONDS, RATES, start=1.0)
-    link = replace(LINK, forward_profile=profile)
+    link = LINK.with_forward(profile=profile)
     # no multiple of a rate of the link, else packets come just when others leave
     flows = [Flow("forward", 37 * MBPS, 2 * LENGTH, catch_up=1.0), Flow("return", 50 * SMALL_BITS, 2 * LENGTH, SMALL)]
     seen = bench.stream(link, flows)
-    report = seen.report.forward_profile
+    report = seen.report.forward.profile
     began = report.began if report else None
     if began is None:
         return [figure(case, "the profile did not begin", [1], "", "0", False)]
@@ -199,7 +199,7 @@ def rates_of_seconds(
         begin, end = began + second + EDGE, began + second + 1 - EDGE
         if RATES[(second + 1) % len(RATES)] != rate:
             continue
-        arrivals = [packet.arrived - LINK.forward_delay for packet in stream if packet.arrived is not None]
+        arrivals = [packet.arrived - LINK.forward.delay for packet in stream if packet.arrived is not None]
         inside = [time for time in arrivals if begin < time < end]
         if rate == 0:
             yield float(len(inside))
@@ -224,17 +224,17 @@ def profile_delay(bench: Traffic) -> list[Figure]:
     case = "profile, delay"
     forward = Profile("delays", LENGTH, SECONDS, delays=DELAYS)
     back = Profile("delays", LENGTH, SECONDS, delays=tuple(reversed(DELAYS)), loop=False)
-    link = replace(LINK, forward_profile=forward, return_profile=back)
+    link = LINK.with_forward(profile=forward).with_back(profile=back)
     seen = bench.stream(link, [Flow(way, 200 * SMALL_BITS, 1.5 * LENGTH, SMALL) for way in ("forward", "return")])
     figures: list[Figure] = []
     for way, profile, report in (
-        ("forward", forward, seen.report.forward_profile),
-        ("return", back, seen.report.return_profile),
+        ("forward", forward, seen.report.forward.profile),
+        ("return", back, seen.report.back.profile),
     ):
         began = (report.began if report else None) or 0.0
         errors, latest = list[float](), 0.0
         for packet in carried(seen, way):
-            leaves = packet.sent + SMALL_BITS / LINK.forward_rate
+            leaves = packet.sent + SMALL_BITS / LINK.forward.rate
             latest = max(latest, leaves + profile.delays[step_at(profile, began, leaves)])
             if packet.arrived is not None:
                 errors.append((packet.arrived - latest) / MS)
@@ -248,13 +248,13 @@ def profile_loss(bench: Traffic, per_second: int = 4000) -> list[Figure]:
     """Packets that arrive in a second are lost with its probability."""
     case = "profile, loss"
     profile = Profile("losses", LENGTH, SECONDS, losses=LOSSES)
-    link = replace(LINK, return_profile=profile)
+    link = LINK.with_back(profile=profile)
     seen = bench.stream(link, [Flow("return", per_second * SMALL_BITS, LENGTH - 0.1, SMALL)])
-    report = seen.report.return_profile
+    report = seen.report.back.profile
     began = (report.began if report else None) or 0.0
     counts = [[0, 0] for _ in LOSSES]
     for packet in carried(seen, "return"):
-        due = packet.sent + SMALL_BITS / LINK.return_rate + LINK.return_delay
+        due = packet.sent + SMALL_BITS / LINK.back.rate + LINK.back.delay
         step = step_at(profile, began, due)
         if step == step_at(profile, began, due - 2 * MS) == step_at(profile, began, due + 2 * MS):
             counts[step][0] += 1
@@ -276,7 +276,7 @@ def profile_loss(bench: Traffic, per_second: int = 4000) -> list[Figure]:
 def demand_delay(bench: Traffic, demand: Demand) -> list[Figure]:
     """A packet that finds nothing else waits for the next frame, for the assignment, and for nothing more."""
     case = f"demand, {demand.constant_rate / 1000:.0f} kbit/s constant"
-    link = replace(LINK, return_rate=2 * MBPS, demand=demand)
+    link = replace(LINK.with_back(rate=2 * MBPS), demand=demand)
     apart = demand.delay + 8.6 * demand.frame
     seen = bench.stream(link, [Flow("return", SMALL_BITS / apart, 20 * apart, SMALL)])
     errors, waits = list[float](), list[float]()
@@ -286,9 +286,9 @@ def demand_delay(bench: Traffic, demand: Demand) -> list[Figure]:
         request = ceil((packet.sent - seen.report.started) / demand.frame)
         later = 0 if demand.constant_rate else ceil(demand.delay / demand.frame - 1e-9)
         begin = seen.report.started + (request + later) * demand.frame
-        due = begin + SMALL_BITS / link.return_rate + link.return_delay
+        due = begin + SMALL_BITS / link.back.rate + link.back.delay
         errors.append((packet.arrived - due) / MS)
-        waits.append((packet.arrived - packet.sent - link.return_delay) / MS)
+        waits.append((packet.arrived - packet.sent - link.back.delay) / MS)
     result = figure(case, "error of the arrival", errors, "ms")
     passed = len(errors) >= 10 and abs(result.median) <= DELAY_BAR and abs(result.p95) <= TAIL_BAR
     report = seen.report.demand
@@ -306,17 +306,17 @@ def demand_delay(bench: Traffic, demand: Demand) -> list[Figure]:
 def demand_rate(bench: Traffic, demand: Demand) -> list[Figure]:
     """A stream that is faster than the return link gets all of its slots, and one of half the rate loses nothing."""
     case = "demand, rate"
-    link = replace(LINK, return_rate=2 * MBPS, return_queue=400, demand=demand)
-    slots = int(link.return_rate * demand.frame / 8 / demand.slot)
+    link = replace(LINK.with_back(rate=2 * MBPS, queue=400), demand=demand)
+    slots = int(link.back.rate * demand.frame / 8 / demand.slot)
     expected = slots * demand.slot * 8 / demand.frame / MBPS
-    full = bench.stream(link, [Flow("return", 1.3 * link.return_rate, 6.0, catch_up=1.0)])
+    full = bench.stream(link, [Flow("return", 1.3 * link.back.rate, 6.0, catch_up=1.0)])
     arrivals = large_packets(full.right)
     frames = [time for time, _ in arrivals]
     steady = [each for each in arrivals if each[0] > frames[0] + 2.0]
     whole = int((steady[-1][0] - steady[0][0]) / demand.frame) * demand.frame
     bits = sum(bits for time, bits in steady if time - steady[0][0] < whole)
     rate = bits / whole / MBPS
-    half = bench.stream(link, [Flow("return", 0.5 * link.return_rate, 4.0)])
+    half = bench.stream(link, [Flow("return", 0.5 * link.back.rate, 4.0)])
     flow = half.flows["return"]
     lost = flow.sent - flow.received
     close = abs(rate / expected - 1) <= RATE_BAR

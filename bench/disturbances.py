@@ -12,6 +12,7 @@ from statistics import fmean, median
 from bench.result_rows import Figure, figure, lag
 from bench.testbed_traffic import ETHERNET_HEADER, PORT, PPP, STREAM_SIZE, UDP_IPV4, Flow, Seen, Traffic
 from quicsat.model.emulated_link import (
+    Direction,
     EmulatedLink,
     GilbertElliottLoss,
     Jitter,
@@ -32,8 +33,8 @@ WIRED, WIRELESS = GilbertElliottLoss(0.017, 0.935), GilbertElliottLoss(0.018, 0.
 """Losses that the SATCOM paper measured (Table 1), without and with Wi-Fi behind the satellite modem."""
 BOTH_STATES = GilbertElliottLoss(0.01, 0.2, 0.001, 0.5)
 RARE, RARER = UniformLoss(0.1 * PERCENT), UniformLoss(0.01 * PERCENT)
-WIDE = EmulatedLink("asymmetric-p2p", 15 * MS, 15 * MS, 100 * MBPS, 100 * MBPS, 1000, 1000)
-TEN = replace(WIDE, forward_rate=10 * MBPS, return_rate=10 * MBPS)
+WIDE = EmulatedLink.symmetric("asymmetric-p2p", Direction(15 * MS, 100 * MBPS, 1000))
+TEN = WIDE.with_both(rate=10 * MBPS)
 SMALL, PER_SECOND = 100, 5_000
 """Bytes of payload and packets per second of the streams that fill no queue."""
 LOSSY_N, N = 100_000, 20_000
@@ -43,7 +44,7 @@ DELAY_BAR, TAIL_BAR = 0.3 * MS, 0.6 * MS
 """Difference of the median and of the 95th percentile of a delay from what was asked for."""
 MARK_BAR = 5 * PERCENT
 """Relative difference of the number of marks from the one expected."""
-SERIALISATION = (STREAM_SIZE + UDP_IPV4 + PPP) * 8 / TEN.forward_rate
+SERIALISATION = (STREAM_SIZE + UDP_IPV4 + PPP) * 8 / TEN.forward.rate
 """Seconds that a packet of a full stream takes on the slow link."""
 ECT0, CE = 2, 3
 STANDING = 150
@@ -148,7 +149,7 @@ def share_deviation(model: Loss, n: int) -> float:
 def loss(bench: Traffic, name: str, forward: Loss, back: Loss, n: int = LOSSY_N) -> list[Figure]:
     """Share and mean burst of a loss in each direction; with fewer packets chance has more room."""
     room = max(1.0, (LOSSY_N / n) ** 0.5)
-    seen = _both_ways(bench, replace(WIDE, forward_loss=forward, return_loss=back), n)
+    seen = _both_ways(bench, WIDE.with_forward(loss=forward).with_back(loss=back), n)
     figures = []
     for way, model in (("forward", forward), ("return", back)):
         stream = passed(seen, way)
@@ -182,7 +183,7 @@ def jitter(bench: Traffic, shape: JitterShape, size: float, n: int = N) -> list[
     case = f"jitter {shape}, {size / MS:g} ms"
     asked = Jitter(size, shape, overtake=True)
     in_order = Jitter(size / 2, shape)
-    seen = _both_ways(bench, replace(WIDE, forward_jitter=asked, return_jitter=in_order), n)
+    seen = _both_ways(bench, WIDE.with_forward(jitter=asked).with_back(jitter=in_order), n)
     added = sorted(_additional(passed(seen, "forward")))
     figures = []
     for share, bar in ((0.5, DELAY_BAR), (0.95, TAIL_BAR)):
@@ -214,7 +215,7 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
     """Forward, 2 % are held back for 10 ms; return, 1 % until three others have passed."""
     case = "reordering"
     by_time, by_gap = Reordering(2 * PERCENT, 10 * MS), Reordering(1 * PERCENT, 1.0, 3)
-    seen = _both_ways(bench, replace(WIDE, forward_reordering=by_time, return_reordering=by_gap), n)
+    seen = _both_ways(bench, WIDE.with_forward(reordering=by_time).with_back(reordering=by_gap), n)
     forward, back = passed(seen, "forward"), passed(seen, "return")
     held = [each for each in _additional(forward) if each > by_time.delay / 2]
     places = overtaken_by([number for number, *_ in back.arrived])
@@ -246,15 +247,15 @@ def leaving(sent: Mapping[int, float], serialisation: float) -> dict[int, float]
 
 def _additional(stream: Passed) -> list[float]:
     """Delay of each small packet beyond those of the wide link and of its queue, seconds, in order of arrival."""
-    left = leaving(stream.sent, (SMALL + UDP_IPV4 + PPP) * 8 / WIDE.forward_rate)
-    return [time - left[number] - WIDE.forward_delay for number, time, _ in stream.arrived]
+    left = leaving(stream.sent, (SMALL + UDP_IPV4 + PPP) * 8 / WIDE.forward.rate)
+    return [time - left[number] - WIDE.forward.delay for number, time, _ in stream.arrived]
 
 
 def duplication(bench: Traffic, n: int = N) -> list[Figure]:
     """1 % of the forward packets and 5 % of the return packets arrive twice."""
     case = "duplication"
     shares = (1 * PERCENT, 5 * PERCENT)
-    seen = _both_ways(bench, replace(WIDE, forward_duplication=shares[0], return_duplication=shares[1]), n)
+    seen = _both_ways(bench, WIDE.with_forward(duplication=shares[0]).with_back(duplication=shares[1]), n)
     figures = []
     for way, share, counters in zip(
         ("forward", "return"), shares, (seen.report.forward, seen.report.back), strict=True
@@ -275,13 +276,13 @@ def udp_cross_traffic(bench: Traffic, duration: float = 4.0) -> list[Figure]:
     bits = (others.packet_size + PPP) * 8
     others = replace(others, rate=6 * MBPS * others.packet_size * 8 / bits)  # as the link carries it: 6 Mbit/s
     queue = 50
-    link = replace(TEN, forward_queue=queue, forward_udp_cross_traffic=others)
+    link = TEN.with_forward(queue=queue, udp_cross_traffic=others)
     figures = []
     for rate, full in ((3 * MBPS, False), (8 * MBPS, True)):
         case = f"UDP cross traffic beside {rate / MBPS:g} Mbit/s"
         seen = bench.stream(link, [Flow("forward", rate, duration), Flow("return", 50 * 1040, duration, SMALL)])
-        report, stream = seen.report.forward_udp_cross_traffic, passed(seen, "forward")
-        if report is None or seen.report.return_udp_cross_traffic is not None:
+        report, stream = seen.report.forward.udp_cross_traffic, passed(seen, "forward")
+        if report is None or seen.report.back.udp_cross_traffic is not None:
             return [figure(case, "reported in the wrong direction", [1], "", "0", False)]
         life = report.end - report.begin
         sent = (report.sent - 1) * bits / life
@@ -293,7 +294,7 @@ def udp_cross_traffic(bench: Traffic, duration: float = 4.0) -> list[Figure]:
         dropped = lost + report.queue_drops
         if full:
             # from when the link carries both on: the others begin with the first packet of the stream that returns
-            begin = report.begin + link.forward_delay + SERIALISATION
+            begin = report.begin + link.forward.delay + SERIALISATION
             times = [time for _, time, _ in stream.arrived if time >= begin]
             beside, name = len(times), "lag of the flows: packets beside others"
             figures.append(figure(case, name, [beside], "packets", "> 1", beside > 1))
@@ -323,24 +324,24 @@ def together(bench: Traffic, n: int = N) -> list[Figure]:
     """All elements at once, in both directions: every packet is accounted for."""
     case = "all together"
     queue = Queue(QueueDiscipline.FQ_CODEL, 1000, ecn=True)
-    link = replace(
-        WIDE,
-        forward_queue=queue,
-        return_queue=Queue(QueueDiscipline.PIE, 500, ecn=True),
-        forward_loss=WIRELESS,
-        return_loss=WIRED,
-        forward_jitter=Jitter(2 * MS, overtake=True),
-        return_jitter=Jitter(1 * MS, JitterShape.NORMAL),
-        forward_reordering=Reordering(1 * PERCENT, 5 * MS),
-        return_reordering=Reordering(1 * PERCENT, 100 * MS, 2),
-        forward_duplication=1 * PERCENT,
-        return_duplication=2 * PERCENT,
+    link = WIDE.with_forward(
+        queue=queue,
+        loss=WIRELESS,
+        jitter=Jitter(2 * MS, overtake=True),
+        reordering=Reordering(1 * PERCENT, 5 * MS),
+        duplication=1 * PERCENT,
+    ).with_back(
+        queue=Queue(QueueDiscipline.PIE, 500, ecn=True),
+        loss=WIRED,
+        jitter=Jitter(1 * MS, JitterShape.NORMAL),
+        reordering=Reordering(1 * PERCENT, 100 * MS, 2),
+        duplication=2 * PERCENT,
     )
     seen = _both_ways(bench, link, n)
     figures = []
     models = (
-        ("forward", WIRELESS, link.forward_duplication, seen.report.forward),
-        ("return", WIRED, link.return_duplication, seen.report.back),
+        ("forward", WIRELESS, link.forward.duplication, seen.report.forward),
+        ("return", WIRED, link.back.duplication, seen.report.back),
     )
     for way, model, twice, counters in models:
         arrived = counters.received - counters.loss_drops - counters.queue_drops
@@ -359,14 +360,14 @@ def _standing(
     bench: Traffic, queue: Queue, duration: float, *, ecn: int = ECT0, load: float = 1.0, burst: int = STANDING
 ) -> tuple[Seen, Passed]:
     """A stream at ``load`` of the link's rate behind ``burst`` packets that are sent at once."""
-    flow = Flow("forward", load * TEN.forward_rate, duration, catch_up=1.0, burst=burst, ecn=ecn)
-    seen = bench.stream(replace(TEN, forward_queue=queue), [flow])
+    flow = Flow("forward", load * TEN.forward.rate, duration, catch_up=1.0, burst=burst, ecn=ecn)
+    seen = bench.stream(TEN.with_forward(queue=queue), [flow])
     return seen, passed(seen, "forward")
 
 
 def _waits(stream: Passed) -> list[float]:
     """Queueing delay of each packet, seconds, in order of arrival."""
-    return [delay - TEN.forward_delay - SERIALISATION for delay in stream.delays()]
+    return [delay - TEN.forward.delay - SERIALISATION for delay in stream.delays()]
 
 
 def _marks(stream: Passed) -> int:
@@ -427,12 +428,12 @@ def _drops(seen: Seen) -> int:
 def fq_codel(bench: Traffic) -> list[Figure]:
     """A thin flow does not wait behind a stream that fills the queue; in a drop-tail queue it does."""
     case, limit = "fq-codel", 100
-    nominal = TEN.round_trip_delay + 2 * (SMALL + UDP_IPV4 + PPP) * 8 / TEN.forward_rate
+    nominal = TEN.round_trip_delay + 2 * (SMALL + UDP_IPV4 + PPP) * 8 / TEN.forward.rate
     errors = {}
     for discipline in (QueueDiscipline.FQ_CODEL, QueueDiscipline.DROP_TAIL):
         target = 1.0 if discipline is QueueDiscipline.FQ_CODEL else None
-        link = replace(TEN, forward_queue=Queue(discipline, limit, target=target))
-        seen = bench.ping(link, 4, 200, Flow("forward", 1.3 * TEN.forward_rate, 10.0, catch_up=1.0))
+        link = TEN.with_forward(queue=Queue(discipline, limit, target=target))
+        seen = bench.ping(link, 4, 200, Flow("forward", 1.3 * TEN.forward.rate, 10.0, catch_up=1.0))
         errors[discipline] = [(value - nominal) / MS for value in seen.round_trips]
     fair, plain = errors[QueueDiscipline.FQ_CODEL], errors[QueueDiscipline.DROP_TAIL]
     # a packet of the stream that is being sent, and one that waits
@@ -471,7 +472,7 @@ def pie(bench: Traffic, duration: float = 6.0) -> list[Figure]:
     case, target = "pie", (STANDING - 5) * SERIALISATION
     queue = Queue(QueueDiscipline.PIE, 1000, ecn=True)
     seen, stream = _standing(bench, replace(queue, target=target), duration)
-    gone = [time - TEN.forward_delay - SERIALISATION for _, time, _ in stream.arrived]
+    gone = [time - TEN.forward.delay - SERIALISATION for _, time, _ in stream.arrived]
     marks, per_update = _marks(stream), PIE_PERIOD / SERIALISATION
     expected = sum(pie_probabilities(list(zip(gone, _waits(stream), strict=True)), target)) * per_update
     over, dropped = _standing(bench, queue, 2 * duration, ecn=0, load=OVERLOAD, burst=0)

@@ -36,15 +36,15 @@ from quicsat.execution.reaper import start_reaper
 from quicsat.images.pull_or_build import Images, Policy
 from quicsat.links.ns3_testbed import Abilities, Ns3Backend, probe
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import EmulatedLink, QueueMode, UniformLoss
+from quicsat.model.emulated_link import Direction, EmulatedLink, QueueMode, UniformLoss
 from quicsat.model.errors import HarnessFault, UserError
 from quicsat.model.real_link import Host
 from quicsat.model.units import MBPS, MS, PERCENT
 
 QUEUE = 25
-TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, QUEUE, QUEUE)
-SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, QUEUE, QUEUE)
-FAST = replace(TERRESTRIAL, forward_rate=100 * MBPS, return_rate=100 * MBPS, forward_queue=1000, return_queue=1000)
+TERRESTRIAL = EmulatedLink.symmetric("simple-p2p", Direction(15 * MS, 20 * MBPS, QUEUE))
+SAT = EmulatedLink("asymmetric-p2p", Direction(300 * MS, 20 * MBPS, QUEUE), Direction(300 * MS, 2 * MBPS, QUEUE))
+FAST = TERRESTRIAL.with_both(rate=100 * MBPS, queue=1000)
 OVERLOAD, NEARLY_FULL = 1.3, 0.95
 RATES = (20.0, 50.0)
 LADDER = (100.0, 150.0, 200.0, 250.0, 300.0, 350.0, 400.0, 600.0, 800.0, 1000.0)
@@ -68,7 +68,7 @@ LOSS_BAR = 0.1 * PERCENT
 def nominal_round_trip(link: EmulatedLink, overhead: int) -> float:
     """Propagation and serialisation of a ping in both directions, seconds."""
     bits = (PING_SIZE + overhead + PPP) * 8
-    return link.round_trip_delay + bits / link.forward_rate + bits / link.return_rate
+    return link.round_trip_delay + bits / link.forward.rate + bits / link.back.rate
 
 
 def round_trips(bench: Traffic, case: str, link: EmulatedLink, version: int, n: int) -> list[Figure]:
@@ -82,7 +82,7 @@ def round_trips(bench: Traffic, case: str, link: EmulatedLink, version: int, n: 
 
 
 def _rate(link: EmulatedLink, way: str) -> float:
-    return link.forward_rate if way == "forward" else link.return_rate
+    return link.forward.rate if way == "forward" else link.back.rate
 
 
 def nearly_full(bench: Traffic, name: str, link: EmulatedLink) -> list[Figure]:
@@ -101,7 +101,7 @@ def delivered_rate(bench: Traffic, rate: float, *, judged: bool = True) -> tuple
     The receiver's own figure is lower where the receiver, not the link, loses packets for want of a CPU.
     """
     case = f"rate {rate:.0f} Mbit/s"
-    link = replace(TERRESTRIAL, forward_rate=rate * MBPS, return_rate=rate * MBPS, forward_queue=250, return_queue=250)
+    link = TERRESTRIAL.with_both(rate=rate * MBPS, queue=250)
     duration = min(4.0, MOST_BITS / (rate * MBPS))
     seen = bench.stream(link, [Flow("forward", OVERLOAD * rate * MBPS, duration, catch_up=1.0)])
     flow = seen.flows["forward"]
@@ -134,7 +134,7 @@ def rates(bench: Traffic) -> Iterator[list[Figure]]:
 def losses(bench: Traffic, version: int, n: int = LOSSY_PACKETS) -> list[Figure]:
     """1 % loss per direction, both at once."""
     case = f"loss IPv{version}"
-    link = replace(FAST, forward_loss=LOSS, return_loss=LOSS)
+    link = FAST.with_both(loss=LOSS)
     seen = _lossy(bench, link, n, LOSSY_RATE, version)
     figures = []
     for way, flow in seen.flows.items():
@@ -154,8 +154,8 @@ def _lossy(bench: Traffic, link: EmulatedLink, n: int, per_second: float, versio
 
 def repeatable_losses(bench: Traffic) -> list[Figure]:
     """The same packets are lost for the same seed, whatever the rate; others for another seed."""
-    link = replace(FAST, forward_loss=LOSS, return_loss=LOSS)
-    slow = replace(link, forward_rate=40 * MBPS, return_rate=40 * MBPS)
+    link = FAST.with_both(loss=LOSS)
+    slow = link.with_both(rate=40 * MBPS)
     n = 20_000
     first = _lossy(bench, link, n, LOSSY_RATE)
     again = _lossy(bench, slow, n, LOSSY_RATE / 2)
@@ -174,14 +174,14 @@ def repeatable_losses(bench: Traffic) -> list[Figure]:
 
 def queues(bench: Traffic) -> Iterator[list[Figure]]:
     """Packets that the buffer holds, from the longest queueing delay at 130 % load."""
-    for link, extra in ((TERRESTRIAL, 1), (replace(SAT, forward_delay=15 * MS, return_delay=15 * MS), 100)):
+    for link, extra in ((TERRESTRIAL, 1), (SAT.with_both(delay=15 * MS), 100)):
         for mode in QueueMode:
             expected = QUEUE + (extra if mode is QueueMode.PAPER else 0)
-            seen = bench.stream(replace(link, queue_mode=mode), [Flow("forward", OVERLOAD * link.forward_rate, 3.0)])
+            seen = bench.stream(replace(link, queue_mode=mode), [Flow("forward", OVERLOAD * link.forward.rate, 3.0)])
             flow = seen.flows["forward"]
-            serialisation = flow.wire_bits / link.forward_rate
+            serialisation = flow.wire_bits / link.forward.rate
             # a packet in the last place waits for all before it, and for the rest of the one on its way
-            held = [(delay - link.forward_delay) / serialisation - 1 for delay in flow.delays]
+            held = [(delay - link.forward.delay) / serialisation - 1 for delay in flow.delays]
             case = f"queue {link.scenario} {mode.value}"
             passed = expected - 0.5 <= held[2] and held[1] <= expected + 1
             bar = f"{expected} (p95)"

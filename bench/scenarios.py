@@ -18,6 +18,7 @@ from quicsat.model.emulated_link import (
     Corruption,
     CorruptionMode,
     CrossTraffic,
+    Direction,
     EmulatedLink,
     LinkDirection,
     Rebind,
@@ -27,9 +28,9 @@ from quicsat.model.implementation import Protocol
 from quicsat.model.units import MBPS, MS, PERCENT
 from quicsat.traces.records import NANOSECONDS, records
 
-TEN = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 10 * MBPS, 10 * MBPS, 25, 25)
+TEN = EmulatedLink.symmetric("simple-p2p", Direction(15 * MS, 10 * MBPS, 25))
 """The link of the QUIC Interop Runner's test cases."""
-WIDE = replace(TEN, forward_rate=50 * MBPS, return_rate=50 * MBPS, forward_queue=1000, return_queue=1000)
+WIDE = TEN.with_both(rate=50 * MBPS, queue=1000)
 SMALL, PER_SECOND = 100, 5000
 """Bytes of payload and packets per second of a stream that fits into it."""
 N = 20_000
@@ -108,7 +109,7 @@ def drop_rate(bench: Bench, rate: float, n: int = N) -> list[Figure]:
     """Loss at a rate, at most three in a row."""
     case = f"drop-rate {rate:.0%}"
     loss = UniformLoss(rate, BURST)
-    seen = _stream(bench, replace(WIDE, scenario="drop-rate", forward_loss=loss, return_loss=loss), n)
+    seen = _stream(bench, replace(WIDE.with_both(loss=loss), scenario="drop-rate"), n)
     figures = []
     for way, flow in seen.flows.items():
         share = 1 - flow.received / flow.sent
@@ -122,7 +123,7 @@ def corrupt_rate(bench: Bench, rate: float, mode: CorruptionMode, n: int = N) ->
     """Packets that are hit arrive with another byte, or do not arrive."""
     case = f"corrupt-rate {rate:.0%} {mode}"
     hits = Corruption(rate, BURST, mode)
-    link = replace(WIDE, scenario="corrupt-rate", forward_corruption=hits, return_corruption=hits)
+    link = replace(WIDE.with_both(corruption=hits), scenario="corrupt-rate")
     seen = _stream(bench, link, n)
     figures = []
     for (way, flow), counters in zip(seen.flows.items(), (seen.report.forward, seen.report.back), strict=True):
@@ -139,7 +140,7 @@ def corrupt_rate(bench: Bench, rate: float, mode: CorruptionMode, n: int = N) ->
 def droplist(bench: Bench) -> list[Figure]:
     """Exactly the packets of the list are dropped."""
     forward, back = (1, 2, 5, 40), (2, 3, 4, 5, 6, 7)
-    seen = _stream(bench, replace(WIDE, scenario="droplist", forward_drops=forward, return_drops=back), 500)
+    seen = _stream(bench, replace(WIDE.with_forward(drops=forward).with_back(drops=back), scenario="droplist"), 500)
     figures = []
     for way, drops, counters in (("forward", forward, seen.report.forward), ("return", back, seen.report.back)):
         missing = tuple(number + 1 for number in seen.flows[way].missing)
@@ -151,7 +152,7 @@ def droplist(bench: Bench) -> list[Figure]:
 def tcp_losses(bench: Bench, duration: float = 4.0) -> list[Figure]:
     """In a run over TCP the same TCP packets are lost as UDP packets in others, and no TCP packets in those."""
     case, rate = "TCP loss 1 %", 1 * PERCENT
-    link = replace(WIDE, forward_loss=UniformLoss(rate), return_loss=UniformLoss(rate))
+    link = WIDE.with_both(loss=UniformLoss(rate))
     over_tcp = bench.tcp(link, duration, Protocol.TCP)
     counters = over_tcp.report.forward
     n = counters.loss_drops + counters.delivered
@@ -179,7 +180,7 @@ def _arrivals(seen: Seen, link: EmulatedLink, way: str) -> Iterator[tuple[float,
     sent, arrived = (seen.right, seen.left) if forward else (seen.left, seen.right)
     came = {packet.mark: packet.time for packet in packets(arrived) if packet.source[0] == source}
     bits = (SMALL + UDP_IPV4 + PPP) * 8
-    takes = link.forward_delay + bits / link.forward_rate if forward else link.return_delay + bits / link.return_rate
+    takes = link.forward.delay + bits / link.forward.rate if forward else link.back.delay + bits / link.back.rate
     # what is later than the last one that came may have been on its way when the simulator was stopped, unless a
     # blackhole has ended since: a stream that is sent late on a busy machine may end in the dark
     last = max(*came.values(), *(interval.end for interval in seen.report.blackholes), 0.0)
@@ -243,7 +244,7 @@ def rebind(bench: Bench, version: int, *, address: bool, n: int = 200) -> list[F
     due = [at_client[0].time + asked.first + turn for turn in range(len(changes))]
     # The first packet of the client that can show a change: on a busy machine, the client pauses.
     shown = [next((packet.time for packet in at_client if packet.time >= time), time) for time in due]
-    late = [(change - time - TEN.return_delay) / MS for change, time in zip(changes, shown, strict=True)]
+    late = [(change - time - TEN.back.delay) / MS for change, time in zip(changes, shown, strict=True)]
     addresses = {packet.source[0] for packet in at_server}
     wanted = expected + 1 if address else 1
     inside = {packet.source for packet in at_client} | {
@@ -272,7 +273,7 @@ def _late_answers(at_server: Sequence[Packet], answers: Sequence[Packet], due: S
     A busy server sends several at once, so that more are under way at a change than on an idle machine.
     """
     until = dict(zip(dict.fromkeys(packet.source for packet in at_server), due, strict=False))
-    return sum(answer.time + TEN.return_delay - margin > until.get(answer.destination, math.inf) for answer in answers)
+    return sum(answer.time + TEN.back.delay - margin > until.get(answer.destination, math.inf) for answer in answers)
 
 
 def _text(endpoint: tuple[str, int]) -> str:
@@ -305,7 +306,7 @@ def cross_traffic(bench: Bench, duration: float = 6.0) -> list[Figure]:
     """A stream of half the rate beside the kernel's TCP: both share the link, and fill it."""
     case = "tcp-cross-traffic"
     link = replace(TEN, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic())
-    seen = bench.stream(link, [Flow("forward", 0.5 * link.forward_rate, duration)])
+    seen = bench.stream(link, [Flow("forward", 0.5 * link.forward.rate, duration)])
     flow, report = seen.flows["forward"], seen.report.cross_traffic
     wire = rate_in_trace(seen.left) / MBPS
     beside = _rate_beside(seen.left) / MBPS
@@ -326,11 +327,11 @@ def cross_traffic_again(bench: Bench, duration: float = 3.0) -> list[Figure]:
     cross_traffic(bench, 1.0)
     case = "tcp-cross-traffic, again"
     link = replace(TEN, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic())
-    seen = bench.stream(link, [Flow("forward", 0.5 * link.forward_rate, duration)])
+    seen = bench.stream(link, [Flow("forward", 0.5 * link.forward.rate, duration)])
     senders = {packet.destination for packet in packets(seen.left) if packet.source == (CLIENT[0], CROSS_PORT)}
     report = seen.report.cross_traffic
     goodput = report.goodput / MBPS if report else 0.0
-    rate = link.forward_rate / MBPS
+    rate = link.forward.rate / MBPS
     return [
         figure(case, "TCP connections in the trace", [len(senders)], "", "1", len(senders) == 1),
         figure(case, "TCP goodput", [goodput], "Mbit/s", f"0 to {rate:.0f}", 0 < goodput <= rate),

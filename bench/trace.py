@@ -25,14 +25,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import pyshark
 
 from quicsat.analysis.series_metrics import series_metrics
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
 from quicsat.model.units import MBPS, MIB, MS
 from quicsat.traces.key_log import key_lines
 from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
 from quicsat.traces.series import save
 
-LINK = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)
+LINK = EmulatedLink.symmetric("simple-p2p", Direction(15 * MS, 20 * MBPS, 25))
 FROM_SERVER = "(quic && !icmp) && (ip.src==193.167.100.100 || ipv6.src==fd00:cafe:cafe:100::100)"
 LIMIT, FACTOR = 2.5, 10
 """Seconds that ours may take, and how many times as long theirs must."""
@@ -50,7 +50,7 @@ def ours(directory: Path) -> int:
     found = check_traces(directory, Protocol.HQ)
     series = read_run(directory, Protocol.HQ, LINK, found).series()
     save(series, directory)
-    return len(series_metrics(series, LINK.forward_rate))
+    return len(series_metrics(series, LINK.forward.rate))
 
 
 def theirs(directory: Path) -> int:

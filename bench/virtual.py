@@ -128,7 +128,7 @@ def by_repetitions(names: Sequence[str], known: dict[str, TestCase], several: st
     found = dict[str, list[str]]()
     for name in names:
         link = known[name].emulated
-        lossy = loss_share(link.forward_loss) or loss_share(link.return_loss)
+        lossy = loss_share(link.forward.loss) or loss_share(link.back.loss)
         found.setdefault(several if lossy else "1", []).append(name)
     return found
 

@@ -119,7 +119,7 @@ def _row(name: str, manifest: Manifest, run: RunResult) -> dict[str, Any]:
         **values,
         "goodput_so_far": values[GOODPUT] if good else np.nan if received is None else 8 * received / transfer,
         "received": received,
-        "rate": case.emulated.forward_rate,
+        "rate": case.emulated.forward.rate,
         "round_trip": case.emulated.round_trip_delay,
         "file_size": sum(case.file_sizes),
         "timeout": case.timeout,
@@ -231,7 +231,7 @@ def as_one(campaigns: Sequence[ResultSet], servers: Callable[[str], bool] = bool
 
 def with_timeouts(results: ResultSet) -> ResultSet:
     """The results in which a run that timed out counts with what had arrived."""
-    rates = {case.name: case.emulated.forward_rate for case in results.manifest.test_cases}
+    rates = {case.name: case.emulated.forward.rate for case in results.manifest.test_cases}
     return replace(results, results=tuple(_counted(run, rates[run.test_case]) for run in results.results))
 
 

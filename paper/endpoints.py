@@ -76,9 +76,9 @@ def _links(data: DataSet) -> list[dict[str, Any]]:
     for case in data.manifest().test_cases:
         link = case.emulated
         found.append({
-            "link": case.name, "round-trip time [s]": link.round_trip_delay, "forward rate [bit/s]": link.forward_rate,
-            "return rate [bit/s]": link.return_rate, "forward queue [packets]": link.forward_queue,
-            "return queue [packets]": link.return_queue, "loss, each way": loss_share(link.forward_loss),
+            "link": case.name, "round-trip time [s]": link.round_trip_delay, "forward rate [bit/s]": link.forward.rate,
+            "return rate [bit/s]": link.back.rate, "forward queue [packets]": link.forward.queue,
+            "return queue [packets]": link.back.queue, "loss, each way": loss_share(link.forward.loss),
             "time limit [s]": case.timeout, "file [B]": sum(case.file_sizes),
         })  # fmt: skip
     return found

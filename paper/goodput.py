@@ -58,12 +58,12 @@ def per_link(data: DataSet, numbers: Numbers) -> None:
         numbers.add(f"common.{link}", shared.goodput.mean(), Unit.RATE)
         numbers.add(f"common.{link}.efficiency", shared.efficiency.mean(), Unit.SHARE)
         numbers.add(f"common.{link}.against_paper", shared.goodput.mean() / paper.mean - 1, Unit.SHARE)
-        ideal = slow_start(sum(case.file_sizes), case.emulated.forward_rate, case.emulated.round_trip_delay)
+        ideal = slow_start(sum(case.file_sizes), case.emulated.forward.rate, case.emulated.round_trip_delay)
         idle = 8 * runs.file_size * (1 / runs.goodput - 1 / runs.stream_goodput)
         numbers.add(f"idle.{link}", (idle / runs.round_trip).median(), Unit.RATIO)
         if link != "satloss":
             numbers.add(f"slow_start.{link}", ideal, Unit.RATE)
-            numbers.add(f"slow_start.{link}.efficiency", ideal / case.emulated.forward_rate, Unit.SHARE)
+            numbers.add(f"slow_start.{link}.efficiency", ideal / case.emulated.forward.rate, Unit.SHARE)
             size = 8 * sum(case.file_sizes)
             numbers.add(f"slow_start.{link}.with_idle", size / (size / ideal + idle.median()), Unit.RATE)
         ranked = sorted([0.0] * int(runs.timed_out.sum()) + list(good.goodput))
@@ -155,7 +155,7 @@ def formulas(data: DataSet, numbers: Numbers) -> None:
     matrix, own = data.part("matrix"), controls(data)
     sat, lossy = (matrix[matrix.link == link] for link in ("sat", "satloss"))
     link = next(case.emulated for case in data.manifest().test_cases if case.name == "satloss")
-    loss, trip = loss_share(link.forward_loss), link.round_trip_delay
+    loss, trip = loss_share(link.forward.loss), link.round_trip_delay
     rows = []
     for name in data.manifest().servers:
         runs = lossy[lossy.server == name]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from paper.clocks import LINKS, both_clocks
 from paper.data_set import DataSet
 from paper.numbers import Numbers, Unit
@@ -48,8 +46,8 @@ def _other_seeds(data: DataSet, numbers: Numbers) -> None:
     names = {
         case.name
         for case in data.manifest("sweeps").test_cases
-        if replace(case.emulated, forward_loss=None, return_loss=None) == sat.emulated
-        and loss_share(case.emulated.forward_loss) == 0
+        if case.emulated.with_both(loss=None) == sat.emulated
+        and loss_share(case.emulated.forward.loss) == 0
         and case.file_sizes == sat.file_sizes
     }
     matrix, swept = data.part("matrix"), data.part("sweeps")

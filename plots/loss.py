@@ -44,7 +44,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[Te
         many = samples(campaign.results, case.name, GOODPUT)
         means = {(sample.server, sample.client): sample.mean for sample in many if sample.mean is not None}
         lost += len(many) - len(means)
-        rate = loss_share(case.link.forward_loss)
+        rate = loss_share(case.link.forward.loss)
         for pair, mean in means.items():
             lines.setdefault(pair, []).append((rate, mean))
         if means:

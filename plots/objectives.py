@@ -66,7 +66,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, gr
     caption = sentences(
         f"The figure shows {origin(request.objectives)} for n = {counted(runs, 'repetition')} of "
         f"{counted(len(group), 'pair')} at "
-        f"{case.link.forward_rate / MBPS:g} Mbit/s. Each tile shows the median time in seconds until the data had "
+        f"{case.link.forward.rate / MBPS:g} Mbit/s. Each tile shows the median time in seconds until the data had "
         "arrived and, below it, the remaining time. ✓ means that the median meets the objective, × that it does not, "
         "and 'never' that in most repetitions the data never arrived",
         f"Not shown: {lost}" if lost else "",

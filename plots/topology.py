@@ -30,8 +30,8 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing:
     link, manifest = case.emulated, campaign.results.manifest
     ways = (
-        ("server to client", link.forward_rate, link.forward_delay, link.forward_queue, link.forward_loss),
-        ("client to server", link.return_rate, link.return_delay, link.return_queue, link.return_loss),
+        ("server to client", link.forward.rate, link.forward.delay, link.forward.queue, link.forward.loss),
+        ("client to server", link.back.rate, link.back.delay, link.back.queue, link.back.loss),
     )
     columns: dict[str, list[object]] = {
         "way": [way for way, *_ in ways],

@@ -40,7 +40,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             lost = len(campaign.results.manifest.servers) * len(campaign.results.manifest.clients) - len(points)
             groups = cluster([(point.x, point.y) for point in points])
             columns["group"] = list(groups.labels) if groups else [0] * len(points)
-            lossy = loss_share(y.link.forward_loss) > 0
+            lossy = loss_share(y.link.forward.loss) > 0
             caption = sentences(
                 "Each point is the mean efficiency of a pair's successful repetitions (n = "
                 f"{counted(len(points), 'pair')})",

@@ -19,7 +19,7 @@ from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 TERRESTRIAL = replace(
     SAT, name="terrestrial", abbreviation="T", description="10 MiB over a terrestrial link",
-    link=replace(SAT.emulated, scenario="simple-p2p", forward_delay=0.015, return_delay=0.015, return_rate=20 * MBPS),
+    link=replace(SAT.emulated.with_both(delay=0.015).with_back(rate=20 * MBPS), scenario="simple-p2p"),
     timeout=60.0,
 )  # fmt: skip
 SMALL = replace(
@@ -36,7 +36,7 @@ PAGE = replace(
 LOSSES = tuple(
     replace(
         SAT, name=f"loss-{rate:g}", abbreviation=f"L{rate:g}", description=f"{rate:%} loss",
-        link=replace(SAT.emulated, forward_loss=UniformLoss(rate), return_loss=UniformLoss(rate)),
+        link=SAT.emulated.with_both(loss=UniformLoss(rate)),
     )
     for rate in (0.0001, 0.001)
 )  # fmt: skip
@@ -99,7 +99,7 @@ def campaign(shape: Shape | None = None) -> ResultSet:
 def _level(case: TestCase, server: str, client: str, skill: Mapping[str, float], pairs: np.random.Generator) -> float:
     """Mean efficiency of a pair: mostly the server's doing; algorithms that keep up with loss gain there."""
     level = LEVEL.get(case.name, 0.3) * skill[server] * (0.7 + 0.3 * skill[client]) * float(pairs.uniform(0.85, 1.15))
-    if case.emulated.forward_loss is not None and CONTROLS.get(server) in ("bbr", "cubic"):
+    if case.emulated.forward.loss is not None and CONTROLS.get(server) in ("bbr", "cubic"):
         level *= 6 if CONTROLS[server] == "bbr" else 2.5
     return min(level, 0.95)
 
@@ -120,10 +120,10 @@ def _pair(
     for repetition in range(1, made.repetitions + 1):
         factor, luck = float(noise.normal(1, made.spread)), float(noise.uniform())
         failed = pair_outcome < made.failing and luck < share
-        rate = None if failed else float(np.clip(level * factor, 0.001, 0.98)) * case.link.forward_rate
+        rate = None if failed else float(np.clip(level * factor, 0.001, 0.98)) * case.link.forward.rate
         result = run_result(
             rate, server=server, client=client, test_case=case.name, repetition=repetition,
-            outcome=bad if failed else None, forward_rate=case.link.forward_rate,
+            outcome=bad if failed else None, forward_rate=case.link.forward.rate,
         )  # fmt: skip
         found.append(_dated(made, case, result, len(found), rate))
     return found

@@ -41,7 +41,7 @@ from quicsat.links.gateway_description import SIDES
 from quicsat.links.guest_roots import MOUNT, VOLUME
 from quicsat.links.session import RunControl
 from quicsat.links.virtual_machine import DIRECTORY
-from quicsat.model.emulated_link import EmulatedLink, LinkCounters
+from quicsat.model.emulated_link import Direction, DirectionReport, EmulatedLink
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import Outcome, Verdict
@@ -56,7 +56,7 @@ from tests.quic_builder import Connection, Packet, pcap, stream_frame
 DELAY = 0.015
 PIECE = 1000
 """Bytes of a file in one packet."""
-LINK = EmulatedLink("simple-p2p", DELAY, DELAY, 20 * MBPS, 20 * MBPS, 25, 25)
+LINK = EmulatedLink.symmetric("simple-p2p", Direction(DELAY, 20 * MBPS, 25))
 PATIENCE = 60.0
 """Seconds for what takes no time unless the machine is busy."""
 CASE = TestCase("short", "SH", "", LINK, (2500, 700), 1, PATIENCE)
@@ -321,7 +321,7 @@ def compete(life: Life) -> int:
     return 1
 
 
-COUNTERS = dict.fromkeys(LinkCounters.__dataclass_fields__, 0)
+COUNTERS = dict.fromkeys(DirectionReport.__dataclass_fields__, 0)
 REPORT: dict[str, Any] = {
     "started": 1795247389.8,
     "realtime_priority": True,

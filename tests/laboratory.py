@@ -29,7 +29,7 @@ from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images import build_recipes
 from quicsat.images.pull_or_build import Images, Policy
 from quicsat.links.simulator_arguments import scenario
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.units import MBPS, MS
 from tests.certificates import certificates
 from tests.dockerds import (
@@ -46,7 +46,7 @@ from tests.dockerds import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
-SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
+SAT = EmulatedLink("asymmetric-p2p", Direction(300 * MS, 20 * MBPS, 25), Direction(300 * MS, 2 * MBPS, 25))
 SERVER_ADDRESS = "198.51.100.2"
 CONTROL = {"client": ("10.250.1.1", "10.250.1.2"), "server": ("10.250.2.1", "10.250.2.2")}
 """Addresses of the control namespace and of the host, by host."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import EmulatedLink, UniformLoss
+from quicsat.model.emulated_link import Direction, EmulatedLink, UniformLoss
 from quicsat.model.evidence import Evidence, Exit
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
@@ -19,7 +19,7 @@ SAT = TestCase(
     name="sat",
     abbreviation="SAT",
     description="10 MiB over a geostationary satellite link",
-    link=EmulatedLink("asymmetric-p2p", 0.3, 0.3, 20 * MBPS, 2 * MBPS, 25, 25),
+    link=EmulatedLink("asymmetric-p2p", Direction(0.3, 20 * MBPS, 25), Direction(0.3, 2 * MBPS, 25)),
     file_sizes=(10 * MIB,),
     repetitions=10,
     timeout=120.0,
@@ -30,7 +30,7 @@ SATLOSS = replace(
     name="satloss",
     abbreviation="SATL",
     description="10 MiB over a geostationary satellite link that loses 1 % of the packets",
-    link=replace(SAT.emulated, forward_loss=UniformLoss(0.01), return_loss=UniformLoss(0.01)),
+    link=SAT.emulated.with_both(loss=UniformLoss(0.01)),
     timeout=360.0,
 )
 USUAL_CODE = {

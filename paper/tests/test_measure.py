@@ -83,7 +83,7 @@ def test_sweeps_change_one_key_of_sat() -> None:
     many = measure.campaigns("sweeps", [1])
     assert [pairs(each) for each in many] == [{(name, name)} for name in measure.SWEPT]
     cases = [run.test_case for run in measure.planned(many[0], "")]
-    assert [case.emulated.forward_queue for case in cases if case.name.startswith("paper-queue")] == [
+    assert [case.emulated.forward.queue for case in cases if case.name.startswith("paper-queue")] == [
         25, 100, 250, 500, 1000, 2000,
     ]  # fmt: skip
     round_trips = [case.emulated.round_trip_delay for case in cases if case.name.startswith("paper-delay")]
@@ -94,8 +94,8 @@ def test_delays_differ_by_at_most_one_percent() -> None:
     [campaign] = measure.campaigns("delays", [1])
     assert pairs(campaign) == {(server, client) for server in measure.SWEPT for client in measure.SWEPT}
     links = {run.test_case.name: run.test_case.emulated for run in measure.planned(campaign, "")}
-    assert sorted(link.forward_delay for link in links.values()) == pytest.approx([0.297, 0.2985, 0.3, 0.3015, 0.303])
-    assert all(link.return_delay == link.forward_delay for link in links.values())
+    assert sorted(link.forward.delay for link in links.values()) == pytest.approx([0.297, 0.2985, 0.3, 0.3015, 0.303])
+    assert all(link.back.delay == link.forward.delay for link in links.values())
 
 
 REAL = ("real", "real-others", "real-measured", "real-loss")

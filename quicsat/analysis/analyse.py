@@ -23,7 +23,7 @@ from quicsat.analysis.series_metrics import gilbert, sending_times, series_metri
 from quicsat.analysis.uploads import upload_values
 from quicsat.analysis.visits import visit_times
 from quicsat.model.bounds import TooLongError, bounded_memory, bounded_time
-from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
+from quicsat.model.emulated_link import SimulatorReport
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Deadline, Evidence
 from quicsat.model.flow import flow_directory
@@ -255,7 +255,7 @@ def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces
     else:
         killed = evidence.client is not None and evidence.client.killed
         rate = metrics.forward_capacity(own, report, evidence.seed, (traces.start, traces.start + last))
-        rate = own.forward_rate if rate is None else rate
+        rate = own.forward.rate if rate is None else rate
         cause, sentence = explain(FailureContext(traces.trace_pair, series, size, rate, killed, duration, link=link))
     if cause is Cause.TOO_SLOW and verdict.outcome is not Outcome.TIMEOUT:  # it ended before its time
         cause, sentence = Cause.NONE, f"{byte_size(int(series.arrived.new.sum()))} of {byte_size(size)} had arrived."
@@ -436,7 +436,7 @@ def _measure(
     if not traces.cut:
         values |= {"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss}
         link = test_case.link
-        values |= series_metrics(series, link.highest_rates[0] if isinstance(link, EmulatedLink) else link.forward_rate)
+        values |= series_metrics(series, link.forward.highest_rate)
         values |= _link_losses(traces.trace_pair, series, test_case, report)
     objects = _objects(traces, series, test_case, sizes)
     values |= object_metrics(series, objects)
@@ -454,8 +454,8 @@ def _link_losses(
     """Gilbert model of the link's loss behind the queue; nothing if it cannot be told from other drops."""
     if report is None or test_case.flows or test_case.tunnelled:
         return {}
-    beside = report.client_side_forward
-    if beside is not None and beside.loss_drops and not (isinstance(pair, TcpTracePair) and pair.own is not None):
+    lost_beside = report.client_side.forward.loss_drops if report.client_side else 0
+    if lost_beside and not (isinstance(pair, TcpTracePair) and pair.own is not None):
         return {}
     lost = link_losses(series.forward, test_case.link, report.forward)
     return {} if lost is None else {f"link_gilbert_{name}": value for name, value in gilbert(lost).items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quicsat.analysis import metrics
 from quicsat.analysis.foreign_runs import Findings, examine
-from quicsat.model.emulated_link import UNKNOWN, EmulatedLink
+from quicsat.model.emulated_link import unknown_link
 from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
@@ -58,7 +58,7 @@ def read_campaign(
         sizes, places = [given.size] * len(chosen), [place / key.path for key in chosen]
         found = dict(zip(chosen, pool.map(examine, chosen.values(), sizes, places), strict=True))
     cases = {case.name: case for case in _cases(keys, found, given, {case.name: case for case in listed})}
-    results = [_result(key, chosen[key], each, cases[key.test_case].link.forward_rate) for key, each in found.items()]
+    results = [_result(key, chosen[key], each, cases[key.test_case].link.forward.rate) for key, each in found.items()]
     warnings += [f"{chosen[key].name}: {note}" for key, each in found.items() for note in each.notes]
     servers, clients = ({getattr(key, role): None for key in keys} for role in ("server", "client"))
     manifest = Manifest(
@@ -110,13 +110,13 @@ def _cases(
     for name in dict.fromkeys(key.test_case for key in keys):
         mine = [key for key in keys if key.test_case == name]
         rates = [given.rate, *(keys[key].runner_output.forward_rate for key in mine)]
-        rates += [listed[name].link.forward_rate] if name in listed else []
+        rates += [listed[name].link.forward.rate] if name in listed else []
         sizes = [found[key].size for key in mine if key in found]
         yield TestCase(
             name=name,
             abbreviation=listed[name].abbreviation if name in listed else name,
             description="",
-            link=EmulatedLink(UNKNOWN, 0.0, 0.0, next(filter(None, rates), 0.0), 0.0, 0, 0),
+            link=unknown_link(next(filter(None, rates), 0.0)),
             file_sizes=tuple(size for size in sizes[:1] if size),
             repetitions=max(key.repetition for key in mine),
             timeout=0.0,

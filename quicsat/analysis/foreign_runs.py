@@ -16,10 +16,10 @@ from quicsat.analysis import metrics
 from quicsat.analysis.causes import FailureContext, explain
 from quicsat.analysis.series_metrics import series_metrics
 from quicsat.model.arrays import Flags
-from quicsat.model.emulated_link import UNKNOWN, EmulatedLink
+from quicsat.model.emulated_link import unknown_link
 from quicsat.model.errors import HarnessFault, UserError
 from quicsat.model.implementation import Protocol, Role
-from quicsat.model.real_link import RealLink
+from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.test_case import Link
 from quicsat.model.text import counted
 from quicsat.model.units import byte_size, percent
@@ -146,8 +146,8 @@ def _clock(found: TraceStates) -> str:
 def _link(found: TraceStates) -> Link:
     """A link with no known property except whether one clock stamped both traces."""
     if found.client.simulated and found.server.simulated:
-        return EmulatedLink(UNKNOWN, 0.0, 0.0, 0.0, 0.0, 0, 0)
-    return RealLink("client", "server", 0.0, 0.0, 0.0)
+        return unknown_link()
+    return RealLink("client", "server", RealDirection(0.0), RealDirection(0.0), 0.0)
 
 
 # ---- numbers --------------------------------------------------------------------------------

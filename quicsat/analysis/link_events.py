@@ -55,8 +55,8 @@ def link_history(link: Link, report: SimulatorReport | None, seed: int, begin: f
         *(_blackhole(link, each.begin - begin, each.end - begin) for each in report.blackholes),
     ]
     for name, profile, made in (
-        ("forward", link.forward_profile, report.forward_profile),
-        ("return", link.return_profile, report.return_profile),
+        ("forward", link.forward.profile, report.forward.profile),
+        ("return", link.back.profile, report.back.profile),
     ):
         if profile is not None and made is not None and made.began is not None:
             events += _changes(name, profile, profile.begin(seed), made.began - begin, duration)
@@ -117,7 +117,7 @@ def _intervals(points: list[tuple[float, bool]], end: float) -> Iterator[tuple[f
 def _dropped(report: SimulatorReport) -> str:
     """Packets of both directions by what dropped them."""
     both = (report.forward, report.back)
-    beside = filter(None, (report.client_side_forward, report.client_side_back))
+    beside = (report.client_side.forward, report.client_side.back) if report.client_side else ()
     kinds = {
         "at the NAT": sum(each.nat_drops for each in both),
         "in outages": sum(each.blackhole_drops for each in both),

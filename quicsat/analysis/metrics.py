@@ -158,10 +158,10 @@ def forward_capacity(
     The link's rate, or that of its profile while these packets left. Losses do not change it. ``seed``: of the run;
     ``during``: seconds since 1970. None if the link offered nothing, or if it is unknown when its profile began.
     """
-    if not isinstance(link, EmulatedLink) or link.forward_profile is None or not link.forward_profile.rates:
-        return link.forward_rate or None
-    profile = link.forward_profile
-    began = report.forward_profile.began if report is not None and report.forward_profile is not None else None
+    if not isinstance(link, EmulatedLink) or link.forward.profile is None or not link.forward.profile.rates:
+        return link.forward.rate or None
+    profile = link.forward.profile
+    began = report.forward.profile.began if report is not None and report.forward.profile is not None else None
     if began is None:
         return None
     since = began - profile.begin(seed)
@@ -172,8 +172,8 @@ def forward_capacity(
 def _left(profile: Profile, link: EmulatedLink, arrived: float) -> float:
     """When a packet left the queue of the link that arrived at a time of its profile, seconds."""
     if not profile.delays:
-        return arrived - link.forward_delay
-    return arrived - profile.at(profile.delays, max(arrived - link.forward_delay, 0.0))
+        return arrived - link.forward.delay
+    return arrived - profile.at(profile.delays, max(arrived - link.forward.delay, 0.0))
 
 
 def stream_goodput(client: Trace, size: int) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quicsat.model.arrays import Flags, Floats, Integers
-from quicsat.model.emulated_link import EmulatedLink, LinkCounters, Queue, QueueDiscipline, SimulatorReport
+from quicsat.model.emulated_link import DirectionReport, EmulatedLink, Queue, QueueDiscipline, SimulatorReport
 from quicsat.model.real_link import RealLink
 from quicsat.traces.series import Packets
 
@@ -30,11 +30,11 @@ def link_loss(report: SimulatorReport) -> float | None:
 
 def client_side_loss(report: SimulatorReport) -> float | None:
     """Share of the packets to the client that the link at its side lost, by the simulator's count."""
-    counters = report.client_side_forward
+    counters = report.client_side and report.client_side.forward
     return counters.loss_drops / counters.received if counters and counters.received else None
 
 
-def link_losses(packets: Packets, link: EmulatedLink | RealLink, counters: LinkCounters | None) -> Flags | None:
+def link_losses(packets: Packets, link: EmulatedLink | RealLink, counters: DirectionReport | None) -> Flags | None:
     """Of the packets that passed the queue, in the order of sending: whether the link lost them; None if unknown.
 
     ``packets`` are those of the only flow, ``counters`` the simulator's of their direction, forward. If both the queue
@@ -51,19 +51,19 @@ def link_losses(packets: Packets, link: EmulatedLink | RealLink, counters: LinkC
         return lost[~lost]
     if not _is_regular(link) or lost.all():
         return None
-    return _apart(packets.sent[known], packets.arrived[known], packets.size[known], link.forward_rate, counters)
+    return _apart(packets.sent[known], packets.arrived[known], packets.size[known], link.forward.rate, counters)
 
 
 def _is_regular(link: EmulatedLink) -> bool:
     """Whether the times of delivery follow from the rate and the queue alone."""
-    queue = link.forward_queue
-    others = (link.forward_profile, link.forward_jitter, link.forward_reordering, link.forward_duplication)
-    beside = (link.cross_traffic, link.forward_udp_cross_traffic)
+    queue = link.forward.queue
+    others = (link.forward.profile, link.forward.jitter, link.forward.reordering, link.forward.duplication)
+    beside = (link.cross_traffic, link.forward.udp_cross_traffic)
     drop_tail = not isinstance(queue, Queue) or queue.discipline is QueueDiscipline.DROP_TAIL
     return drop_tail and not any((*others, *beside))
 
 
-def _apart(sent: Floats, arrived: Floats, size: Integers, rate: float, counters: LinkCounters) -> Flags | None:
+def _apart(sent: Floats, arrived: Floats, size: Integers, rate: float, counters: DirectionReport) -> Flags | None:
     came = np.flatnonzero(~np.isnan(arrived))
     delay = arrived[came] - sent[came]
     shortest = float(delay.min())

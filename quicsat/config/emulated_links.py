@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from quicsat.config.gateways import NONE, check_gateways, read_endpoint_tcp, read_pep, read_vpn
 from quicsat.config.link_profiles import read_demand, read_profile
-from quicsat.config.quantities import count, duration, one_of, probability, rate, share, size, within
-from quicsat.config.yaml_fields import Fields
+from quicsat.config.quantities import count, duration, member_of, one_of, probability, rate, share, size, within
+from quicsat.config.yaml_fields import D, Fields, Parsers, flag
 from quicsat.model.emulated_link import (
     Blackhole,
     ClientSide,
+    ClientSideDirection,
     Corruption,
     CorruptionMode,
     CrossTraffic,
+    Direction,
     EmulatedLink,
     GilbertElliottLoss,
     Jitter,
     JitterShape,
     LinkDirection,
     Loss,
-    Profile,
     Queue,
     QueueDiscipline,
     QueueMode,
@@ -34,42 +36,11 @@ from quicsat.model.emulated_link import (
     UniformLoss,
 )
 
-T = TypeVar("T")
-E = TypeVar("E", Jitter, Reordering, UdpCrossTraffic)
+W = TypeVar("W", Direction, ClientSideDirection)
 
 LINK_EXAMPLE = "{scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25}"
 GEOMETRY_EXAMPLES = {"delay": "15 ms", "rate": "20 Mbit/s", "queue": "25"}
 """Keys of a link that may differ by direction and must be there if it extends none -> an example of the value."""
-LOSS_EXAMPLES = {"good to bad": "0.017", "bad to good": "0.935"}
-STATE_LOSSES = ("loss in good", "loss in bad")
-UNIFORM_LOSS_KEYS = ("rate", "longest burst")
-CORRUPTION_KEYS = ("rate", "longest burst", "mode")
-BLACKHOLE_KEYS = ("on", "off", "repeat", "direction", "from")
-REBIND_KEYS = ("first", "period", "address", "from")
-CROSS_TRAFFIC_KEYS = ("congestion control",)
-QUEUE_KEYS = {
-    "limit": "100 packets",
-    "target": "5 ms",
-    "interval": "100 ms",
-    "minimum": "20 packets",
-    "maximum": "60 packets",
-    "probability": "10 %",
-    "weight": "0.002",
-    "ecn": "true",
-    "mark above": "1 ms",
-}
-"""Keys of a queue beside its discipline -> an example of the value."""
-_DELAY_KEYS = ("limit", "target", "interval", "ecn", "mark above")
-QUEUE_KEYS_OF = {
-    QueueDiscipline.DROP_TAIL: ("limit", "mark above"),
-    QueueDiscipline.CODEL: _DELAY_KEYS,
-    QueueDiscipline.FQ_CODEL: _DELAY_KEYS,
-    QueueDiscipline.PIE: _DELAY_KEYS,
-    QueueDiscipline.RED: ("limit", "minimum", "maximum", "probability", "weight", "ecn", "mark above"),
-}
-JITTER_KEYS = ("size", "shape", "overtake")
-REORDERING_KEYS = {"rate": "1 %", "delay": "20 ms", "gap": "3"}
-"""Key -> an example of its value; ``gap`` can be omitted."""
 OWN_KEYS = {
     "corrupt-rate": ("corruption", "2 %"),
     "droplist": ("return drops", "[2, 3, 4]"),
@@ -78,62 +49,237 @@ OWN_KEYS = {
     "tcp-cross-traffic": ("cross traffic", "{congestion control: cubic}"),
 }
 """Scenario -> the key that only it supports, with an example value."""
-UDP_CROSS_TRAFFIC_KEYS = ("rate", "packet size", "start")
-PER_WAY = (
-    *GEOMETRY_EXAMPLES, "loss", "jitter", "reordering", "duplication", "udp cross traffic", "corruption", "drops",
-)  # fmt: skip
+CLIENT_SIDE_EXAMPLE = "{delay: 5 ms, loss: 1 %}"
+MOST_QUEUED = 1_000_000
+"""Packets in a queue."""
+WAYS = {"both": LinkDirection.BOTH, "forward": LinkDirection.CLIENT, "return": LinkDirection.SERVER}
+BLANK_LINK = EmulatedLink.symmetric("", Direction(0, 0, 0))
+"""Base of a link that extends none; each field that it lacks is noted as missing."""
+
+_DELAY = within(duration, "0 s", "60 s")
+_RATE = within(rate, "1 bit/s", "100 Gbit/s")
+_SHARE = within(share, "0 %", "100 %")
+_PROBABILITY = within(probability, "0", "1")
+_PACKETS = within(count, "1", str(MOST_QUEUED))
+_QUEUE_BYTES = within(size, "1502 B", "1 GiB")
+_MOMENT = within(duration, "1 ms", "1 h")
+_TIMERS_FROM = member_of(TimersFrom)
+_WAY = one_of(WAYS)
+
+
+# ---- elements: key -> parser ----------------------------------------------------------------
+
+
+def _queue_limit(text: str) -> tuple[int, QueueUnit]:
+    """``"100"`` or ``"100 packets"`` -> 100 packets, ``"64 KiB"`` -> 65536 bytes."""
+    packets = text.removesuffix("packets").rstrip()
+    if packets.isdecimal() or packets != text:
+        return _PACKETS(packets), QueueUnit.PACKETS
+    try:
+        return _QUEUE_BYTES(text), QueueUnit.BYTES
+    except ValueError as fault:
+        raise ValueError(f'{fault} Or 1 to {MOST_QUEUED} packets, like "100 packets".') from None
+
+
+QUEUE = {
+    "limit": _queue_limit,
+    "target": within(duration, "100 us", "10 s"),
+    "interval": within(duration, "1 ms", "60 s"),
+    "minimum": _queue_limit,
+    "maximum": _queue_limit,
+    "probability": within(probability, "0.0001", "1"),
+    "weight": within(probability, "0.000001", "1"),
+    "ecn": flag,
+    "mark above": within(duration, "10 us", "10 s"),
+}
+LIMIT_EXAMPLES = {"limit": "100 packets", "minimum": "20 packets", "maximum": "60 packets"}
+_DELAY_KEYS = ("limit", "target", "interval", "ecn", "mark above")
+QUEUE_KEYS_OF = {
+    QueueDiscipline.DROP_TAIL: ("limit", "mark above"),
+    QueueDiscipline.CODEL: _DELAY_KEYS,
+    QueueDiscipline.FQ_CODEL: _DELAY_KEYS,
+    QueueDiscipline.PIE: _DELAY_KEYS,
+    QueueDiscipline.RED: ("limit", "minimum", "maximum", "probability", "weight", "ecn", "mark above"),
+}
+UNIFORM_LOSS = {"rate": _SHARE, "longest burst": _PACKETS}
+LOSS_EXAMPLES = {"good to bad": "0.017", "bad to good": "0.935"}
+BURSTS_OF_LOSS = dict.fromkeys((*LOSS_EXAMPLES, "loss in good", "loss in bad"), _PROBABILITY)
+JITTER = {"size": within(duration, "0 s", "10 s"), "shape": member_of(JitterShape), "overtake": flag}
+REORDERING = {"rate": _SHARE, "delay": within(duration, "1 ms", "10 s"), "gap": within(count, "1", "1000")}
+UDP_CROSS_TRAFFIC = {
+    "rate": within(rate, "0 bit/s", "100 Gbit/s"),
+    "packet size": within(size, "28 B", "1500 B"),
+    "start": within(duration, "0 s", "1 h"),
+}
+CORRUPTION = {"rate": _SHARE, "longest burst": _PACKETS, "mode": member_of(CorruptionMode)}
+BLACKHOLE = {
+    "on": _MOMENT,
+    "off": _MOMENT,
+    "repeat": within(count, "1", "1000"),
+    "direction": lambda text: WAYS[_WAY(text)],
+    "from": _TIMERS_FROM,
+}
+REBIND = {"first": _MOMENT, "period": _MOMENT, "address": flag, "from": _TIMERS_FROM}
+CROSS_TRAFFIC = {"congestion control": one_of(("cubic", "reno", "bbr"))}
+
+
+def _read_element(link: Fields, key: str, blank: D, parsers: Parsers, *alone: str, **examples: str) -> D | None:
+    """A mapping; ``alone``: its key whose value may stand alone; ``examples``: its keys that must be there."""
+    if link.holds_mapping(key):
+        return link.record(key, blank, None, parsers, examples)
+    if key in link and not alone:
+        link.must_be_mapping(key, f"{{{', '.join(f'{name}: {value}' for name, value in examples.items())}}}")
+        return None
+    return link.read(key, lambda text: replace(blank, **{name: parsers[name](text) for name in alone}))
+
+
+def _read_queue(link: Fields, key: str) -> int | Queue | None:
+    if not link.holds_mapping(key):
+        found = link.read(key, _queue_limit)
+        if found is None:
+            return None
+        limit, unit = found
+        return limit if unit is QueueUnit.PACKETS else Queue(QueueDiscipline.DROP_TAIL, limit, unit)
+    fields = link.part(key)
+    fields.require({"discipline": "codel"})
+    discipline = fields.read("discipline", member_of(QueueDiscipline))
+    if discipline is None:
+        return None
+    keys = QUEUE_KEYS_OF[discipline]
+    fields.allow_only(("discipline", *keys))
+    needed = {name: example for name, example in LIMIT_EXAMPLES.items() if name in keys}
+    fields.require(needed)
+    values = fields.values({name: QUEUE[name] for name in keys})
+    limits = [values.pop(name) for name in needed if name in values]
+    limit, unit = limits[0] if limits else (1, QueueUnit.PACKETS)
+    if unit is QueueUnit.BYTES and discipline is QueueDiscipline.FQ_CODEL:
+        fields.note("limit of fq-codel must be in packets, like 100 packets.", fields.line_of("limit"))
+    if len(limits) == len(LIMIT_EXAMPLES):
+        _check_thresholds(fields, *limits)
+        values |= {"minimum": limits[1][0], "maximum": limits[2][0]}
+    return Queue(discipline, limit, unit, **values)
+
+
+def _check_thresholds(fields: Fields, *limits: tuple[int, QueueUnit]) -> None:
+    """Report thresholds of RED that are not in the unit of the limit or not below one another."""
+    (limit, unit), (minimum, of_minimum), (maximum, of_maximum) = limits
+    if not unit == of_minimum == of_maximum:
+        fields.note("limit, minimum and maximum must all be in packets or all be in bytes.", fields.line_of("minimum"))
+    elif not minimum < maximum <= limit:
+        order = f"minimum {minimum}, maximum {maximum} and limit {limit} {unit}"
+        fields.note(f"{order}: allowed is minimum < maximum <= limit.", fields.line_of("minimum"))
+
+
+@dataclass(frozen=True)
+class _BurstsOfLoss:
+    """Gilbert-Elliott probabilities; those that are missing may be inherited."""
+
+    fields: Fields
+    values: Mapping[str, float]
+
+
+def _read_loss(link: Fields, key: str) -> UniformLoss | _BurstsOfLoss | None:
+    fields = link.part(key) if link.holds_mapping(key) else None
+    if fields is None or any(name in fields for name in UNIFORM_LOSS):
+        return _read_element(link, key, UniformLoss(0), UNIFORM_LOSS, "rate", rate="30 %")
+    fields.allow_only((*BURSTS_OF_LOSS, *UNIFORM_LOSS))
+    return _BurstsOfLoss(fields, fields.values(BURSTS_OF_LOSS))
+
+
+def _merged_loss(
+    link: Fields, loss: UniformLoss | _BurstsOfLoss, inherited: Loss | None, *, whole: bool
+) -> Loss | None:
+    if isinstance(loss, UniformLoss):
+        return loss if loss.rate > 0 else None
+    if isinstance(inherited, GilbertElliottLoss):
+        return replace(inherited, **loss.values)
+    for name, example in LOSS_EXAMPLES.items() if whole else ():
+        if name not in loss.fields:
+            link.note(f'loss lacks "{name}"; write for example {name}: {example}', loss.fields.line)
+    return replace(GilbertElliottLoss(0, 0), **loss.values)
+
+
+# ---- directions -----------------------------------------------------------------------------
+
+Reader = Callable[[Fields, str], Any]
+"""Reads the value of a key; None if it is missing or invalid (reported)."""
+
+CLIENT_SIDE_DIRECTION: Mapping[str, Reader] = {"delay": partial(Fields.read, parse=_DELAY), "loss": _read_loss}
+DIRECTION: Mapping[str, Reader] = {
+    **CLIENT_SIDE_DIRECTION,
+    "rate": partial(Fields.read, parse=_RATE),
+    "queue": _read_queue,
+    "jitter": lambda link, key: _read_element(link, key, Jitter(0), JITTER, "size", size="5 ms"),
+    "reordering": lambda link, key: _read_element(link, key, Reordering(0, 0), REORDERING, rate="1 %", delay="20 ms"),
+    "duplication": partial(Fields.read, parse=_SHARE),
+    "udp cross traffic": lambda link, key: _read_element(
+        link, key, UdpCrossTraffic(0), UDP_CROSS_TRAFFIC, "rate", rate="5 Mbit/s"
+    ),
+    "corruption": lambda link, key: _read_element(link, key, Corruption(0), CORRUPTION, "rate", rate="2 %"),
+    "drops": partial(Fields.read_list, parse=_PACKETS),
+    "profile": read_profile,
+}
+"""Keys of a direction -> how they are read; ``forward X`` and ``return X`` are for one, ``X`` is for both."""
+
+
+def _both_ways(keys: Collection[str]) -> Iterator[str]:
+    return (f"{way}{key}" for key in keys for way in ("", "forward ", "return "))
+
+
+CLIENT_SIDE_KEYS = (*_both_ways(CLIENT_SIDE_DIRECTION),)
 LINK_KEYS = (
     "scenario",
-    *(f"{way}{key}" for key in PER_WAY for way in ("", "forward ", "return ")),
+    *_both_ways(DIRECTION),
     "blackhole",
     "rebind",
     "cross traffic",
     "queue mode",
     "pep",
     "endpoint tcp",
-    "profile",
-    "forward profile",
-    "return profile",
     "return access",
     "vpn",
     "client side",
 )
-CLIENT_SIDE_KEYS = tuple(f"{way}{key}" for key in ("delay", "loss") for way in ("", "forward ", "return "))
-CLIENT_SIDE_EXAMPLE = "{delay: 5 ms, loss: 1 %}"
-MOST_QUEUED = 1_000_000
-"""Packets in a queue."""
-WAYS = {"both": LinkDirection.BOTH, "forward": LinkDirection.CLIENT, "return": LinkDirection.SERVER}
 
-_QUEUE_MODE = one_of(mode.value for mode in QueueMode)
-_DELAY = within(duration, "0 s", "60 s")
-_RATE = within(rate, "1 bit/s", "100 Gbit/s")
-_QUEUE_PACKETS = within(count, "1", str(MOST_QUEUED))
-_QUEUE_BYTES = within(size, "1502 B", "1 GiB")
-_DISCIPLINE = one_of(discipline.value for discipline in QueueDiscipline)
-_TARGET = within(duration, "100 us", "10 s")
-_INTERVAL = within(duration, "1 ms", "60 s")
-_MARK_ABOVE = within(duration, "10 us", "10 s")
-_RED_PROBABILITY = within(probability, "0.0001", "1")
-_WEIGHT = within(probability, "0.000001", "1")
-_JITTER = within(duration, "0 s", "10 s")
-_SHAPE = one_of(shape.value for shape in JitterShape)
-_HOLD = within(duration, "1 ms", "10 s")
-_GAP = within(count, "1", "1000")
-_OTHERS_RATE = within(rate, "0 bit/s", "100 Gbit/s")
-_START_OF_OTHERS = within(duration, "0 s", "1 h")
-_IP_PACKET = within(size, "28 B", "1500 B")
-_SHARE = within(share, "0 %", "100 %")
-_PROBABILITY = within(probability, "0", "1")
-_BURST = within(count, "1", "1000000")
-_PACKET = within(count, "1", "1000000")
-_MOMENT = within(duration, "1 ms", "1 h")
-_REPEAT = within(count, "1", "1000")
-_TIMERS_FROM = one_of(origin.value for origin in TimersFrom)
-_MODE = one_of(mode.value for mode in CorruptionMode)
-_CONGESTION_CONTROL = one_of(("cubic", "reno", "bbr"))
 
-BLANK_LINK = EmulatedLink("", 0, 0, 0, 0, 0, 0)
-"""Base of a link that extends none; each field that it lacks is noted as missing."""
+def _read_directions(
+    fields: Fields, readers: Mapping[str, Reader], inherited: tuple[W, W], *, whole: bool
+) -> tuple[W, W]:
+    """The forward and the return direction, whose missing keys are inherited."""
+    both, forward, back = (
+        {key: value for key, read in readers.items() if (value := read(fields, f"{way}{key}")) is not None}
+        for way in ("", "forward ", "return ")
+    )
+    return (
+        _merged(fields, both | forward, inherited[0], whole=whole),
+        _merged(fields, both | back, inherited[1], whole=whole),
+    )
+
+
+def _merged(fields: Fields, values: dict[str, Any], inherited: W, *, whole: bool) -> W:
+    """A direction with other values; an element that does nothing is none."""
+    if "loss" in values:
+        values["loss"] = _merged_loss(fields, values["loss"], inherited.loss, whole=whole)
+    for key, value in values.items():
+        match value:
+            case Jitter(size=0) | Reordering(rate=0) | UdpCrossTraffic(rate=0) | "none":
+                values[key] = None
+    return replace(inherited, **{key.replace(" ", "_"): value for key, value in values.items()})
+
+
+def _with_means(direction: Direction) -> Direction:
+    """The direction with the means of its profile as its rate and delay."""
+    profile = direction.profile
+    if profile is None:
+        return direction
+    return replace(
+        direction,
+        rate=profile.mean(profile.rates) if profile.rates else direction.rate,
+        delay=profile.mean(profile.delays) if profile.delays else direction.delay,
+    )
+
+
+# ---- links ----------------------------------------------------------------------------------
 
 
 def read_link(fields: Fields, base: EmulatedLink | None, scenarios: Collection[str], *, whole: bool) -> EmulatedLink:
@@ -149,22 +295,28 @@ def read_link(fields: Fields, base: EmulatedLink | None, scenarios: Collection[s
     link = fields.mapping("link")
     faults = len(fields.problems)
     link.allow_only(LINK_KEYS)
-    forward, back = _read_profiles(link, inherited)
+    values = link.values({"scenario": one_of(scenarios), "queue mode": member_of(QueueMode)})
+    if values.get("scenario", inherited.scenario) != inherited.scenario:
+        inherited = _without_own_elements(inherited)
+    forward, back = _read_directions(link, DIRECTION, (inherited.forward, inherited.back), whole=whole)
+    by_profile = _given_by_profiles(forward, back)
     if whole and base is None:
-        _require_geometry(link, scenarios, _given_by(forward, back))
-    scenario = _or(link.read("scenario", one_of(scenarios)), inherited.scenario)
-    merged = _read_impairments(
-        link, _read_geometry(link, replace(inherited, scenario=scenario), whole=whole), inherited
-    )
+        _require_geometry(link, scenarios, by_profile)
+    _check_profiles(link, by_profile)
     merged = replace(
-        merged,
+        inherited,
+        **values,
+        forward=_with_means(forward),
+        back=_with_means(back),
+        blackhole=_read_own(link, "blackhole", Blackhole(0, 0), inherited.blackhole, BLACKHOLE, on="5 s", off="2 s"),
+        rebind=_read_own(link, "rebind", Rebind(0), inherited.rebind, REBIND, first="1 s"),
+        cross_traffic=_read_own(link, "cross traffic", CrossTraffic(), inherited.cross_traffic, CROSS_TRAFFIC),
         pep=read_pep(link, inherited.pep),
         endpoint_tcp=read_endpoint_tcp(link, inherited.endpoint_tcp),
         vpn=read_vpn(link, inherited.vpn),
         client_side=_read_client_side(link, inherited.client_side, whole=whole),
     )
-    merged = _with_profiles(link, merged, forward, back)
-    demand = read_demand(link, inherited.demand, merged.round_trip_delay, merged.return_rate)
+    demand = read_demand(link, inherited.demand, merged.round_trip_delay, merged.back.rate)
     merged = replace(merged, demand=demand)
     if whole and len(fields.problems) == faults:
         _check_scenario(link, merged)
@@ -172,11 +324,51 @@ def read_link(fields: Fields, base: EmulatedLink | None, scenarios: Collection[s
     return merged
 
 
-def _or(value: T | None, default: T) -> T:
-    return default if value is None else value
+def _without_own_elements(link: EmulatedLink) -> EmulatedLink:
+    """The link without those elements that only its scenario has."""
+    return replace(link.with_both(corruption=None, drops=()), blackhole=None, rebind=None, cross_traffic=None)
 
 
-# ---- delay, rate, queue, loss ---------------------------------------------------------------
+def _read_own(link: Fields, key: str, blank: D, inherited: D | None, parsers: Parsers, **examples: str) -> D | None:
+    """An element of a single scenario; missing keys are inherited."""
+    if link.holds_mapping(key):
+        names = {"timers_from": "from"} if "from" in parsers else {}
+        return link.record(key, blank, inherited, parsers, examples, **names)
+    if key in link:
+        link.must_be_mapping(key, next(example for own, example in OWN_KEYS.values() if own == key))
+    return inherited
+
+
+def _read_client_side(link: Fields, inherited: ClientSide | None, *, whole: bool) -> ClientSide | None:
+    """The link at the client's side, whose missing keys are inherited; one that does nothing is none."""
+    if not link.holds_mapping("client side"):
+        word = link.read("client side", _parse_no_client_side)
+        return inherited if word is None else None
+    fields = link.part("client side")
+    fields.allow_only(CLIENT_SIDE_KEYS)
+    base = inherited or ClientSide()
+    found = ClientSide(*_read_directions(fields, CLIENT_SIDE_DIRECTION, (base.forward, base.back), whole=whole))
+    return None if found == ClientSide() else found
+
+
+def _parse_no_client_side(text: str) -> str:
+    if text != NONE:
+        raise ValueError(f"is neither {NONE} nor a mapping; write for example {CLIENT_SIDE_EXAMPLE}.")
+    return text
+
+
+# ---- consistency ----------------------------------------------------------------------------
+
+
+def _given_by_profiles(forward: Direction, back: Direction) -> set[str]:
+    """Keys that profiles make unnecessary."""
+    columns = {
+        f"{way} {key}": values
+        for way, profile in (("forward", forward.profile), ("return", back.profile))
+        if profile
+        for key, values in (("rate", profile.rates), ("delay", profile.delays))
+    }
+    return {key for key, values in columns.items() if values}
 
 
 def _require_geometry(link: Fields, scenarios: Collection[str], given: Collection[str]) -> None:
@@ -188,381 +380,21 @@ def _require_geometry(link: Fields, scenarios: Collection[str], given: Collectio
             link.require(dict.fromkeys([key] if missing == ways else missing, example))
 
 
-def _read_geometry(link: Fields, inherited: EmulatedLink, *, whole: bool) -> EmulatedLink:
-    forward_delay, return_delay = _both_ways(link, "delay", _DELAY)
-    forward_rate, return_rate = _both_ways(link, "rate", _RATE)
-    both_queues, forward_queue, return_queue = (_read_queue(link, f"{way}queue") for way in ("", "forward ", "return "))
-    jitters = [_read_jitter(link, f"{way}jitter") for way in ("", "forward ", "return ")]
-    reorderings = [_read_reordering(link, f"{way}reordering") for way in ("", "forward ", "return ")]
-    forward_duplication, return_duplication = _both_ways(link, "duplication", _SHARE)
-    others = [_read_udp_cross_traffic(link, f"{way}udp cross traffic") for way in ("", "forward ", "return ")]
-    forward_loss, return_loss = _read_losses(link, inherited, whole=whole)
-    queue_mode = link.read("queue mode", _QUEUE_MODE)
-    return replace(
-        inherited,
-        forward_delay=_or(forward_delay, inherited.forward_delay),
-        return_delay=_or(return_delay, inherited.return_delay),
-        forward_rate=_or(forward_rate, inherited.forward_rate),
-        return_rate=_or(return_rate, inherited.return_rate),
-        forward_queue=forward_queue or both_queues or inherited.forward_queue,
-        return_queue=return_queue or both_queues or inherited.return_queue,
-        forward_loss=forward_loss,
-        return_loss=return_loss,
-        forward_jitter=_positive(_some(jitters[1], jitters[0], inherited.forward_jitter)),
-        return_jitter=_positive(_some(jitters[2], jitters[0], inherited.return_jitter)),
-        forward_reordering=_positive(_some(reorderings[1], reorderings[0], inherited.forward_reordering)),
-        return_reordering=_positive(_some(reorderings[2], reorderings[0], inherited.return_reordering)),
-        forward_duplication=_or(forward_duplication, inherited.forward_duplication),
-        return_duplication=_or(return_duplication, inherited.return_duplication),
-        forward_udp_cross_traffic=_positive(_some(others[1], others[0], inherited.forward_udp_cross_traffic)),
-        return_udp_cross_traffic=_positive(_some(others[2], others[0], inherited.return_udp_cross_traffic)),
-        queue_mode=inherited.queue_mode if queue_mode is None else QueueMode(queue_mode),
-    )
-
-
-def _both_ways(link: Fields, key: str, parse: Callable[[str], T]) -> tuple[T | None, T | None]:
-    """Forward and return value: that of ``key`` is for both, unless a direction has its own."""
-    both, forward, back = (link.read(f"{way}{key}", parse) for way in ("", "forward ", "return "))
-    return (both if forward is None else forward), (both if back is None else back)
-
-
-def _queue_limit(text: str) -> tuple[int, QueueUnit]:
-    """``"100"`` or ``"100 packets"`` -> 100 packets, ``"64 KiB"`` -> 65536 bytes."""
-    packets = text.removesuffix("packets").rstrip()
-    if packets.isdecimal() or packets != text:
-        return _QUEUE_PACKETS(packets), QueueUnit.PACKETS
-    try:
-        return _QUEUE_BYTES(text), QueueUnit.BYTES
-    except ValueError as fault:
-        raise ValueError(f'{fault} Or 1 to {MOST_QUEUED} packets, like "100 packets".') from None
-
-
-def _read_queue(link: Fields, key: str) -> int | Queue | None:
-    if not link.holds_mapping(key):
-        found = link.read(key, _queue_limit)
-        if found is None:
-            return None
-        limit, unit = found
-        return limit if unit is QueueUnit.PACKETS else Queue(QueueDiscipline.DROP_TAIL, limit, unit)
-    fields = link.part(key)
-    fields.require({"discipline": "codel"})
-    word = fields.read("discipline", _DISCIPLINE)
-    if word is None:
-        return None
-    discipline = QueueDiscipline(word)
-    keys = QUEUE_KEYS_OF[discipline]
-    fields.allow_only(("discipline", *keys))
-    needed = ("limit", "minimum", "maximum") if discipline is QueueDiscipline.RED else ("limit",)
-    fields.require({key: QUEUE_KEYS[key] for key in needed})
-    limits = {name: fields.read(name, _queue_limit) for name in needed}
-    limit, unit = limits["limit"] or (1, QueueUnit.PACKETS)
-    if unit is QueueUnit.BYTES and discipline is QueueDiscipline.FQ_CODEL:
-        fields.note("limit of fq-codel must be in packets, like 100 packets.", fields.line_of("limit"))
-    if all(limits.values()) and discipline is QueueDiscipline.RED:
-        _check_thresholds(fields, *(value for value in limits.values() if value))
-    return Queue(
-        discipline,
-        limit,
-        unit,
-        target=fields.read("target", _TARGET),
-        interval=fields.read("interval", _INTERVAL),
-        ecn=_or(fields.read_flag("ecn"), False),
-        mark_above=fields.read("mark above", _MARK_ABOVE),
-        minimum=(limits.get("minimum") or (None,))[0],
-        maximum=(limits.get("maximum") or (None,))[0],
-        probability=fields.read("probability", _RED_PROBABILITY),
-        weight=fields.read("weight", _WEIGHT),
-    )
-
-
-def _check_thresholds(fields: Fields, *limits: tuple[int, QueueUnit]) -> None:
-    """Report thresholds of RED that are not in the unit of the limit or not below one another."""
-    (limit, unit), (minimum, of_minimum), (maximum, of_maximum) = limits
-    if not unit == of_minimum == of_maximum:
-        fields.note("limit, minimum and maximum must all be in packets or all be in bytes.", fields.line_of("minimum"))
-    elif not minimum < maximum <= limit:
-        order = f"minimum {minimum}, maximum {maximum} and limit {limit} {unit}"
-        fields.note(f"{order}: allowed is minimum < maximum <= limit.", fields.line_of("minimum"))
-
-
-def _read_jitter(link: Fields, key: str) -> Jitter | None:
-    if not link.holds_mapping(key):
-        size_of_jitter = link.read(key, _JITTER)
-        return None if size_of_jitter is None else Jitter(size_of_jitter)
-    fields = link.part(key)
-    fields.allow_only(JITTER_KEYS)
-    fields.require({"size": "5 ms"})
-    return Jitter(
-        size=_or(fields.read("size", _JITTER), 0.0),
-        shape=JitterShape(_or(fields.read("shape", _SHAPE), JitterShape.UNIFORM)),
-        overtake=_or(fields.read_flag("overtake"), False),
-    )
-
-
-def _read_reordering(link: Fields, key: str) -> Reordering | None:
-    if key not in link:
-        return None
-    if not link.holds_mapping(key):
-        link.must_be_mapping(key, "{rate: 1 %, delay: 20 ms}")
-        return None
-    fields = link.part(key)
-    fields.allow_only(REORDERING_KEYS)
-    fields.require({name: REORDERING_KEYS[name] for name in ("rate", "delay")})
-    return Reordering(
-        rate=_or(fields.read("rate", _SHARE), 0.0),
-        delay=_or(fields.read("delay", _HOLD), 0.0),
-        gap=fields.read("gap", _GAP),
-    )
-
-
-def _read_udp_cross_traffic(link: Fields, key: str) -> UdpCrossTraffic | None:
-    if not link.holds_mapping(key):
-        rate_of_packets = link.read(key, _OTHERS_RATE)
-        return None if rate_of_packets is None else UdpCrossTraffic(rate_of_packets)
-    fields = link.part(key)
-    fields.allow_only(UDP_CROSS_TRAFFIC_KEYS)
-    fields.require({"rate": "5 Mbit/s"})
-    usual = UdpCrossTraffic(0)
-    return UdpCrossTraffic(
-        rate=_or(fields.read("rate", _OTHERS_RATE), 0.0),
-        packet_size=_or(fields.read("packet size", _IP_PACKET), usual.packet_size),
-        start=_or(fields.read("start", _START_OF_OTHERS), usual.start),
-    )
-
-
-def _positive(element: E | None) -> E | None:
-    """``element``, or None if it does nothing."""
-    match element:
-        case Jitter(size=0) | Reordering(rate=0) | UdpCrossTraffic(rate=0):
-            return None
-    return element
-
-
-def _read_client_side(link: Fields, inherited: ClientSide | None, *, whole: bool) -> ClientSide | None:
-    """The link at the client's side, whose missing keys are inherited; one that does nothing is none."""
-    if not link.holds_mapping("client side"):
-        word = link.read("client side", _parse_no_client_side)
-        return inherited if word is None else None
-    fields = link.part("client side")
-    fields.allow_only(CLIENT_SIDE_KEYS)
-    base = inherited or ClientSide()
-    forward_delay, return_delay = _both_ways(fields, "delay", _DELAY)
-    found = ClientSide(
-        _or(forward_delay, base.forward_delay),
-        _or(return_delay, base.return_delay),
-        *_read_losses(fields, base, whole=whole),
-    )
-    return None if found == ClientSide() else found
-
-
-def _parse_no_client_side(text: str) -> str:
-    if text != NONE:
-        raise ValueError(f"is neither {NONE} nor a mapping; write for example {CLIENT_SIDE_EXAMPLE}.")
-    return text
-
-
-def _read_losses(link: Fields, inherited: EmulatedLink | ClientSide, *, whole: bool) -> tuple[Loss | None, Loss | None]:
-    both, forward, back = (_read_loss(link, f"{way}loss") for way in ("", "forward ", "return "))
-    return (
-        _merged_loss(link, both if forward is None else forward, inherited.forward_loss, whole=whole),
-        _merged_loss(link, both if back is None else back, inherited.return_loss, whole=whole),
-    )
-
-
-@dataclass(frozen=True)
-class _PartialLoss:
-    """Gilbert-Elliott probabilities; some of them may be inherited."""
-
-    line: int
-    good_to_bad: float | None
-    bad_to_good: float | None
-    loss_in_good: float | None
-    loss_in_bad: float | None
-    missing: tuple[str, ...]
-
-
-def _read_loss(link: Fields, key: str) -> UniformLoss | _PartialLoss | None:
-    if not link.holds_mapping(key):
-        rate_of_loss = link.read(key, _SHARE)
-        return None if rate_of_loss is None else UniformLoss(rate_of_loss)
-    fields = link.part(key)
-    if "rate" in fields or "longest burst" in fields:
-        fields.allow_only(UNIFORM_LOSS_KEYS)
-        fields.require({"rate": "30 %"})
-        return UniformLoss(_or(fields.read("rate", _SHARE), 0), fields.read("longest burst", _BURST))
-    fields.allow_only((*LOSS_EXAMPLES, *STATE_LOSSES, *UNIFORM_LOSS_KEYS))
-    good_to_bad, bad_to_good, loss_in_good, loss_in_bad = (
-        fields.read(name, _PROBABILITY) for name in (*LOSS_EXAMPLES, *STATE_LOSSES)
-    )
-    missing = tuple(name for name in LOSS_EXAMPLES if name not in fields)
-    return _PartialLoss(fields.line, good_to_bad, bad_to_good, loss_in_good, loss_in_bad, missing)
-
-
-def _merged_loss(
-    link: Fields, loss: UniformLoss | _PartialLoss | None, inherited: Loss | None, *, whole: bool
-) -> Loss | None:
-    if loss is None:
-        return inherited
-    if isinstance(loss, UniformLoss):
-        return loss if loss.rate > 0 else None
-    if isinstance(inherited, GilbertElliottLoss):
-        return GilbertElliottLoss(
-            _or(loss.good_to_bad, inherited.good_to_bad),
-            _or(loss.bad_to_good, inherited.bad_to_good),
-            _or(loss.loss_in_good, inherited.loss_in_good),
-            _or(loss.loss_in_bad, inherited.loss_in_bad),
-        )
-    if whole:
-        for name in loss.missing:
-            link.note(f'loss lacks "{name}"; write for example {name}: {LOSS_EXAMPLES[name]}', loss.line)
-    return GilbertElliottLoss(
-        _or(loss.good_to_bad, 0), _or(loss.bad_to_good, 0), _or(loss.loss_in_good, 0), _or(loss.loss_in_bad, 1)
-    )
-
-
-# ---- changes over time ------------------------------------------------------------------
-
-
-def _read_profiles(link: Fields, inherited: EmulatedLink) -> tuple[Profile | None, Profile | None]:
-    """Forward and return profile: that of ``profile`` is for both, unless a direction has its own."""
-    both, forward, back = (read_profile(link, f"{way}profile") for way in ("", "forward ", "return "))
-    chosen = _some(forward, both, inherited.forward_profile), _some(back, both, inherited.return_profile)
-    one, other = (each if isinstance(each, Profile) else None for each in chosen)
-    return one, other
-
-
-def _given_by(forward: Profile | None, back: Profile | None) -> set[str]:
-    """Keys that profiles make unnecessary."""
-    found: set[str] = set()
-    for way, profile in (("forward", forward), ("return", back)):
-        found |= {f"{way} rate"} if profile and profile.rates else set()
-        found |= {f"{way} delay"} if profile and profile.delays else set()
-    return found
-
-
-def _with_profiles(link: Fields, merged: EmulatedLink, forward: Profile | None, back: Profile | None) -> EmulatedLink:
-    """The link with its profiles, and their means as its rates and delays."""
-    given = _given_by(forward, back)
+def _check_profiles(link: Fields, given: Collection[str]) -> None:
+    """Report rates and delays beside a profile that has them."""
     for key in ("rate", "delay"):
         both = {f"forward {key}", f"return {key}"}
-        for name in sorted((given & both) | ({key} if both <= given else set())):
+        for name in sorted((both & {*given}) | ({key} if both <= {*given} else set())):
             if name in link:
                 link.note(f"{name} is given by the profile; leave one of them out.", link.line_of(name))
-    return replace(
-        merged,
-        forward_profile=forward,
-        return_profile=back,
-        forward_rate=forward.mean(forward.rates) if forward and forward.rates else merged.forward_rate,
-        return_rate=back.mean(back.rates) if back and back.rates else merged.return_rate,
-        forward_delay=forward.mean(forward.delays) if forward and forward.delays else merged.forward_delay,
-        return_delay=back.mean(back.delays) if back and back.delays else merged.return_delay,
-    )
-
-
-# ---- keys of single scenarios ---------------------------------------------------------
-
-
-def _read_impairments(link: Fields, merged: EmulatedLink, inherited: EmulatedLink) -> EmulatedLink:
-    """Impairments of the document; those of ``inherited`` only if the scenario is the same."""
-    kept = inherited if merged.scenario == inherited.scenario else BLANK_LINK
-    corruptions = [_read_corruption(link, f"{way}corruption") for way in ("", "forward ", "return ")]
-    drops = [link.read_list(f"{way}drops", _PACKET) for way in ("", "forward ", "return ")]
-    return replace(
-        merged,
-        forward_corruption=_some(corruptions[1], corruptions[0], kept.forward_corruption),
-        return_corruption=_some(corruptions[2], corruptions[0], kept.return_corruption),
-        forward_drops=_some(drops[1], drops[0], kept.forward_drops) or (),
-        return_drops=_some(drops[2], drops[0], kept.return_drops) or (),
-        blackhole=_read_blackhole(link, kept.blackhole),
-        rebind=_read_rebind(link, kept.rebind),
-        cross_traffic=_read_cross_traffic(link, kept.cross_traffic),
-    )
-
-
-def _some(*values: T | None) -> T | None:
-    """The first that is one."""
-    return next((value for value in values if value is not None), None)
-
-
-def _read_corruption(link: Fields, key: str) -> Corruption | None:
-    if not link.holds_mapping(key):
-        rate_of_corruption = link.read(key, _SHARE)
-        return None if rate_of_corruption is None else Corruption(rate_of_corruption)
-    fields = link.part(key)
-    fields.allow_only(CORRUPTION_KEYS)
-    fields.require({"rate": "2 %"})
-    return Corruption(
-        rate=_or(fields.read("rate", _SHARE), 0),
-        longest_burst=fields.read("longest burst", _BURST),
-        mode=CorruptionMode(_or(fields.read("mode", _MODE), CorruptionMode.BYTE)),
-    )
-
-
-def _read_blackhole(link: Fields, inherited: Blackhole | None) -> Blackhole | None:
-    fields = _own_mapping(link, "blackhole", BLACKHOLE_KEYS)
-    if fields is None:
-        return inherited
-    if inherited is None:
-        fields.require({"on": "5 s", "off": "2 s"})
-    base = inherited or Blackhole(0, 0)
-    direction = fields.read("direction", one_of(WAYS))
-    return Blackhole(
-        on=_or(fields.read("on", _MOMENT), base.on),
-        off=_or(fields.read("off", _MOMENT), base.off),
-        repeat=_or(fields.read("repeat", _REPEAT), base.repeat),
-        direction=base.direction if direction is None else WAYS[direction],
-        timers_from=_read_timers_from(fields, base.timers_from),
-    )
-
-
-def _read_rebind(link: Fields, inherited: Rebind | None) -> Rebind | None:
-    fields = _own_mapping(link, "rebind", REBIND_KEYS)
-    if fields is None:
-        return inherited
-    if inherited is None:
-        fields.require({"first": "1 s"})
-    base = inherited or Rebind(0)
-    return Rebind(
-        first=_or(fields.read("first", _MOMENT), base.first),
-        period=_or(fields.read("period", _MOMENT), base.period),
-        address=_or(fields.read_flag("address"), base.address),
-        timers_from=_read_timers_from(fields, base.timers_from),
-    )
-
-
-def _read_cross_traffic(link: Fields, inherited: CrossTraffic | None) -> CrossTraffic | None:
-    fields = _own_mapping(link, "cross traffic", CROSS_TRAFFIC_KEYS)
-    if fields is None:
-        return inherited
-    base = inherited or CrossTraffic()
-    return CrossTraffic(_or(fields.read("congestion control", _CONGESTION_CONTROL), base.congestion_control))
-
-
-def _read_timers_from(fields: Fields, inherited: TimersFrom) -> TimersFrom:
-    origin = fields.read("from", _TIMERS_FROM)
-    return inherited if origin is None else TimersFrom(origin)
-
-
-def _own_mapping(link: Fields, key: str, allowed: Collection[str]) -> Fields | None:
-    """The mapping of ``key``; None if it is missing or not a mapping, which is reported."""
-    if not link.holds_mapping(key):
-        if key in link:
-            example = next(example for own, example in OWN_KEYS.values() if own == key)
-            link.must_be_mapping(key, example)
-        return None
-    fields = link.part(key)
-    fields.allow_only(allowed)
-    return fields
-
-
-# ---- consistency with the scenario ----------------------------------------------------
 
 
 def _check_scenario(link: Fields, merged: EmulatedLink) -> None:
     """Report keys that the scenario does not support and keys that it lacks."""
+    directions = (merged.forward, merged.back)
     present = {
-        "corrupt-rate": merged.forward_corruption or merged.return_corruption,
-        "droplist": merged.forward_drops or merged.return_drops,
+        "corrupt-rate": any(each.corruption for each in directions),
+        "droplist": any(each.drops for each in directions),
         "blackhole": merged.blackhole,
         "rebind": merged.rebind,
         "tcp-cross-traffic": merged.cross_traffic,
@@ -575,24 +407,13 @@ def _check_scenario(link: Fields, merged: EmulatedLink) -> None:
             link.note(f"{word} needs scenario {scenario}; this is {merged.scenario}.", line)
         elif not found and merged.scenario == scenario:
             link.require({key: example})
-    losses = (merged.forward_loss, merged.return_loss)
-    if merged.scenario == "drop-rate" and any(isinstance(loss, GilbertElliottLoss) for loss in losses):
+    if merged.scenario == "drop-rate" and any(isinstance(each.loss, GilbertElliottLoss) for each in directions):
         link.note("scenario drop-rate loses packets independently; all other scenarios support good and bad states.")
-    if merged.scenario == "drop-rate" and losses == (None, None):
+    if merged.scenario == "drop-rate" and not any(each.loss for each in directions):
         link.require({"loss": "{rate: 30 %, longest burst: 3}"})
-    if merged.queue_mode is QueueMode.PAPER and not all(
-        isinstance(queue, int) for queue in (merged.forward_queue, merged.return_queue)
-    ):
+    if merged.queue_mode is QueueMode.PAPER and not all(isinstance(each.queue, int) for each in directions):
         link.note("queue mode paper needs a queue of so many packets, like queue: 25.", link.line_of("queue mode"))
     if merged.scenario == "simple-p2p":
-        _check_symmetry(link, merged)
-
-
-def _check_symmetry(link: Fields, merged: EmulatedLink) -> None:
-    for key, forward, back in (
-        ("delay", merged.forward_delay, merged.return_delay),
-        ("rate", merged.forward_rate, merged.return_rate),
-        ("queue", merged.forward_queue, merged.return_queue),
-    ):
-        if forward != back:
-            link.note(f"scenario simple-p2p has one {key} for both directions; asymmetric-p2p can have two.")
+        for key in GEOMETRY_EXAMPLES:
+            if getattr(merged.forward, key) != getattr(merged.back, key):
+                link.note(f"scenario simple-p2p has one {key} for both directions; asymmetric-p2p can have two.")

@@ -62,7 +62,7 @@ def generate(name: str, fields: Fields | None) -> ProfileFile | None:
     if fields is not None:
         faults = len(fields.problems)
         fields.allow_only((*generator.parameters, "seed"))
-        seed = int(_or(fields.read("seed", _SEED), 1))
+        seed = fields.read("seed", _SEED) or 1
     for key, parameter in generator.parameters.items():
         if isinstance(parameter.default, tuple):
             ranges[key] = _range(fields, key, parameter.parse, parameter.default)
@@ -78,10 +78,6 @@ def generate(name: str, fields: Fields | None) -> ProfileFile | None:
     except ValueError as fault:
         fields.note(f"{name}: {fault}")
         return None
-
-
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
 
 
 def _range(

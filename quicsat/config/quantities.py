@@ -10,12 +10,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import StrEnum
 from typing import TypeVar
 
 from quicsat.model.names import did_you_mean
 from quicsat.model.text import quoted
 
 N = TypeVar("N", int, float)
+E = TypeVar("E", bound=StrEnum)
 
 # Bounded, so that neither a number nor its product with a unit loses a digit in a Decimal.
 _NUMBER = r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,9})?"
@@ -206,6 +208,12 @@ def matching(pattern: str, rule: str) -> Callable[[str], str]:
 
 
 one_line = matching(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,300}", "one line of 1 to 300 characters")
+
+
+def member_of(kind: type[E]) -> Callable[[str], E]:
+    """A parser for a value of an enumeration, in exactly this spelling."""
+    parse_word = one_of(member.value for member in kind)
+    return lambda text: kind(parse_word(text))
 
 
 def one_of(words: Iterable[str]) -> Callable[[str], str]:

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TypeVar
 
 from quicsat.config.emulated_links import BLANK_LINK, LINK_EXAMPLE, read_link
 from quicsat.config.file_sizes import FILE_SIZE_KEYS, read_file_sizes
 from quicsat.config.flows import parse_flow
 from quicsat.config.objectives import KEY as OBJECTIVES
 from quicsat.config.objectives import read_objectives
-from quicsat.config.quantities import count, duration, matching, one_line, one_of, within
+from quicsat.config.quantities import count, duration, matching, member_of, one_line, one_of, within
 from quicsat.config.real_links import means_real_link, read_real_link
 from quicsat.config.run_limits import KEY as LIMITS
 from quicsat.config.run_limits import read_run_limits
 from quicsat.config.workloads import read_own_workload
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.names import NAME_RULE, is_name
-from quicsat.model.objective import MB
+from quicsat.model.objective import MB, Objective
 from quicsat.model.outcomes import Check
 from quicsat.model.real_link import RealLink
 from quicsat.model.test_case import TRANSFER, Link, TestCase, apply_workload, flow_fault
 from quicsat.model.webtransport import WebTransport
 from quicsat.model.workload import WorkloadFiles
-
-T = TypeVar("T")
 
 RESERVED = ("onlytests", "onlymeasurements")
 """Words that select several test cases on the command line."""
@@ -71,16 +68,21 @@ def parse_name(text: str) -> str:
     return text
 
 
-_ABBREVIATION = matching(r"[A-Za-z0-9][A-Za-z0-9-]{0,9}", "1 to 10 letters, digits and hyphens")
 _ENDPOINT_TEST = matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "one word of letters, digits, hyphens and underscores")
-_SERVER_NAME = one_of(("server4", "server6", "server46"))
-_CHAIN_LENGTH = within(count, "1", "20")
-_NAME_LENGTH = within(count, "8", "250")
-_CHECK = one_of(check.value for check in Check)
 _RANDOM_NUMBERS = one_of((OWN, INHERITED))
-_WEBTRANSPORT = one_of(kind.value for kind in WebTransport)
-_REPETITIONS = within(count, "1", "10000")
-_TIMEOUT = within(duration, "1 ms", "24 h")
+_PARSERS = {
+    "name": parse_name,
+    "abbreviation": matching(r"[A-Za-z0-9][A-Za-z0-9-]{0,9}", "1 to 10 letters, digits and hyphens"),
+    "description": one_line,
+    "repetitions": within(count, "1", "10000"),
+    "timeout": within(duration, "1 ms", "24 h"),
+    "server name": one_of(("server4", "server6", "server46")),
+    "check": member_of(Check),
+    "certificate chain": within(count, "1", "20"),
+    "name length": within(count, "8", "250"),
+    "webtransport": member_of(WebTransport),
+}
+"""Keys with single values."""
 
 
 # ---- test cases -----------------------------------------------------------------------------
@@ -105,29 +107,21 @@ def read_test_case(
     link = _read_link(fields, base.link if base else None, scenarios, whole=whole)
     file_sizes = read_file_sizes(fields, needed=whole and base is None and "workload" not in fields)
     client_test, server_test = _read_endpoint_tests(fields)
-    check, session = fields.read("check", _CHECK), fields.read("webtransport", _WEBTRANSPORT)
     inherited = base or _BLANK
     if inherited.workload is not None and file_sizes is not None:
         inherited = replace(inherited, workload=None, client_test=TRANSFER, server_test=TRANSFER)
-    test_case = TestCase(
-        name=_or(fields.read("name", parse_name), ""),
-        abbreviation=_or(fields.read("abbreviation", _ABBREVIATION), ""),
-        description=_or(fields.read("description", one_line), inherited.description),
+    test_case = replace(
+        inherited,
+        **{"name": "", "abbreviation": ""} | fields.values(_PARSERS, chain_length="certificate chain"),
         link=link,
-        file_sizes=_or(file_sizes, inherited.file_sizes),
-        repetitions=_or(fields.read("repetitions", _REPETITIONS), inherited.repetitions),
-        timeout=_or(fields.read("timeout", _TIMEOUT), inherited.timeout),
-        client_test=_or(client_test, inherited.client_test),
-        server_test=_or(server_test, inherited.server_test),
-        server_name=_or(fields.read("server name", _SERVER_NAME), inherited.server_name),
+        file_sizes=inherited.file_sizes if file_sizes is None else file_sizes,
+        client_test=client_test or inherited.client_test,
+        server_test=server_test or inherited.server_test,
         source=fields.file,
-        check=inherited.check if check is None else Check(check),
-        chain_length=_or(fields.read("certificate chain", _CHAIN_LENGTH), inherited.chain_length),
-        name_length=_or(fields.read("name length", _NAME_LENGTH), inherited.name_length),
-        objectives=_or(read_objectives(fields), () if "workload" in fields else inherited.objectives),
-        flows=_or(fields.read_list("flows", parse_flow), inherited.flows),
+        workload=None,
+        objectives=_read_objectives(fields, inherited),
+        flows=fields.read_list("flows", parse_flow) or inherited.flows,
         limits=read_run_limits(fields, inherited.limits),
-        webtransport=inherited.webtransport if session is None else WebTransport(session),
         random_numbers_of=_read_random_numbers(fields, base),
     )
     if (files := _read_workload(fields, inherited, workloads)) is not None:
@@ -147,6 +141,14 @@ def read_test_case(
     if isinstance(link, RealLink) and test_case.check is not None and len(fields.problems) == faults:
         fields.note("a functional test needs an emulated link.", fields.line_of("link"))
     return test_case if len(fields.problems) == faults else None
+
+
+def _read_objectives(fields: Fields, inherited: TestCase) -> tuple[Objective, ...]:
+    """Those of the extended test case do not apply to a workload."""
+    own = read_objectives(fields)
+    if own is not None:
+        return own
+    return () if "workload" in fields else inherited.objectives
 
 
 def _read_random_numbers(fields: Fields, base: TestCase | None) -> str:
@@ -199,10 +201,6 @@ def _read_link(fields: Fields, base: Link | None, scenarios: Collection[str], *,
 
 _BLANK = TestCase("", "", "", BLANK_LINK, (), 0, 0)
 """Base of a test case that has none; each field that it lacks has been noted as missing."""
-
-
-def _or(value: T | None, default: T) -> T:
-    return default if value is None else value
 
 
 def _read_endpoint_tests(fields: Fields) -> tuple[str | None, str | None]:

@@ -10,9 +10,10 @@ import json
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
@@ -21,7 +22,14 @@ from quicsat.model.names import did_you_mean
 from quicsat.model.text import escaped, quoted
 from quicsat.model.units import KIB, byte_size
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 T = TypeVar("T")
+D = TypeVar("D", bound="DataclassInstance")
+Parsers = Mapping[str, Callable[[str], Any]]
+"""Key -> the parser of its value; ValueError with what is wrong, worded to follow the value."""
+NO_EXAMPLES: Mapping[str, str] = MappingProxyType({})
 
 LARGEST_FILE = 256 * KIB
 """Bytes."""
@@ -47,6 +55,11 @@ _TEXT = frozenset({_TAG + "str"})
 _SCALARS = _TEXT | {_TAG + kind for kind in ("int", "float", "bool", "timestamp")}
 _FLAG = _TAG + "bool"
 _NOTHING = _TAG + "null"
+
+
+def flag(text: str) -> bool:
+    """The parser of ``true`` and ``false``, for which :meth:`Fields.values` calls :meth:`Fields.read_flag`."""
+    raise NotImplementedError(text)
 
 
 @dataclass(frozen=True, order=True)
@@ -158,6 +171,32 @@ class Fields:
             return bool(node.value == "true")
         self.note(f"{key} {quoted(in_words(node))} must be true, false or null.", _line(node))
         return None
+
+    def values(self, parsers: Parsers, **keys: str) -> dict[str, Any]:
+        """The values of those keys of ``parsers`` that are there and valid, by field: the key with underscores.
+
+        ``keys``: key of each field with another name.
+        """
+        names = {key: field for field, key in keys.items()}
+        read = {
+            names.get(key, key.replace(" ", "_")): self.read_flag(key) if parse is flag else self.read(key, parse)
+            for key, parse in parsers.items()
+        }
+        return {field: value for field, value in read.items() if value is not None}
+
+    def record(
+        self, key: str, blank: D, inherited: D | None, parsers: Parsers, examples: Mapping[str, str] = NO_EXAMPLES,
+        **keys: str,
+    ) -> D:  # fmt: skip
+        """The mapping that is the value of ``key``, as a dataclass; missing keys have the values of ``inherited``.
+
+        If this is None, they have those of ``blank``, and keys with examples must be there. ``keys``: as in ``values``.
+        """
+        fields = self.part(key)
+        fields.allow_only(parsers)
+        if inherited is None:
+            fields.require(examples)
+        return replace(blank if inherited is None else inherited, **fields.values(parsers, **keys))
 
     def holds_null(self, key: str) -> bool:
         """Whether the value of ``key`` is an explicit ``null``: unknown."""

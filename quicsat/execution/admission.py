@@ -55,13 +55,13 @@ def fitting_testbeds(runs: Sequence[Run], clock: Clock, cpus: int) -> int:
     """
     if clock is Clock.VIRTUAL:
         return cpus
-    fastest = max((run.test_case.link.forward_rate for run in runs), default=SERVED_RATE)
+    fastest = max((run.test_case.link.forward.rate for run in runs), default=SERVED_RATE)
     return AUTO_TESTBEDS if 2 * fastest <= SERVED_RATE else 1
 
 
 def slow_start(link: Link) -> float:
     """Seconds from the start of a client until its server, doubling its window every round trip, fills the link."""
-    window = link.forward_rate * link.round_trip_delay / 8
+    window = link.forward.rate * link.round_trip_delay / 8
     return (HANDSHAKE + math.log2(1 + window / INITIAL_WINDOW)) * link.round_trip_delay
 
 
@@ -182,7 +182,7 @@ class Admission:
                 need, now = self.need(run), time.monotonic()
                 known, link = need is not None, run.test_case.link
                 ticket = AdmissionTicket(
-                    UNKNOWN_NEED if need is None else need, known, link.forward_rate, slow_start(link), now
+                    UNKNOWN_NEED if need is None else need, known, link.forward.rate, slow_start(link), now
                 )
                 if self._stop.is_set() or self._fits(ticket):
                     self._tickets.append(ticket)

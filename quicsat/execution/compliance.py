@@ -9,7 +9,7 @@ from quicsat.execution.run_inputs import Inputs
 from quicsat.execution.transfer import endpoint
 from quicsat.links.backend import Testbed
 from quicsat.links.session import RunControl, SessionRequest
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.evidence import Exit
 from quicsat.model.implementation import Implementation, Role
@@ -43,7 +43,7 @@ def check_compliance(
 
 def _unknown_test(implementation: Implementation) -> Run:
     name = "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(10))
-    link = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 10 * MBPS, 10 * MBPS, 25, 25)
+    link = EmulatedLink.symmetric("simple-p2p", Direction(15 * MS, 10 * MBPS, 25))
     case = TestCase("compliance", "", "", link, (), 1, TIMEOUT, client_test=name, server_test=name)
     return Run(implementation, implementation, case, 1, 1)
 

@@ -11,15 +11,14 @@ from quicsat.model.emulated_link import (
     Corruption,
     CorruptionMode,
     Demand,
+    Direction,
     EmulatedLink,
     GilbertElliottLoss,
-    Jitter,
     Loss,
     Profile,
     Queue,
     QueueUnit,
     Rebind,
-    Reordering,
     TimersFrom,
     UdpCrossTraffic,
     UniformLoss,
@@ -52,7 +51,7 @@ PROFILES = "profiles"
 
 def simulator_files(link: EmulatedLink) -> dict[str, bytes]:
     """Files of the simulator's container by path from its root: the profiles, in the simulator's own format."""
-    profiles = {"client": link.forward_profile, "server": link.return_profile}
+    profiles = {"client": link.forward.profile, "server": link.back.profile}
     return {f"{PROFILES}/{towards}": _steps(profile) for towards, profile in profiles.items() if profile}
 
 
@@ -90,24 +89,12 @@ def scenario(link: EmulatedLink, seed: int, *protocols: Protocol) -> str:
     with the same seed; over both, packets of both; through a VPN, those of the tunnel.
     """
     words = [link.scenario, *_geometry(link)]
-    words += _queue(link.forward_queue, "client")
-    words += _queue(link.return_queue, "server")
-    for towards, loss, corruption, drops in (
-        ("client", link.forward_loss, link.forward_corruption, link.forward_drops),
-        ("server", link.return_loss, link.return_corruption, link.return_drops),
-    ):
-        words += _loss(loss, towards, DROP_RATE_NAMES if link.scenario == DROP_RATE else LOSS_NAMES)
-        words += _corruption(corruption, towards)
-        words += [f"--drops_to_{towards}={','.join(map(str, drops))}"] if drops else []
-    words += _disturbance(link.forward_jitter, link.forward_reordering, link.forward_duplication, "client")
-    words += _disturbance(link.return_jitter, link.return_reordering, link.return_duplication, "server")
+    for towards, direction in (("client", link.forward), ("server", link.back)):
+        words += _loss(direction.loss, towards, DROP_RATE_NAMES if link.scenario == DROP_RATE else LOSS_NAMES)
+        words += _direction(direction, towards, seed)
     words += _timed(link.blackhole, link.rebind)
-    words += _profile(link.forward_profile, "client", seed)
-    words += _profile(link.return_profile, "server", seed)
     words += _demand(link.demand)
     words += _client_side(link.client_side)
-    words += _udp_cross_traffic(link.forward_udp_cross_traffic, "client")
-    words += _udp_cross_traffic(link.return_udp_cross_traffic, "server")
     if link.cross_traffic:
         words.append(f"--cross-port={CROSS_PORT}")
     tcp = {link.vpn.transport is VpnTransport.TCP} if link.vpn else {one is Protocol.TCP for one in protocols}
@@ -117,20 +104,30 @@ def scenario(link: EmulatedLink, seed: int, *protocols: Protocol) -> str:
 
 
 def _geometry(link: EmulatedLink) -> Iterator[str]:
-    both = (link.forward_delay, link.forward_rate, link.forward_queue)
-    if link.scenario != ASYMMETRIC and both == (link.return_delay, link.return_rate, link.return_queue):
-        yield f"--delay={_ms(link.forward_delay)}"
-        yield f"--bandwidth={link.forward_rate:.0f}bps"
-        if isinstance(link.forward_queue, int):
-            yield f"--queue={link.forward_queue}"
+    forward, back = link.forward, link.back
+    both = (forward.delay, forward.rate, forward.queue) == (back.delay, back.rate, back.queue)
+    if link.scenario != ASYMMETRIC and both:
+        yield f"--delay={_ms(forward.delay)}"
+        yield f"--bandwidth={forward.rate:.0f}bps"
+        if isinstance(forward.queue, int):
+            yield f"--queue={forward.queue}"
         return
-    yield f"--forward-delay={_ms(link.forward_delay)}"
-    yield f"--return-delay={_ms(link.return_delay)}"
-    yield f"--forward-data-rate={link.forward_rate:.0f}bps"
-    yield f"--return-data-rate={link.return_rate:.0f}bps"
-    for way, queue in (("forward", link.forward_queue), ("return", link.return_queue)):
-        if isinstance(queue, int):
-            yield f"--{way}-queue={queue}"
+    for way, direction in (("forward", forward), ("return", back)):
+        yield f"--{way}-delay={_ms(direction.delay)}"
+        yield f"--{way}-data-rate={direction.rate:.0f}bps"
+        if isinstance(direction.queue, int):
+            yield f"--{way}-queue={direction.queue}"
+
+
+def _direction(direction: Direction, towards: str, seed: int) -> Iterator[str]:
+    """All but geometry and loss."""
+    yield from _queue(direction.queue, towards)
+    yield from _disturbance(direction, towards)
+    yield from _corruption(direction.corruption, towards)
+    if direction.drops:
+        yield f"--drops_to_{towards}={','.join(map(str, direction.drops))}"
+    yield from _profile(direction.profile, towards, seed)
+    yield from _udp_cross_traffic(direction.udp_cross_traffic, towards)
 
 
 def _queue(queue: int | Queue, towards: str) -> Iterator[str]:
@@ -153,21 +150,19 @@ def _queue(queue: int | Queue, towards: str) -> Iterator[str]:
         yield f"--queue-ecn-to-{towards}"
 
 
-def _disturbance(
-    jitter: Jitter | None, reordering: Reordering | None, duplication: float, towards: str
-) -> Iterator[str]:
-    if jitter:
+def _disturbance(direction: Direction, towards: str) -> Iterator[str]:
+    if jitter := direction.jitter:
         yield f"--jitter-to-{towards}={_ms(jitter.size)}"
         yield f"--jitter-shape-to-{towards}={jitter.shape}"
         if jitter.overtake:
             yield f"--jitter-overtakes-to-{towards}"
-    if reordering:
+    if reordering := direction.reordering:
         yield f"--reorder-rate-to-{towards}={reordering.rate / PERCENT:.9g}"
         yield f"--reorder-delay-to-{towards}={_ms(reordering.delay)}"
         if reordering.gap is not None:
             yield f"--reorder-gap-to-{towards}={reordering.gap}"
-    if duplication:
-        yield f"--duplicate-rate-to-{towards}={duplication / PERCENT:.9g}"
+    if direction.duplication:
+        yield f"--duplicate-rate-to-{towards}={direction.duplication / PERCENT:.9g}"
 
 
 def _ms(duration: float) -> str:
@@ -193,12 +188,9 @@ def _loss(loss: Loss | None, towards: str, names: tuple[str, str], prefix: str =
 def _client_side(link: ClientSide | None) -> Iterator[str]:
     if link is None:
         return
-    for towards, delay, loss in (
-        ("client", link.forward_delay, link.forward_loss),
-        ("server", link.return_delay, link.return_loss),
-    ):
-        yield f"--client-side-delay-to-{towards}={_ms(delay)}"
-        yield from _loss(loss, towards, LOSS_NAMES, "client-side-")
+    for towards, direction in (("client", link.forward), ("server", link.back)):
+        yield f"--client-side-delay-to-{towards}={_ms(direction.delay)}"
+        yield from _loss(direction.loss, towards, LOSS_NAMES, "client-side-")
 
 
 def _corruption(corruption: Corruption | None, towards: str) -> Iterator[str]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quicsat.docker.archive import ArchiveLimits, unpack
 from quicsat.links.artefact_limits import LARGEST_REPORT
 from quicsat.model.emulated_link import (
+    ClientSideReport,
     CrossTrafficReport,
     DemandReport,
     DirectionLateness,
+    DirectionReport,
     Interval,
     Lateness,
-    LinkCounters,
     NatMapping,
     ProfileReport,
     Rebinding,
@@ -26,6 +28,7 @@ from quicsat.model.errors import HarnessFault
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.stored_files import read_file
 
+COUNTERS = tuple(field.name for field in fields(DirectionReport) if field.type == "int")
 LATER_COUNTERS = frozenset({"ecn_marks", "duplicated", "reordered", "out_of_order"})
 """Counters that simulators before version 3 of the image do not have."""
 TRACES = "sim"
@@ -82,19 +85,14 @@ def read_report(document: dict[str, Any], client: Interval | None = None) -> Sim
         lag_mean=_number(document["lag"]["mean"]),
         lag_max=_number(document["lag"]["max"]),
         receive_overflows=_count(document["receive_overflows"]),
-        forward=_counters(document["forward"]),
-        back=_counters(document["return"]),
+        forward=_direction(document, "forward"),
+        back=_direction(document, "return"),
         blackholes=tuple(Interval(_number(begin), _number(end)) for begin, end in document["blackholes"]),
         rebinds=tuple(_rebinding(rebind) for rebind in document["rebinds"]),
         cross_traffic=None if cross is None else _cross_traffic(cross),
         lateness=None if lateness is None else _lateness(lateness, started, client, _number(document["stopped"])),
-        forward_profile=_profile(document.get("forward_profile")),
-        return_profile=_profile(document.get("return_profile")),
         demand=_demand(document.get("demand")),
-        forward_udp_cross_traffic=_udp_cross_traffic(document.get("forward_udp_cross_traffic")),
-        return_udp_cross_traffic=_udp_cross_traffic(document.get("return_udp_cross_traffic")),
-        client_side_forward=_counters(client_side["forward"]) if client_side else None,
-        client_side_back=_counters(client_side["return"]) if client_side else None,
+        client_side=client_side and ClientSideReport(*(_counters(client_side[way]) for way in ("forward", "return"))),
     )
 
 
@@ -145,17 +143,25 @@ def _count(value: Any) -> int:
     return int(_number(value))
 
 
-def _counters(document: dict[str, Any]) -> LinkCounters:
-    """Counters of one direction; those in ``LATER_COUNTERS`` are 0 in reports of older simulators."""
-    names = LinkCounters.__dataclass_fields__
-    return LinkCounters(
-        **{name: _count(document.get(name, 0) if name in LATER_COUNTERS else document[name]) for name in names}
+def _direction(document: dict[str, Any], way: str) -> DirectionReport:
+    """``way``: ``forward`` or ``return``."""
+    profile, others = (document.get(f"{way}_{element}") for element in ("profile", "udp_cross_traffic"))
+    return replace(
+        _counters(document[way]),
+        profile=None if profile is None else _profile(profile),
+        udp_cross_traffic=None if others is None else _udp_cross_traffic(others),
     )
 
 
-def _profile(document: dict[str, Any] | None) -> ProfileReport | None:
-    if document is None:
-        return None
+def _counters(document: dict[str, Any]) -> DirectionReport:
+    """Counters of one direction; those in ``LATER_COUNTERS`` are 0 in reports of older simulators."""
+    counters: dict[str, Any] = {
+        name: _count(document.get(name, 0) if name in LATER_COUNTERS else document[name]) for name in COUNTERS
+    }
+    return DirectionReport(**counters)
+
+
+def _profile(document: dict[str, Any]) -> ProfileReport:
     began = document["began"]
     return ProfileReport(None if began is None else _number(began), _count(document["changes"]))
 
@@ -166,9 +172,7 @@ def _demand(document: dict[str, Any] | None) -> DemandReport | None:
     return DemandReport(**{name: _count(document[name]) for name in DemandReport.__dataclass_fields__})
 
 
-def _udp_cross_traffic(document: dict[str, Any] | None) -> UdpCrossTrafficReport | None:
-    if document is None:
-        return None
+def _udp_cross_traffic(document: dict[str, Any]) -> UdpCrossTrafficReport:
     return UdpCrossTrafficReport(
         begin=_number(document["begin"]),
         end=_number(document["end"]),

@@ -10,10 +10,11 @@ import hashlib
 import math
 import random
 from bisect import bisect_right
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from operator import mul, sub
+from typing import Any
 
 from quicsat.model.gateways import Pep, TcpBuffers, Vpn
 
@@ -331,14 +332,48 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class Direction:
+    """One direction of an emulated link."""
+
+    delay: float
+    """Propagation delay, seconds; with a profile that has delays, their mean."""
+    rate: float
+    """Link rate, bit/s; with a profile that has rates, their mean."""
+    queue: int | Queue
+    """The buffer in front of the link; a number is that of packets in a drop-tail queue."""
+    loss: Loss | None = None
+    jitter: Jitter | None = None
+    reordering: Reordering | None = None
+    duplication: float = 0.0
+    """Share of packets that arrive twice, 0..1."""
+    profile: Profile | None = None
+    udp_cross_traffic: UdpCrossTraffic | None = None
+    corruption: Corruption | None = None
+    """Only in the scenario corrupt-rate."""
+    drops: tuple[int, ...] = ()
+    """Packets that are dropped, counted from 1 where they arrive; only in the scenario droplist."""
+
+    @property
+    def highest_rate(self) -> float:
+        """The highest rate at any time, bit/s."""
+        return max((self.rate, *(self.profile.rates if self.profile else ())))
+
+
+@dataclass(frozen=True)
+class ClientSideDirection:
+    """One direction of the link at the client's side."""
+
+    delay: float = 0.0
+    """Propagation delay, seconds."""
+    loss: Loss | None = None
+
+
+@dataclass(frozen=True)
 class ClientSide:
     """Another link, between the client and its end of the emulated link; with proxies, behind the second one."""
 
-    forward_delay: float = 0.0
-    return_delay: float = 0.0
-    """One-way propagation delay, seconds."""
-    forward_loss: Loss | None = None
-    return_loss: Loss | None = None
+    forward: ClientSideDirection = ClientSideDirection()
+    back: ClientSideDirection = ClientSideDirection()
 
 
 UNKNOWN = "unknown"
@@ -351,37 +386,13 @@ class EmulatedLink:
 
     scenario: str
     """Name of the ns-3 program, a folder of ns3-scenarios/."""
-    forward_delay: float
-    return_delay: float
-    """One-way propagation delay, seconds; with a profile that has delays, their mean."""
-    forward_rate: float
-    return_rate: float
-    """Link rate, bit/s; with a profile that has rates, their mean."""
-    forward_queue: int | Queue
-    return_queue: int | Queue
-    """The buffer in front of the link; a number is that of packets in a drop-tail queue."""
-    forward_loss: Loss | None = None
-    return_loss: Loss | None = None
+    forward: Direction
+    back: Direction
+    """The return direction (``return`` is no name in Python)."""
     queue_mode: QueueMode = QueueMode.EXACT
-    forward_jitter: Jitter | None = None
-    return_jitter: Jitter | None = None
-    forward_reordering: Reordering | None = None
-    return_reordering: Reordering | None = None
-    forward_duplication: float = 0.0
-    return_duplication: float = 0.0
-    """Share of packets that arrive twice, 0..1."""
-    forward_profile: Profile | None = None
-    return_profile: Profile | None = None
     demand: Demand | None = None
     """Of the return direction; None if its whole rate is always there."""
-    forward_udp_cross_traffic: UdpCrossTraffic | None = None
-    return_udp_cross_traffic: UdpCrossTraffic | None = None
     # each of the following only in its own scenario
-    forward_corruption: Corruption | None = None
-    return_corruption: Corruption | None = None
-    forward_drops: tuple[int, ...] = ()
-    return_drops: tuple[int, ...] = ()
-    """Packets that are dropped, counted from 1 per direction where they arrive (scenario droplist)."""
     blackhole: Blackhole | None = None
     rebind: Rebind | None = None
     cross_traffic: CrossTraffic | None = None
@@ -395,6 +406,23 @@ class EmulatedLink:
     client_side: ClientSide | None = None
     """A second link next to the client; then the client's trace is taken behind it."""
 
+    @classmethod
+    def symmetric(cls, scenario: str, direction: Direction) -> EmulatedLink:
+        """A link with the same values in both directions."""
+        return cls(scenario, direction, direction)
+
+    def with_forward(self, **values: Any) -> EmulatedLink:
+        """The link with other values of its forward direction."""
+        return replace(self, forward=replace(self.forward, **values))
+
+    def with_back(self, **values: Any) -> EmulatedLink:
+        """The link with other values of its return direction."""
+        return replace(self, back=replace(self.back, **values))
+
+    def with_both(self, **values: Any) -> EmulatedLink:
+        """The link with other values of both directions."""
+        return self.with_forward(**values).with_back(**values)
+
     @property
     def has_gateways(self) -> bool:
         """Whether something stands between the endpoints and the link."""
@@ -404,27 +432,25 @@ class EmulatedLink:
     def round_trip_delay(self) -> float:
         """All propagation delays from client to server and back, seconds."""
         beside = self.client_side or ClientSide()
-        return self.forward_delay + self.return_delay + beside.forward_delay + beside.return_delay
-
-    @property
-    def highest_rates(self) -> tuple[float, float]:
-        """The highest rate of each direction at any time, forward and return, bit/s."""
-        profiles = (self.forward_profile, self.return_profile)
-        forward, back = (profile.rates if profile else () for profile in profiles)
-        return max((self.forward_rate, *forward)), max((self.return_rate, *back))
+        return self.forward.delay + self.back.delay + beside.forward.delay + beside.back.delay
 
     @property
     def highest_rate(self) -> float:
         """The highest rate of either direction at any time, bit/s."""
-        return max(self.highest_rates)
+        return max(self.forward.highest_rate, self.back.highest_rate)
+
+
+def unknown_link(forward_rate: float = 0.0) -> EmulatedLink:
+    """A link of which at most the forward rate is known, bit/s; 0 if it is not."""
+    return EmulatedLink(UNKNOWN, Direction(0.0, forward_rate, 0), Direction(0.0, 0.0, 0))
 
 
 # ---- report -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class LinkCounters:
-    """Counters of the simulator in one direction."""
+class DirectionReport:
+    """What the simulator counted in one direction, and what it did there."""
 
     received: int
     """Packets that came from the sender."""
@@ -446,11 +472,21 @@ class LinkCounters:
     """Packets that were held back."""
     out_of_order: int = 0
     """Packets that the link delivered behind a later one."""
+    profile: ProfileReport | None = None
+    udp_cross_traffic: UdpCrossTrafficReport | None = None
 
     @property
     def own_drops(self) -> int:
         """Packets that the link itself lost, after the queue."""
         return self.loss_drops + self.listed_drops + self.blackhole_drops
+
+
+@dataclass(frozen=True)
+class ClientSideReport:
+    """What the link at the client's side did."""
+
+    forward: DirectionReport
+    back: DirectionReport
 
 
 @dataclass(frozen=True)
@@ -602,22 +638,16 @@ class SimulatorReport:
     end. Only reports without ``lateness`` are judged by it."""
     receive_overflows: int
     """Frames that the kernel dropped because the simulator did not read them in time."""
-    forward: LinkCounters
-    back: LinkCounters
-    """The return direction (``return`` is no name in Python)."""
+    forward: DirectionReport
+    back: DirectionReport
     blackholes: tuple[Interval, ...] = ()
     rebinds: tuple[Rebinding, ...] = ()
     cross_traffic: CrossTrafficReport | None = None
     lateness: Lateness | None = None
     """None in reports of simulators that did not record it (before version 2 of the simulator's image)."""
-    forward_profile: ProfileReport | None = None
-    return_profile: ProfileReport | None = None
     demand: DemandReport | None = None
-    forward_udp_cross_traffic: UdpCrossTrafficReport | None = None
-    return_udp_cross_traffic: UdpCrossTrafficReport | None = None
-    client_side_forward: LinkCounters | None = None
-    client_side_back: LinkCounters | None = None
-    """Of the link at the client's side, if there is one."""
+    client_side: ClientSideReport | None = None
+    """None without such a link."""
 
     @property
     def largest_lag(self) -> float:

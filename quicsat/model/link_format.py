@@ -12,6 +12,7 @@ from quicsat.model.emulated_link import (
     Corruption,
     CorruptionMode,
     Demand,
+    Direction,
     EmulatedLink,
     GilbertElliottLoss,
     Jitter,
@@ -35,6 +36,7 @@ from quicsat.model.text import counted
 from quicsat.model.units import byte_size, mbit_per_s, percent, seconds
 
 WAYS = {LinkDirection.BOTH: "", LinkDirection.CLIENT: " forward", LinkDirection.SERVER: " return"}
+NONE = "none"
 MOST_DROPS = 8
 """Packets of a list that are named."""
 
@@ -43,11 +45,11 @@ def format_link(link: Link) -> str:
     """``20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %``; forward / return where they differ."""
     if isinstance(link, RealLink):
         return _real_link(link)
-    rates = _both(mbit_per_s(link.forward_rate), mbit_per_s(link.return_rate), " Mbit/s")
-    queue = _both(format_queue(link.forward_queue), format_queue(link.return_queue), " packets")
+    rates = _both(mbit_per_s(link.forward.rate), mbit_per_s(link.back.rate), " Mbit/s")
+    queue = _both(format_queue(link.forward.queue), format_queue(link.back.queue), " packets")
     paper = " (as QIR-SE had it)" if link.queue_mode is QueueMode.PAPER else ""
-    loss = _both(_loss(link.forward_loss), _loss(link.return_loss))
-    loss = "no loss" if loss == "none" else f"loss {loss}"
+    loss = _both(_loss(link.forward.loss), _loss(link.back.loss))
+    loss = "no loss" if loss == NONE else f"loss {loss}"
     geometry = f"{rates}, RTT {seconds(link.round_trip_delay)}, queue {queue}{paper}"
     return ", ".join([geometry, loss, *client_side_words(link), *_changes(link), *_impairments(link), *_tcp(link)])
 
@@ -68,11 +70,11 @@ def _real_details(link: RealLink) -> Iterator[str]:
 
 def _emulated_details(link: EmulatedLink) -> Iterator[str]:
     yield link.scenario
-    if link.forward_delay != link.return_delay:
-        yield f"delay {_both(seconds(link.forward_delay), seconds(link.return_delay))}"
+    if link.forward.delay != link.back.delay:
+        yield f"delay {_both(seconds(link.forward.delay), seconds(link.back.delay))}"
     if link.queue_mode is QueueMode.PAPER:
         yield "queues as QIR-SE had them"
-    for way, loss in (("forward", link.forward_loss), ("return", link.return_loss)):
+    for way, loss in (("forward", link.forward.loss), ("return", link.back.loss)):
         yield from _bursts(way, loss)
     yield from (*client_side_words(link), *_changes(link), *_impairments(link), *_tcp(link))
 
@@ -82,10 +84,10 @@ def client_side_words(link: EmulatedLink) -> Iterator[str]:
     beside = link.client_side
     if beside is None:
         return
-    loss = _both(_loss(beside.forward_loss), _loss(beside.return_loss))
-    words = [_both(seconds(beside.forward_delay), seconds(beside.return_delay))]
-    words = [] if beside.forward_delay == beside.return_delay == 0 else words
-    words += ["no loss" if loss == "none" else f"loss {loss}"]
+    loss = _both(_loss(beside.forward.loss), _loss(beside.back.loss))
+    words = [_both(seconds(beside.forward.delay), seconds(beside.back.delay))]
+    words = [] if beside.forward.delay == beside.back.delay == 0 else words
+    words += ["no loss" if loss == NONE else f"loss {loss}"]
     yield f"{' and '.join(words)} at the client's side"
 
 
@@ -114,7 +116,7 @@ def _transfer(case: TestCase) -> Iterator[str]:
 
 def _real_link(link: RealLink) -> str:
     """``real, 20.00 / 2.00 Mbit/s as advertised, RTT about 600.0 ms, Novostream Connect L, modem SkyEdge II-c``."""
-    rates = _both(mbit_per_s(link.forward_rate), mbit_per_s(link.return_rate), " Mbit/s")
+    rates = _both(mbit_per_s(link.forward.rate), mbit_per_s(link.back.rate), " Mbit/s")
     access = " ".join(filter(None, (link.provider, link.tariff)))
     words = [f"{rates} as advertised", f"RTT about {seconds(link.round_trip_delay)}", access]
     return ", ".join(["real", *filter(None, words), *([f"modem {link.modem}"] if link.modem else [])])
@@ -157,31 +159,31 @@ def _loss(loss: Loss | None) -> str:
         case GilbertElliottLoss() if loss_share(loss) > 0:
             burst = f"in bursts of {loss.mean_burst:.3g} packets" if math.isfinite(loss.mean_burst) else "without end"
             return f"{_share(loss_share(loss))} {burst}"
-    return "none"
+    return NONE
 
 
 def _impairments(link: EmulatedLink) -> Iterator[str]:
-    if link.forward_jitter or link.return_jitter:
-        yield f"jitter {_both(_jitter(link.forward_jitter), _jitter(link.return_jitter))}"
-    if link.forward_reordering or link.return_reordering:
-        yield f"reordering {_both(_reordering(link.forward_reordering), _reordering(link.return_reordering))}"
-    if link.forward_duplication or link.return_duplication:
-        shares = [_share(share) if share else "none" for share in (link.forward_duplication, link.return_duplication)]
-        yield f"duplication {_both(*shares)}"
-    if link.forward_corruption or link.return_corruption:
-        corruption = _both(_corruption(link.forward_corruption), _corruption(link.return_corruption))
-        yield f"corruption {corruption}"
-    if link.forward_drops or link.return_drops:
-        yield f"drops {_both(_drops(link.forward_drops), _drops(link.return_drops))}"
+    back = _impairments_of(link.back)
+    for kind, words in _impairments_of(link.forward).items():
+        if (words, back[kind]) != (NONE, NONE):
+            yield f"{kind} {_both(words, back[kind])}"
     if link.blackhole:
         yield _blackhole(link.blackhole)
     if link.rebind:
         yield _rebind(link.rebind)
     if link.cross_traffic:
         yield f"beside a TCP flow ({link.cross_traffic.congestion_control})"
-    if link.forward_udp_cross_traffic or link.return_udp_cross_traffic:
-        ways = map(_udp_cross_traffic, (link.forward_udp_cross_traffic, link.return_udp_cross_traffic))
-        yield f"beside UDP packets {_both(*ways)}"
+
+
+def _impairments_of(direction: Direction) -> dict[str, str]:
+    return {
+        "jitter": _jitter(direction.jitter),
+        "reordering": _reordering(direction.reordering),
+        "duplication": _share(direction.duplication) if direction.duplication else NONE,
+        "corruption": _corruption(direction.corruption),
+        "drops": _drops(direction.drops),
+        "beside UDP packets": _udp_cross_traffic(direction.udp_cross_traffic),
+    }
 
 
 def _tcp(link: EmulatedLink) -> Iterator[str]:
@@ -219,21 +221,21 @@ def _buffers(tcp: TcpBuffers) -> str:
 
 
 def _changes(link: EmulatedLink) -> Iterator[str]:
-    if link.forward_profile or link.return_profile:
-        yield f"profile {_both(_profile(link.forward_profile), _profile(link.return_profile))}"
+    if link.forward.profile or link.back.profile:
+        yield f"profile {_both(_profile(link.forward.profile), _profile(link.back.profile))}"
     if link.demand:
         yield _demand(link.demand)
 
 
 def _jitter(jitter: Jitter | None) -> str:
     if jitter is None:
-        return "none"
+        return NONE
     return f"{jitter.shape} {seconds(jitter.size)}{' with overtaking' if jitter.overtake else ''}"
 
 
 def _reordering(reordering: Reordering | None) -> str:
     if reordering is None:
-        return "none"
+        return NONE
     packets = "" if reordering.gap is None else f"{counted(reordering.gap, 'packet')}, at most "
     return f"{_share(reordering.rate)} by {packets}{seconds(reordering.delay)}"
 
@@ -241,7 +243,7 @@ def _reordering(reordering: Reordering | None) -> str:
 def _profile(profile: Profile | None) -> str:
     """``leo of 300.0 s (2f4a09c1b77e)``: with the digest of its values."""
     if profile is None:
-        return "none"
+        return NONE
     once = "" if profile.loop else ", once"
     once += (
         ", from a random time" if profile.start is None else f", from {seconds(profile.start)}" * (profile.start > 0)
@@ -259,7 +261,7 @@ def _demand(demand: Demand) -> str:
 
 def _corruption(corruption: Corruption | None) -> str:
     if corruption is None or not corruption.rate:
-        return "none"
+        return NONE
     lost = " as loss" if corruption.mode is CorruptionMode.LOSS else ""
     return f"{_share(corruption.rate)}{_at_most(corruption.longest_burst)}{lost}"
 
@@ -267,7 +269,7 @@ def _corruption(corruption: Corruption | None) -> str:
 def _drops(drops: tuple[int, ...]) -> str:
     shown = ", ".join(map(str, drops[:MOST_DROPS]))
     more = f" and {len(drops) - MOST_DROPS} more" if len(drops) > MOST_DROPS else ""
-    return f"no. {shown}{more}" if drops else "none"
+    return f"no. {shown}{more}" if drops else NONE
 
 
 def _blackhole(hole: Blackhole) -> str:
@@ -290,7 +292,7 @@ def _from(origin: TimersFrom) -> str:
 def _udp_cross_traffic(traffic: UdpCrossTraffic | None) -> str:
     """``of 5.00 Mbit/s after 20.0 s``."""
     if traffic is None:
-        return "none"
+        return NONE
     late = f" after {seconds(traffic.start)}" if traffic.start else ""
     return f"of {mbit_per_s(traffic.rate)} in packets of {traffic.packet_size} B{late}"
 

@@ -18,15 +18,31 @@ DAEMON_EXAMPLE = "ssh://user@host.example"
 
 
 @dataclass(frozen=True)
+class RealDirection:
+    """One direction of a real link."""
+
+    rate: float
+    """As advertised, bit/s."""
+
+    @property
+    def highest_rate(self) -> float:
+        """``rate``, as in :class:`quicsat.model.emulated_link.Direction`."""
+        return self.rate
+
+    @property
+    def loss(self) -> None:
+        """None: only the link itself loses packets."""
+
+
+@dataclass(frozen=True)
 class RealLink:
     """A link that exists, between two hosts of the hosts file."""
 
     client_host: str
     server_host: str
     """Names in the hosts file."""
-    forward_rate: float
-    return_rate: float
-    """As advertised, bit/s."""
+    forward: RealDirection
+    back: RealDirection
     round_trip_delay: float
     """Approximate round-trip time, seconds; timeouts for endpoints are multiples of it."""
     provider: str = ""
@@ -34,10 +50,6 @@ class RealLink:
     modem: str = ""
     traffic_limit: str = ""
     """As the provider words it."""
-
-    @property
-    def forward_loss(self) -> None:
-        """None: only the link itself loses packets."""
 
 
 @dataclass(frozen=True)

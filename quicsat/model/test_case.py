@@ -26,9 +26,9 @@ Link = EmulatedLink | RealLink
 
 def constant_rate(link: Link) -> float | None:
     """Rate of the forward link, bit/s; None if it is unknown, or if a profile changes it."""
-    if isinstance(link, EmulatedLink) and link.forward_profile is not None and link.forward_profile.rates:
+    if isinstance(link, EmulatedLink) and link.forward.profile is not None and link.forward.profile.rates:
         return None
-    return link.forward_rate or None
+    return link.forward.rate or None
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def apply_workload(case: TestCase, files: WorkloadFiles) -> TestCase:
     """``case`` with the files of a workload and the TESTCASE by which endpoints fetch them so."""
     workload, sizes, timeout = files.workload, files.file_sizes, max(case.timeout, files.timeout)
     if workload.duration is not None:
-        rate = case.link.highest_rates[0] if isinstance(case.link, EmulatedLink) else case.link.forward_rate
+        rate = case.link.forward.highest_rate
         sizes = (math.ceil(workload.duration * rate / 8),)  # more than can arrive in that time
         timeout = workload.duration
     tests = {

@@ -30,7 +30,7 @@ def trace_bytes(test_case: TestCase) -> int:
     link = test_case.link
     traces = _traces(test_case)
     size = test_case.flow_count * test_case.total_size
-    rates = link.highest_rates if isinstance(link, EmulatedLink) else (link.forward_rate, link.return_rate)
+    rates = link.forward.highest_rate, link.back.highest_rate
     bits = sum(rates) * (test_case.timeout + AROUND)
     needed = traces * OVERLOAD * bits / 8
     if not (isinstance(link, EmulatedLink) and link.cross_traffic):

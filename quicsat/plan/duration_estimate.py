@@ -96,5 +96,5 @@ def _span(durations: list[float]) -> Span:
 
 def _possible(case: TestCase) -> Span:
     """From files at the rate of the link after three round trips, to the timeout."""
-    ideal = 3 * case.link.round_trip_delay + 8 * case.flow_count * case.total_size / case.link.forward_rate
+    ideal = 3 * case.link.round_trip_delay + 8 * case.flow_count * case.total_size / case.link.forward.rate
     return Span(min(ideal, case.timeout) + OVERHEAD, case.timeout + MOST_OVERHEAD)

@@ -96,12 +96,10 @@ def _under(rules: Rules, case: TestCase) -> TestCase:
     link = case.emulated
     forward, back = (
         corruption and replace(corruption, mode=CorruptionMode.LOSS)
-        for corruption in (link.forward_corruption, link.return_corruption)
+        for corruption in (link.forward.corruption, link.back.corruption)
     )
     strict = replace(
-        link,
-        forward_corruption=forward,
-        return_corruption=back,
+        link.with_forward(corruption=forward).with_back(corruption=back),
         blackhole=link.blackhole and replace(link.blackhole, timers_from=TimersFrom.START),
         rebind=link.rebind and replace(link.rebind, timers_from=TimersFrom.START),
     )

@@ -85,9 +85,9 @@ class PairSeries:
         The first from ``begin`` on, the others by the link's profile until ``end``. Empty if the rate is unknown.
         """
         link = self.case.link
-        profile = link.forward_profile if isinstance(link, EmulatedLink) else None
+        profile = link.forward.profile if isinstance(link, EmulatedLink) else None
         if profile is None or not profile.rates:
-            return [(begin, link.forward_rate)] if link.forward_rate else []
+            return [(begin, link.forward.rate)] if link.forward.rate else []
         first = profile.begin(run.seed)
         steps = profile.steps_between(profile.rates, first + max(begin, 0.0), first + end)
         return [(time - first, rate) for time, rate in steps]

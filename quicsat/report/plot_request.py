@@ -104,7 +104,7 @@ class PlotRequest:
             if result.measurement is not None and self.metric in result.measurement.values
         }
         cases = (case for case in self.cases(results) if not case.functional or case.name in found)
-        return tuple(sorted(cases, key=lambda case: (loss_share(case.link.forward_loss), case.link.round_trip_delay)))
+        return tuple(sorted(cases, key=lambda case: (loss_share(case.link.forward.loss), case.link.round_trip_delay)))
 
 
 @dataclass(frozen=True)

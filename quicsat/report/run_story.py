@@ -56,8 +56,8 @@ def end_of(result: RunResult) -> str:
     if evidence.timed_out is not None:
         words.append("quicsat ended the run at its deadline")
     report = evidence.simulator
-    if report is not None and report.client_side_forward is not None and report.client_side_back is not None:
-        forward, back = report.client_side_forward.loss_drops, report.client_side_back.loss_drops
+    if report is not None and report.client_side is not None:
+        forward, back = report.client_side.forward.loss_drops, report.client_side.back.loss_drops
         words.append(f"the link at the client's side lost {forward} packets to the client and {back} from it")
     took = f"The transfer took {seconds(evidence.transfer_time)}" if evidence.transfer_time else "There was no transfer"
     return f"{', '.join([took, *words])}."

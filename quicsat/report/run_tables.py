@@ -63,9 +63,9 @@ def links(_results: ResultSet, cases: Sequence[TestCase]) -> Table:
 def _conditions(case: TestCase) -> tuple[str | float | None, ...]:
     link = case.link
     if case.partly_known:
-        return link.forward_rate or None, *[None] * 7, case.timeout or None
+        return link.forward.rate or None, *[None] * 7, case.timeout or None
     return (
-        link.forward_rate, link.return_rate, link.round_trip_delay, *_emulation(case), case.total_size, case.timeout,
+        link.forward.rate, link.back.rate, link.round_trip_delay, *_emulation(case), case.total_size, case.timeout,
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def accesses(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     )  # fmt: skip
     rows = [
         (
-            case.abbreviation, link.provider, link.tariff, link.forward_rate, link.return_rate, link.traffic_limit,
+            case.abbreviation, link.provider, link.tariff, link.forward.rate, link.back.rate, link.traffic_limit,
             link.modem, *_bare(each for each in results.results if each.test_case == case.name),
         )
         for case in cases
@@ -119,8 +119,8 @@ def _emulation(case: TestCase) -> tuple[str | float | None, ...]:
     if case.real:
         return None, None, None, None
     link = case.emulated
-    queues = (format_queue(queue) for queue in (link.forward_queue, link.return_queue))
-    return *queues, loss_share(link.forward_loss), loss_share(link.return_loss)
+    queues = (format_queue(queue) for queue in (link.forward.queue, link.back.queue))
+    return *queues, loss_share(link.forward.loss), loss_share(link.back.loss)
 
 
 LOSSES = {
@@ -194,7 +194,7 @@ def sweep(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             first = first or mean
             rows.append(
                 (
-                    case.abbreviation, loss_share(case.link.forward_loss), case.total_size,
+                    case.abbreviation, loss_share(case.link.forward.loss), case.total_size,
                     _mean(value_of(each, COMPLETION) for each in mine), mean,
                     mean / first if mean is not None and first else None, len(mine),
                 )

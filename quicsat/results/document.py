@@ -34,8 +34,9 @@ from quicsat.model.text import printable, quoted
 from quicsat.plan.run_seed import run_seed
 from quicsat.results.ranges import bounded, checked_time
 from quicsat.results.summary import Cell, summarise
+from quicsat.results.version_1 import from_version_1
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 
 _SEALED = re.compile(rb'(?P<body>\{.*), "sum": "(?P<sum>[0-9a-f]{16})"\}', re.DOTALL)
@@ -60,7 +61,7 @@ class ManifestLine(_Strict):
     """The first line of a journal."""
 
     kind: Literal["manifest"] = "manifest"
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     at: str
     data: Manifest
 
@@ -100,7 +101,7 @@ Line = ManifestLine | ComplianceLine | ResultLine | FinishedLine
 class _Document(_Strict):
     """Results of one campaign in SI base units: seconds, bit/s, bytes, shares from 0 to 1. Times are UTC."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     manifest: Manifest
     compliance: tuple[Compliance, ...]
     results: tuple[RunResult, ...]
@@ -252,10 +253,10 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     except ValidationError as error:
         message = f"{path}: is no result file of quicsat: it does not state the version of its format (schema_version)."
         raise InputError(message) from error
-    if version != SCHEMA_VERSION:
+    if version not in (1, SCHEMA_VERSION):
         raise _unknown_version(path, version)
     try:
-        found, unknown, dropped = _usable_part(text)
+        found, unknown, dropped = _usable_part((from_version_1(text) if version == 1 else None) or text)
     except ValidationError as error:
         raise InputError(*(f"{path}: {fault}" for fault in _faults(error))) from error
     if faults := _manifest_faults(found.manifest):
@@ -333,6 +334,8 @@ def _known_part(validate: Callable[[bytes], T], text: bytes) -> tuple[T, tuple[s
     try:
         return validate(text), ()
     except ValidationError as error:
+        if (newer := from_version_1(text)) is not None:
+            return _known_part(validate, newer)
         faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
         if any(fault["type"] not in _UNKNOWN_MEMBER for fault in faults):
             raise
@@ -364,7 +367,7 @@ def _unseal(path: Path, raw: bytes) -> tuple[Line, tuple[str, ...]]:
             version = _Version.model_validate_json(body).schema_version
         except ValidationError:
             version = SCHEMA_VERSION
-        if version != SCHEMA_VERSION:
+        if version not in (1, SCHEMA_VERSION):
             raise _unknown_version(path, version) from error
         raise _DamagedLine("; ".join(_faults(error))) from error
 
@@ -447,7 +450,7 @@ def _attempts(history: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], tupl
 
 def _unknown_version(path: Path, version: int) -> InputError:
     message = (
-        f"{path}: is of schema version {version}; this program reads version {SCHEMA_VERSION}. "
+        f"{path}: is of schema version {version}; this program reads versions 1 and {SCHEMA_VERSION}. "
         "Use the version of the program that wrote it."
     )
     return InputError(message)

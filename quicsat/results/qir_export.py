@@ -135,7 +135,7 @@ def to_qir_se(result_set: ResultSet, log_dir: str = ".") -> dict[str, Any]:
 
 def _of_measurement(case: TestCase) -> dict[str, Any]:
     """The field by which QIR-SE distinguishes a measurement from a test."""
-    return {"theoretical_max_value": case.link.forward_rate / KBPS, "repetitions": case.repetitions}
+    return {"theoretical_max_value": case.link.forward.rate / KBPS, "repetitions": case.repetitions}
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

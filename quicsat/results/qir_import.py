@@ -41,7 +41,7 @@ from pydantic import (
 from pydantic import WrapValidator as Wrap
 
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import UNKNOWN, EmulatedLink
+from quicsat.model.emulated_link import unknown_link
 from quicsat.model.errors import InputError
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
@@ -409,7 +409,7 @@ def _case(abbreviation: str, test: _Test, lists: Sequence[Sequence[float | None]
         name=name if is_test_case(name) else abbreviation.casefold(),
         abbreviation=abbreviation,
         description=test.desc or "",
-        link=EmulatedLink(UNKNOWN, 0.0, 0.0, rate, 0.0, 0, 0),
+        link=unknown_link(rate),
         file_sizes=(),
         repetitions=max([test.repetitions or 1, *map(len, lists)]),
         timeout=test.timeout or 0.0,
@@ -438,7 +438,7 @@ def _results(usable: _Usable) -> Iterator[RunResult]:
 
 
 def _measurement(goodput: float, case: TestCase) -> Measurement:
-    rate = case.link.forward_rate
+    rate = case.link.forward.rate
     return Measurement({"goodput": goodput, **({"efficiency": goodput / rate} if rate else {})})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from quicsat.model.emulated_link import loss_share
 from quicsat.model.implementation import Implementation, Role
@@ -191,10 +191,10 @@ def sweeps(cases: Sequence[TestCase]) -> list[list[TestCase]]:
     for case in cases:
         if case.real:
             continue
-        bare = replace(case.emulated, forward_loss=None, return_loss=None)
+        bare = case.emulated.with_both(loss=None)
         groups.setdefault((repr(bare), case.file_sizes), []).append(case)
-    ordered = (sorted(group, key=lambda case: loss_share(case.link.forward_loss)) for group in groups.values())
-    return [group for group in ordered if len({loss_share(case.link.forward_loss) for case in group}) > 1]
+    ordered = (sorted(group, key=lambda case: loss_share(case.link.forward.loss)) for group in groups.values())
+    return [group for group in ordered if len({loss_share(case.link.forward.loss) for case in group}) > 1]
 
 
 def by_family(cases: Sequence[TestCase]) -> dict[str, list[TestCase]]:

@@ -14,7 +14,14 @@ import pytest
 from quicsat.analysis import analyse as module
 from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse, analyse_once
 from quicsat.analysis.metrics import METRICS
-from quicsat.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport, Rebinding
+from quicsat.model.emulated_link import (
+    ClientSideReport,
+    DirectionReport,
+    EmulatedLink,
+    Profile,
+    ProfileReport,
+    Rebinding,
+)
 from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts
 from quicsat.model.gateways import VPNS
 from quicsat.model.implementation import Implementation, Protocol
@@ -94,7 +101,7 @@ def test_all_numbers_of_a_good_run(directory: Path) -> None:
     known = {name: value for name, value in measurement.values.items() if name in FIRST}
     assert known == pytest.approx({
         "goodput": 8 * SIZE / 3.2,
-        "efficiency": 8 * SIZE / 3.2 / CASE.link.forward_rate,
+        "efficiency": 8 * SIZE / 3.2 / CASE.link.forward.rate,
         "stream_goodput": 8 * SIZE / 3.2,
         "handshake_time": 0.9,
         "time_to_first_byte": 1.8,
@@ -107,11 +114,11 @@ def test_all_numbers_of_a_good_run(directory: Path) -> None:
 
 
 def test_bursts_of_the_link_are_unknown_if_packets_are_also_lost_at_the_clients_side(directory: Path) -> None:
-    counters = LinkCounters(6, 6, 0, 0)
+    counters = DirectionReport(6, 6, 0, 0)
     assert EVIDENCE.simulator is not None
     report = replace(EVIDENCE.simulator, forward=counters)
     for lost, known in ((0, True), (1, False)):
-        beside = replace(report, client_side_forward=replace(counters, loss_drops=lost))
+        beside = replace(report, client_side=ClientSideReport(replace(counters, loss_drops=lost), counters))
         _, measurement = judged(directory, simulator=beside)
         assert measurement is not None
         assert measurement.values["client_side_loss"] == pytest.approx(lost / 6)
@@ -151,14 +158,14 @@ def test_efficiency_over_a_changing_link_is_of_what_it_offered(directory: Path) 
     """The mean of its rate is below the goodput, but the transfer took place while the rate was higher."""
     rate = 8 * SIZE / 3.2
     profile = Profile("rates.csv", 100.0, (0.0, 10.0), rates=(1.25 * rate, 0.0))
-    link = replace(CASE.emulated, forward_rate=profile.mean(profile.rates), forward_profile=profile)
+    link = CASE.emulated.with_forward(rate=profile.mean(profile.rates), profile=profile)
     run = replace(RUN, test_case=replace(CASE, link=link))
     assert EVIDENCE.simulator is not None
     [client, *_], *_ = transfer(lost=[1])
-    report = replace(EVIDENCE.simulator, forward_profile=ProfileReport(client.time, 1))
+    report = replace(EVIDENCE.simulator, forward=replace(REPORT.forward, profile=ProfileReport(client.time, 1)))
     _, measurement = analyse(run, replace(EVIDENCE, simulator=report), directory)
     assert measurement is not None
-    assert measurement.values["goodput"] > link.forward_rate
+    assert measurement.values["goodput"] > link.forward.rate
     assert measurement.values["efficiency"] == pytest.approx(0.8)
 
 
@@ -203,7 +210,7 @@ def test_recorded_runs() -> None:
 
 NOT_BEGUN = {"client": Exit(None), "timed_out": Deadline.READY, "simulator": None}
 """A run whose client was not started: the link leaves neither report nor traces."""
-SILENT = replace(REPORT, forward=LinkCounters(0, 0, 0, 0), back=LinkCounters(0, 0, 0, 0))
+SILENT = replace(REPORT, forward=DirectionReport(0, 0, 0, 0), back=DirectionReport(0, 0, 0, 0))
 LAGGED = replace(REPORT, lag_max=0.5, receive_overflows=3)
 BUSY = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99, neighbours=3)
 
@@ -634,7 +641,7 @@ def test_a_transfer_that_stops_when_the_nat_rebinds(directory: Path) -> None:
     (directory / SERVER_TRACE).write_bytes(pcap([packet for packet in server if packet.time < 4] + gone))
     (directory / "server/keys.log").write_text(key_log)
     zero = EPOCH + client[0].time
-    dropped = LinkCounters(16, 4, 0, 0, nat_drops=12)
+    dropped = DirectionReport(16, 4, 0, 0, nat_drops=12)
     report = replace(REPORT, forward=dropped, rebinds=(Rebinding(zero + 3.9, ()),))
     late = replace(EVIDENCE, timed_out=Deadline.TRANSFER, client=KILLED, simulator=report, phases={"transfer": 60.0})
     verdict, _ = judged(directory, late)
@@ -652,9 +659,9 @@ def test_congestion_control_is_compared_with_what_the_link_offered(directory: Pa
     """A faded link: the goodput is far below its mean rate, but not below what it had during the run."""
     rate = 8 * SIZE / 3.2
     profile = Profile("fade.csv", 100.0, (0.0, 50.0), rates=(rate, 99 * rate))
-    link = replace(CASE.emulated, forward_rate=profile.mean(profile.rates), forward_profile=profile)
+    link = CASE.emulated.with_forward(rate=profile.mean(profile.rates), profile=profile)
     [first, *_], *_ = transfer(lost=[1])
-    report = replace(REPORT, forward_profile=ProfileReport(EPOCH + first.time, 0))
+    report = replace(REPORT, forward=replace(REPORT.forward, profile=ProfileReport(EPOCH + first.time, 0)))
     late = replace(
         EVIDENCE, timed_out=Deadline.TRANSFER, client=KILLED, simulator=report, offered=(File("f", 9 * SIZE, "x"),)
     )

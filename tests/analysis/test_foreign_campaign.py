@@ -66,7 +66,7 @@ def test_what_a_run_does_not_state_can_be_given(tmp_path: Path) -> None:
     foreign_run(tmp_path / "logs/a_b/sat/1")
     for given, rate in ((NOTHING, 0.0), (Given(SIZE, 20e6), 20e6)):
         results = campaign(tmp_path / "logs", tmp_path / f"series-{rate}", given).result_set
-        assert results.manifest.test_cases[0].link.forward_rate == rate
+        assert results.manifest.test_cases[0].link.forward.rate == rate
         [result] = results.results
         assert result.measurement is not None
         assert ("efficiency" in result.measurement.values) is bool(rate)

@@ -10,7 +10,7 @@ import pytest
 
 from quicsat.analysis import metrics
 from quicsat.analysis.foreign_runs import HOST, MIXED, SIMULATOR, Findings, examine
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode
@@ -152,7 +152,7 @@ def test_one_trace_of_each_clock_as_qir_se_has_them(tmp_path: Path) -> None:
 
 def test_our_own_emulated_runs_need_one_clock(tmp_path: Path) -> None:
     place = foreign_run(tmp_path / "run")
-    link = EmulatedLink("simple-p2p", 0.0, 0.0, 1e6, 1e6, 25, 25)
+    link = EmulatedLink.symmetric("simple-p2p", Direction(0.0, 1e6, 25))
     assert read_run(place, Protocol.HQ, link, check_traces(place, Protocol.HQ)).readable
     shutil.copyfile(DATA / "lossy" / LEFT, place / LEFT)
     with pytest.raises(HarnessFault, match="The server's trace counts from the start of a simulation") as fault:

@@ -10,9 +10,10 @@ import numpy as np
 from quicsat.analysis.link_events import LinkHistory, LinkStop, link_history, link_stop
 from quicsat.model.emulated_link import (
     Blackhole,
+    Direction,
+    DirectionReport,
     EmulatedLink,
     Interval,
-    LinkCounters,
     LinkDirection,
     Profile,
     ProfileReport,
@@ -20,13 +21,13 @@ from quicsat.model.emulated_link import (
     SimulatorReport,
 )
 from quicsat.model.outcomes import Cause
-from quicsat.model.real_link import RealLink
+from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.traces.series import Packets
 from tests.series_builder import Transfer, series
 
 BEGIN = 1000.0
-LINK = EmulatedLink("simple-p2p", 0.3, 0.3, 20e6, 2e6, 100, 100)
-COUNTERS = LinkCounters(0, 0, 0, 0)
+LINK = EmulatedLink("simple-p2p", Direction(0.3, 20e6, 100), Direction(0.3, 2e6, 100))
+COUNTERS = DirectionReport(0, 0, 0, 0)
 REPORT = SimulatorReport(BEGIN - 1, False, 0.0, 0.0, 0, COUNTERS, COUNTERS)
 
 
@@ -38,8 +39,16 @@ def times(found: LinkHistory) -> list[tuple[Cause, float, float]]:
     return [(event.cause, round(event.begin, 6), round(event.end, 6)) for event in found.events]
 
 
+def report(**profiles: ProfileReport) -> SimulatorReport:
+    """The report, with those of profiles by direction."""
+    return replace(REPORT, **{way: replace(getattr(REPORT, way), profile=each) for way, each in profiles.items()})
+
+
 def test_nothing_is_known_of_a_real_link_or_without_a_report() -> None:
-    assert link_history(RealLink("a", "b", 1e6, 1e6, 0.6), REPORT, 1, BEGIN, 60.0) == LinkHistory()
+    assert (
+        link_history(RealLink("a", "b", RealDirection(1e6), RealDirection(1e6), 0.6), REPORT, 1, BEGIN, 60.0)
+        == LinkHistory()
+    )
     assert link_history(LINK, None, 1, BEGIN, 60.0) == LinkHistory()
     assert history() == LinkHistory()
 
@@ -60,8 +69,8 @@ def test_changes_of_a_profile() -> None:
         "fade.csv", 100.0, (0.0, 10.0, 20.0, 30.0, 40.0),
         rates=(20e6, 8e6, 0.0, 20e6, 11e6), delays=(0.3, 0.3, 0.3, 0.32, 0.325), losses=(0.0, 0.0, 0.1, 0.12, 1.0),
     )  # fmt: skip
-    link = replace(LINK, forward_profile=replace(profile, start=5.0))
-    found = history(link, replace(REPORT, forward_profile=ProfileReport(BEGIN + 0.5, 4)))
+    link = LINK.with_forward(profile=replace(profile, start=5.0))
+    found = history(link, report(forward=ProfileReport(BEGIN + 0.5, 4)))
     assert [(event.cause, round(event.begin, 6), round(event.end, 6), event.text) for event in found.events] == [
         (Cause.LINK_CHANGE, 5.5, 5.5, "The rate of the forward link fell from 20.00 Mbit/s to 8.00 Mbit/s"),
         (Cause.LINK_OUTAGE, 15.5, 25.5, "The forward link delivered nothing for 10.0 s"),
@@ -69,18 +78,18 @@ def test_changes_of_a_profile() -> None:
         (Cause.LINK_CHANGE, 25.5, 25.5, "The delay of the forward link rose from 300.0 ms to 320.0 ms"),
         (Cause.LINK_OUTAGE, 35.5, 60.5, "The forward link delivered nothing for 25.0 s"),
     ]
-    back = history(replace(LINK, return_profile=profile), replace(REPORT, return_profile=ProfileReport(BEGIN, 4)))
+    back = history(LINK.with_back(profile=profile), report(back=ProfileReport(BEGIN, 4)))
     assert "return link" in back.events[0].text
-    assert history(link, replace(REPORT, forward_profile=ProfileReport(None, 0))).events == ()
+    assert history(link, report(forward=ProfileReport(None, 0))).events == ()
 
 
 def test_a_random_start_of_a_profile_is_that_of_the_seed() -> None:
     profile = Profile("rates.csv", 50.0, (0.0, 40.0), rates=(20e6, 1e6), start=None)
-    link = replace(LINK, forward_profile=profile)
-    report = replace(REPORT, forward_profile=ProfileReport(BEGIN, 1))
+    link = LINK.with_forward(profile=profile)
+    began = report(forward=ProfileReport(BEGIN, 1))
     for seed in (1, 2):
         fall = (40.0 - profile.begin(seed)) % 50.0
-        assert times(history(link, report, seed))[0] == (Cause.LINK_CHANGE, round(fall, 6), round(fall, 6))
+        assert times(history(link, began, seed))[0] == (Cause.LINK_CHANGE, round(fall, 6), round(fall, 6))
 
 
 def test_packets_by_what_dropped_them() -> None:

@@ -10,8 +10,9 @@ from quicsat.analysis import metrics, queue_drops
 from quicsat.analysis.metrics import METRICS
 from quicsat.model.emulated_link import (
     CrossTrafficReport,
+    Direction,
+    DirectionReport,
     EmulatedLink,
-    LinkCounters,
     Profile,
     ProfileReport,
     SimulatorReport,
@@ -41,43 +42,43 @@ def test_goodput_is_that_of_the_paper() -> None:
     assert metrics.efficiency(4000, 20_000) == 0.2
 
 
-NONE = LinkCounters(0, 0, 0, 0)
-LINK = EmulatedLink("simple-p2p", 0.5, 0.5, 15e6, 1e6, 25, 25)
+NONE = DirectionReport(0, 0, 0, 0)
+LINK = EmulatedLink("simple-p2p", Direction(0.5, 15e6, 25), Direction(0.5, 1e6, 25))
 STEPS = Profile("rates.csv", 10.0, (0.0, 5.0), rates=(10e6, 20e6))
 
 
 def reported(began: float | None = 1000.0) -> SimulatorReport:
-    return SimulatorReport(990, True, 0, 0, 0, NONE, NONE, forward_profile=ProfileReport(began, 9))
+    return SimulatorReport(990, True, 0, 0, 0, replace(NONE, profile=ProfileReport(began, 9)), NONE)
 
 
 def test_capacity_is_that_of_the_time_in_which_packets_left() -> None:
     during = (1003.5, 1007.5)  # these left between 3 and 7 s
     assert metrics.forward_capacity(LINK, None, 1, during) == 15e6
-    changing = replace(LINK, forward_profile=STEPS)
+    changing = LINK.with_forward(profile=STEPS)
     assert metrics.forward_capacity(changing, reported(), 1, during) == pytest.approx(15e6)
     assert metrics.forward_capacity(changing, reported(), 1, (1003.5, 1004.5)) == pytest.approx(10e6)
-    later = replace(LINK, forward_profile=replace(STEPS, start=4.0))
+    later = LINK.with_forward(profile=replace(STEPS, start=4.0))
     assert metrics.forward_capacity(later, reported(), 1, during) == pytest.approx((3 * 20e6 + 1 * 10e6) / 4)
-    by_seed = replace(LINK, forward_profile=replace(STEPS, start=None))
+    by_seed = LINK.with_forward(profile=replace(STEPS, start=None))
     seeds = {metrics.forward_capacity(by_seed, reported(), seed, during) for seed in range(1, 9)}
     assert len(seeds) > 4
 
 
 def test_capacity_follows_the_delay_of_its_packets() -> None:
     delays = replace(STEPS, delays=(0.2, 0.8))
-    changing = replace(LINK, forward_profile=delays)
+    changing = LINK.with_forward(profile=delays)
     # the first left at 5.2 - 0.2 = 5.0 s, the last at 9.0 - 0.8 s: all of them at 20 Mbit/s
     assert metrics.forward_capacity(changing, reported(), 1, (1005.2, 1009.0)) == pytest.approx(20e6)
 
 
 def test_capacity_that_is_not_known() -> None:
-    changing = replace(LINK, forward_profile=STEPS)
+    changing = LINK.with_forward(profile=STEPS)
     assert metrics.forward_capacity(changing, None, 1, (1003.5, 1007.5)) is None
     assert metrics.forward_capacity(changing, reported(None), 1, (1003.5, 1007.5)) is None
     assert metrics.forward_capacity(changing, reported(), 1, (1003.5, 1003.5)) is None
-    silent = replace(LINK, forward_profile=replace(STEPS, rates=(0.0, 20e6)))
+    silent = LINK.with_forward(profile=replace(STEPS, rates=(0.0, 20e6)))
     assert metrics.forward_capacity(silent, reported(), 1, (1001.5, 1004.5)) is None
-    only_losses = replace(LINK, forward_profile=replace(STEPS, rates=(), losses=(0.0, 0.1)))
+    only_losses = LINK.with_forward(profile=replace(STEPS, rates=(), losses=(0.0, 0.1)))
     assert metrics.forward_capacity(only_losses, None, 1, (1001.5, 1004.5)) == 15e6
 
 
@@ -105,7 +106,7 @@ def test_what_cannot_be_known_is_none() -> None:
 def test_shares_of_what_was_sent() -> None:
     sent = datagram_columns([(0, True, 1), (0, True, 2), (0, False, 3)], size=1500)
     assert metrics.sent_per_useful_byte(sent, SIZE) == 1.5
-    counters = LinkCounters(received=200, delivered=190, queue_drops=8, loss_drops=2)
+    counters = DirectionReport(received=200, delivered=190, queue_drops=8, loss_drops=2)
     report = SimulatorReport(0, True, 0, 0, 0, counters, replace(counters, queue_drops=99))
     assert queue_drops.queue_loss(report) == 0.04
     assert metrics.cross_traffic_goodput(report) is None

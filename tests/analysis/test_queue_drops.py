@@ -12,12 +12,12 @@ import pytest
 from quicsat.analysis.queue_drops import link_losses
 from quicsat.analysis.series_metrics import gilbert
 from quicsat.model.arrays import Flags
-from quicsat.model.emulated_link import GilbertElliottLoss, Jitter, LinkCounters, Profile, Queue, QueueDiscipline
-from quicsat.model.real_link import RealLink
+from quicsat.model.emulated_link import DirectionReport, GilbertElliottLoss, Jitter, Profile, Queue, QueueDiscipline
+from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.traces.series import Packets
 from tests.ready import ready_test_cases
 
-LINK = replace(ready_test_cases()["sat"].emulated, forward_queue=125)
+LINK = ready_test_cases()["sat"].emulated.with_forward(queue=125)
 HEADER = 30
 """Bytes of a packet on the link beside those of the series."""
 WIFI = GilbertElliottLoss(0.018, 0.645)
@@ -29,7 +29,7 @@ class Simulated:
     """A run: what the traces show, the simulator's counters, and what became of those that passed the queue."""
 
     packets: Packets
-    counters: LinkCounters
+    counters: DirectionReport
     fates: Flags
 
 
@@ -41,7 +41,7 @@ def simulated(loss: GilbertElliottLoss, pace: float, *, count: int = 40_000, see
     waiting: list[float] = []
     for place in range(count):
         length = 1200 if numbers.random() < 0.95 else numbers.randrange(50, 1200)
-        on_link = 8 * (length + HEADER) / LINK.forward_rate
+        on_link = 8 * (length + HEADER) / LINK.forward.rate
         now += on_link / pace * numbers.choice((0.2, 1.8)) + (0.3 if place % 1500 == 0 else 0.0)
         while waiting and waiting[0] <= now:
             heapq.heappop(waiting)
@@ -61,7 +61,7 @@ def simulated(loss: GilbertElliottLoss, pace: float, *, count: int = 40_000, see
     nothing = np.zeros(count, dtype=np.int64)
     packets = Packets(np.array(sent), came, np.isnan(came), nothing, np.array(size), nothing)
     lost = sum(fates)
-    return Simulated(packets, LinkCounters(count, count - drops - lost, drops, lost), np.array(fates))
+    return Simulated(packets, DirectionReport(count, count - drops - lost, drops, lost), np.array(fates))
 
 
 @pytest.mark.parametrize("pace", [1.5, 2.0])
@@ -80,7 +80,7 @@ def test_the_bursts_of_the_link_are_found_beside_drops_of_the_queue(loss: Gilber
 def test_without_drops_of_the_queue_all_losses_are_the_links_own() -> None:
     run = simulated(WIFI, 0.5)
     assert run.counters.queue_drops == 0
-    for link in (LINK, replace(LINK, forward_jitter=Jitter(0.01))):
+    for link in (LINK, LINK.with_forward(jitter=Jitter(0.01))):
         found = link_losses(run.packets, link, run.counters)
         assert found is not None
         assert found.tolist() == run.fates.tolist()
@@ -88,7 +88,7 @@ def test_without_drops_of_the_queue_all_losses_are_the_links_own() -> None:
 
 def test_without_losses_of_the_link_all_are_drops_of_the_queue() -> None:
     run = simulated(GilbertElliottLoss(0.0, 1.0), 1.5)
-    for link in (LINK, replace(LINK, forward_queue=Queue(QueueDiscipline.CODEL, 100))):
+    for link in (LINK, LINK.with_forward(queue=Queue(QueueDiscipline.CODEL, 100))):
         found = link_losses(run.packets, link, run.counters)
         assert found is not None
         assert found.tolist() == run.fates.tolist()
@@ -97,10 +97,10 @@ def test_without_losses_of_the_link_all_are_drops_of_the_queue() -> None:
 @pytest.mark.parametrize(
     "link",
     [
-        replace(LINK, forward_queue=Queue(QueueDiscipline.CODEL, 100)),
-        replace(LINK, forward_jitter=Jitter(0.01)),
-        replace(LINK, forward_profile=Profile("a", 10.0, (0.0,), (20e6,))),
-        RealLink("here", "there", 20e6, 2e6, 0.6),
+        LINK.with_forward(queue=Queue(QueueDiscipline.CODEL, 100)),
+        LINK.with_forward(jitter=Jitter(0.01)),
+        LINK.with_forward(profile=Profile("a", 10.0, (0.0,), (20e6,))),
+        RealLink("here", "there", RealDirection(20e6), RealDirection(2e6), 0.6),
     ],
 )
 def test_other_links_are_not_told_apart(link: RealLink) -> None:

@@ -8,21 +8,28 @@ import pytest
 
 from quicsat.analysis import run_outcome
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import DirectionLateness, EmulatedLink, Lateness, LinkCounters, SimulatorReport
+from quicsat.model.emulated_link import (
+    Direction,
+    DirectionLateness,
+    DirectionReport,
+    EmulatedLink,
+    Lateness,
+    SimulatorReport,
+)
 from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts, ResourceUse
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.model.real_link import RealLink
+from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.run import File
 from quicsat.model.test_case import TestCase
 from quicsat.model.webtransport import WebTransport
 from quicsat.traces.columns import Form, Trace
 from tests.quic_builder import Row, columns
 
-LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
+LINK = EmulatedLink.symmetric("simple-p2p", Direction(0.015, 20e6, 25))
 CASE = TestCase("terrestrial", "T", "", LINK, (1000,), 10, 60.0, client_test="transfer", server_test="goodput")
 KILLED = Exit(137, killed=True)
 DONE = Evidence("", 1, client=Exit(0), server=KILLED, phases={"start": 10.0})
-REPORT = SimulatorReport(0, True, 0, 0.001, 0, LinkCounters(1, 1, 0, 0), LinkCounters(1, 1, 0, 0))
+REPORT = SimulatorReport(0, True, 0, 0.001, 0, DirectionReport(1, 1, 0, 0), DirectionReport(1, 1, 0, 0))
 
 
 def is_fault(verdict: Verdict | None, outcome: Outcome, code: ErrorCode, words: str) -> bool:
@@ -51,7 +58,7 @@ def test_our_own_faults() -> None:
     assert is_fault(run_outcome.harness(bomb, CASE), Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT, "Too much.")
     large = replace(DONE, fault_code="trace-limit", fault="Too much.")
     assert is_fault(run_outcome.harness(large, CASE), Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT, "Too much.")
-    far = replace(CASE, link=RealLink("a", "b", 1e6, 1e6, 0.1))
+    far = replace(CASE, link=RealLink("a", "b", RealDirection(1e6), RealDirection(1e6), 0.1))
     assert is_fault(run_outcome.harness(large, far), Outcome.ERROR, ErrorCode.TRACE_LIMIT, "Too much.")
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from bench.changing_links import other_fates, replay
-from quicsat.model.emulated_link import EmulatedLink, Profile
+from quicsat.model.emulated_link import Direction, EmulatedLink, Profile
 from quicsat.model.units import MBPS
 
-LINK = EmulatedLink("simple-p2p", 0.01, 0.01, 8 * MBPS, 8 * MBPS, 2, 2)
+LINK = EmulatedLink.symmetric("simple-p2p", Direction(0.01, 8 * MBPS, 2))
 HALVED = Profile("halved", 2.0, (0.0, 1.0), (8 * MBPS, 4 * MBPS), start=0.0)
 BITS = 8000
 

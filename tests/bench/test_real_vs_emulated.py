@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bench.real_vs_emulated import EMULATED, REAL, Comparison, Way, compare, courses, metrics, status
-from quicsat.model.emulated_link import LinkCounters, SimulatorReport
+from quicsat.model.emulated_link import DirectionReport, SimulatorReport
 from quicsat.model.results import RunResult
 from quicsat.model.units import MBPS
 from quicsat.results.document import StoredResults
@@ -16,7 +16,7 @@ from tests.laboratory import LinkRecord
 from tests.results_builder import result_set, run_result
 
 BEGIN = datetime.datetime(2026, 11, 21, 6, 0, tzinfo=datetime.UTC).timestamp()
-COUNTERS = LinkCounters(0, 0, 0, 0)
+COUNTERS = DirectionReport(0, 0, 0, 0)
 PHASES = {"prepare": 4.0, "create": 6.0, "start": 5.0, "transfer": 20.0, "stop": 5.0, "collect": 9.0}
 
 

@@ -61,7 +61,7 @@ def test_captures_with_a_key_log_are_repetitions(logs: Path, keys: bool, capsys:
     assert main(ROOT, ["plot", *words, "-p", "offset", "--link-rate", "20Mbit/s", "-o", "out"], draws) == 0
     [campaign] = draws.requests[0].campaigns
     assert [result.repetition for result in campaign.results.results] == [1, 2]
-    assert campaign.results.manifest.test_cases[0].link.forward_rate == 20e6
+    assert campaign.results.manifest.test_cases[0].link.forward.rate == 20e6
     goodputs = [result.measurement and result.measurement.values.get("goodput") for result in campaign.results.results]
     assert all(goodput is not None for goodput in goodputs) is keys
     assert ("No response could be decrypted" in capsys.readouterr().err) is not keys

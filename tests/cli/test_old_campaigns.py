@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from quicsat.execution.remaining_work import pinned_images, remaining_work
 from quicsat.model.results import ImageFacts
 from quicsat.model.run import RunKey
 from quicsat.results.document import document
-from quicsat.results.store import load
+from quicsat.results.store import Journal, load
+from quicsat.results.version_1 import from_version_1
 from tests.fakes import FakeEngine, endpoint, install
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,23 +47,11 @@ def test_it_is_read_without_a_warning() -> None:
     assert (results.manifest.tool_version, results.manifest.versions) == ("0.1.0", None)
 
 
-LINK_SINCE = [
-    "pep", "endpoint_tcp", "vpn", "client_side",
-    *(f"{way}_{what}" for way in ("forward", "return")
-      for what in ("jitter", "reordering", "duplication", "profile", "udp_cross_traffic")),
-    "demand",
-]  # fmt: skip
-REPORTED_SINCE = (
-    "forward_profile",
-    "return_profile",
-    "demand",
-    "forward_udp_cross_traffic",
-    "return_udp_cross_traffic",
-    "client_side_forward",
-    "client_side_back",
-)
-SEEN_SINCE = ("out_of_order", "reordered", "duplicated", "ecn_marks")
-"""Fields that the stored campaign does not have: of links, and of what the simulator reports, and of a direction."""
+LINK_SINCE = ("pep", "endpoint_tcp", "vpn", "client_side", "demand")
+DIRECTION_SINCE = ("jitter", "reordering", "duplication", "profile", "udp_cross_traffic")
+REPORTED_SINCE = ("demand", "client_side")
+SEEN_SINCE = ("out_of_order", "reordered", "duplicated", "ecn_marks", "profile", "udp_cross_traffic")
+"""Fields that the stored campaign does not have: of links and reports of the simulator, each also of a direction."""
 
 
 def test_its_journal_and_its_result_json_say_the_same() -> None:
@@ -80,7 +70,12 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     for implementation in manifest["implementations"]:
         assert implementation.pop("cpu_cost") == {"server": None, "client": None}
     for test_case in manifest["test_cases"]:
-        assert {test_case["link"].pop(name) for name in LINK_SINCE} <= {None, 0.0}
+        link = test_case["link"]
+        assert {link.pop(name) for name in LINK_SINCE} == {None}
+        for way, name in (("forward", "forward"), ("return", "back")):
+            direction = link.pop(name)
+            assert {direction.pop(name) for name in DIRECTION_SINCE} == {None, 0.0}
+            link |= {f"{way}_{name}": value for name, value in direction.items()}
         assert {test_case.pop(name) for name in ("workload", "family", "webtransport", "limits")} == {None}
         assert test_case.pop("objectives") == []
         assert test_case.pop("flows") == []
@@ -96,9 +91,51 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
         assert {simulator.pop(name) for name in REPORTED_SINCE} == {None}
         for direction in ("forward", "back"):
             seen = simulator[direction]
-            assert {seen.pop(name) for name in SEEN_SINCE} == {0}
+            assert {seen.pop(name) for name in SEEN_SINCE} == {0, None}
     assert [cell.pop("time") for cell in written["summary"]] == [None]
-    assert written == json.loads((STORED / "result.json").read_bytes())
+    assert written.pop("schema_version") == 2
+    stored = json.loads((STORED / "result.json").read_bytes())
+    assert stored.pop("schema_version") == 1
+    assert written == stored
+
+
+def test_members_of_both_directions_become_members_of_each() -> None:
+    """Those of links, with the one at the client's side, and of reports."""
+    case = {"link": {"scenario": "a", "forward_jitter": 1, "return_delay": 2, "client_side": {"forward_delay": 3}}}
+    report = {
+        "forward": {"received": 1}, "back": {}, "return_profile": {"changes": 4}, "forward_udp_cross_traffic": None,
+        "client_side_forward": {"received": 5}, "client_side_back": {"received": 6},
+    }  # fmt: skip
+    link = {"scenario": "a", "forward": {"jitter": 1}, "back": {"delay": 2}, "client_side": {"forward": {"delay": 3}}}
+    divided = {
+        "forward": {"received": 1, "udp_cross_traffic": None}, "back": {"profile": {"changes": 4}},
+        "client_side": {"forward": {"received": 5}, "back": {"received": 6}},
+    }  # fmt: skip
+    result, new_result = ({"evidence": {"simulator": each}} for each in (report, divided))
+    for old, new in (
+        ({"kind": "manifest", "schema_version": 1, "data": {"test_cases": [case]}},
+         {"kind": "manifest", "schema_version": 2, "data": {"test_cases": [{"link": link}]}}),
+        ({"kind": "result", "data": result}, {"kind": "result", "data": new_result}),
+        ({"schema_version": 1, "manifest": {"test_cases": [case, 5, {"link": []}]}, "results": [result], "earlier": 7},
+         {"schema_version": 2, "manifest": {"test_cases": [{"link": link}, 5, {"link": []}]}, "results": [new_result],
+          "earlier": 7}),
+    ):  # fmt: skip
+        found = from_version_1(json.dumps(old).encode())
+        assert found is not None
+        assert json.loads(found) == new
+        assert from_version_1(found) is None
+    assert [from_version_1(text) for text in (b"[1]", b"{", b'{"schema_version": 2}', b"[" * 100_000)] == [None] * 4
+
+
+def test_a_resumed_campaign_has_lines_of_both_versions(old: Path) -> None:
+    """The manifest keeps its line, and new results are of version 2."""
+    before = load(old).result_set
+    again = before.results[1]
+    third = replace(again, repetition=3, evidence=replace(again.evidence, seed=0))
+    with Journal.open(old) as journal:
+        journal.append_result(third)
+    assert load(old).result_set == replace(before, results=(*before.results, third))
+    assert load(old).warnings == ()
 
 
 def test_it_is_shown_and_tabulated(old: Path, capsys: pytest.CaptureFixture[str]) -> None:

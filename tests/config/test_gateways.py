@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.config.loader import load_test_cases
-from quicsat.model.emulated_link import ClientSide, GilbertElliottLoss, UniformLoss
+from quicsat.model.emulated_link import ClientSide, ClientSideDirection, GilbertElliottLoss, UniformLoss
 from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from quicsat.model.units import KIB, MIB
 from tests.config.my_yaml import faults, read
@@ -54,8 +54,8 @@ def test_ready_test_cases(loss: bool) -> None:
         name: None, **{f"{name}-pep-{letter.lower()}": pep for letter, pep in PEPS.items()}
     }  # fmt: skip
     assert {replace(link, pep=None) for link in links.values()} == {links[name]}
-    assert (links[name].endpoint_tcp, links[name].forward_rate, links[name].return_rate) == (LINUX, 50e6, 10e6)
-    assert (links[name].forward_loss is not None) == loss
+    assert (links[name].endpoint_tcp, links[name].forward.rate, links[name].back.rate) == (LINUX, 50e6, 10e6)
+    assert (links[name].forward.loss is not None) == loss
 
 
 @pytest.mark.parametrize("family", ["geo20", "geo20-loss", "leo100", "fade20"])
@@ -109,8 +109,12 @@ def test_a_link_at_the_clients_side_inherits_its_missing_keys() -> None:
         "client side: {delay: 0 ms, loss: 0 %}",
     )
     a, b, c = (case.emulated for case in read(text, KNOWN))
-    assert a.client_side == ClientSide(0.005, 0.005, GilbertElliottLoss(0.1, 0.5))
-    assert b.client_side == ClientSide(0.005, 0.002, UniformLoss(0.01), UniformLoss(0.01))
+    assert a.client_side == ClientSide(
+        ClientSideDirection(0.005, GilbertElliottLoss(0.1, 0.5)), ClientSideDirection(0.005)
+    )
+    assert b.client_side == ClientSide(
+        ClientSideDirection(0.005, UniformLoss(0.01)), ClientSideDirection(0.002, UniformLoss(0.01))
+    )
     assert b.round_trip_delay == pytest.approx(SAT.link.round_trip_delay + 0.007)
     assert c == replace(b, client_side=None)
     [none] = read(texts("client side: none"), {"sat": replace(SAT, link=a)})

@@ -10,12 +10,12 @@ import pytest
 
 from quicsat.config.hosts import hosts_of, load_hosts
 from quicsat.model.errors import InputError
-from quicsat.model.real_link import Host, RealLink, Tls
+from quicsat.model.real_link import Host, RealDirection, RealLink, Tls
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS
 from tests.results_builder import SAT
 
-LINK = RealLink("modem", "far", 20 * MBPS, 2 * MBPS, 0.6)
+LINK = RealLink("modem", "far", RealDirection(20 * MBPS), RealDirection(2 * MBPS), 0.6)
 REAL = replace(SAT, name="real", abbreviation="RE", link=LINK)
 WHOLE = """\
 modem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,18 +36,18 @@ def fault(link: str) -> str:
 def test_a_table_of_both_directions() -> None:
     Path("leo.csv").write_text(TABLE)
     link = emulated("profile: leo.csv")
-    assert (link.forward_profile, link.return_profile) == (LEO, LEO)
-    assert link.forward_rate == link.return_rate == (2 * 10e6 + 1 * 5e6) / 4
-    assert link.forward_delay == link.return_delay == pytest.approx(0.025)
+    assert (link.forward.profile, link.back.profile) == (LEO, LEO)
+    assert link.forward.rate == link.back.rate == (2 * 10e6 + 1 * 5e6) / 4
+    assert link.forward.delay == link.back.delay == pytest.approx(0.025)
     assert link.highest_rate == 10e6
-    assert (link.forward_queue, link.forward_loss) == (SAT.forward_queue, None)
+    assert (link.forward.queue, link.forward.loss) == (SAT.forward.queue, None)
 
 
 def test_a_table_of_one_direction_with_options() -> None:
     Path("up.csv").write_text('\ufeff# made by hand\n"loss [%]","time [ms]"\n\n1,0\n0,500\n')
     link = emulated("return profile: {file: up.csv, loop: false, start: 250 ms}")
     expected = Profile("up.csv", 1.0, (0.0, 0.5), (), (), (0.01, 0.0), loop=False, start=0.25)
-    assert link == replace(SAT, return_profile=expected)
+    assert link == SAT.with_back(profile=expected)
 
 
 def test_a_path_is_relative_to_the_test_case_file() -> None:
@@ -56,7 +55,7 @@ def test_a_path_is_relative_to_the_test_case_file() -> None:
     Path("links/leo.csv").write_text(TABLE)
     Path("links/my.yaml").write_text(extending("sat", "profile: leo.csv"))
     [mine] = load_test_cases(Path("links/my.yaml"), KNOWN)
-    assert mine.emulated.forward_profile == LEO
+    assert mine.emulated.forward.profile == LEO
 
 
 def test_profiles_are_inherited_replaced_and_left_out() -> None:
@@ -68,10 +67,10 @@ def test_profiles_are_inherited_replaced_and_left_out() -> None:
         "---\nname: xc\nabbreviation: XC\nextends: xb\nlink: {profile: none, rate: 7 Mbit/s, delay: 3 ms, loss: 0 %}\n"
     )
     links = {case.name: case.emulated for case in read(first + second + third)}
-    assert links["xb"].forward_profile == LEO
-    assert links["xb"].return_profile == Profile("up.csv", 1.0, (0.0,), (500e3,))
-    assert links["xb"].return_rate == 500e3
-    plain = replace(SAT, forward_rate=7e6, return_rate=7e6, forward_delay=0.003, return_delay=0.003)
+    assert links["xb"].forward.profile == LEO
+    assert links["xb"].back.profile == Profile("up.csv", 1.0, (0.0,), (500e3,))
+    assert links["xb"].back.rate == 500e3
+    plain = SAT.with_both(rate=7e6, delay=0.003)
     assert links["xc"] == plain
 
 
@@ -79,7 +78,7 @@ def test_a_link_needs_no_rate_and_delay_beside_a_profile() -> None:
     Path("leo.csv").write_text(TABLE)
     text = "name: xa\nabbreviation: XA\ndescription: x\nlink: {scenario: simple-p2p, queue: 9, profile: leo.csv}\n"
     [case] = read(text + "file size: 1 MiB\nrepetitions: 1\ntimeout: 9 s\n")
-    assert case.emulated.forward_rate == 6.25e6
+    assert case.emulated.forward.rate == 6.25e6
 
 
 @pytest.mark.parametrize(
@@ -156,8 +155,8 @@ def test_a_link_and_a_long_way_to_a_file_below_the_test_case_are_followed() -> N
     Path("below").mkdir()
     Path("below/real.csv").write_text(TABLE)
     Path("leo.csv").symlink_to("below/real.csv")
-    assert emulated("profile: leo.csv").forward_profile == LEO
-    assert emulated("profile: below/../leo.csv").forward_profile is not None
+    assert emulated("profile: leo.csv").forward.profile == LEO
+    assert emulated("profile: below/../leo.csv").forward.profile is not None
 
 
 # ---- traces of delivery opportunities -------------------------------------------------------
@@ -166,7 +165,7 @@ def test_a_link_and_a_long_way_to_a_file_below_the_test_case_are_followed() -> N
 def test_a_trace_has_the_rate_of_its_opportunities() -> None:
     stamps = [*range(1, 101), *range(150, 251, 50)]
     Path("up.trace").write_text("\n".join(map(str, stamps)))
-    profile = emulated("return profile: {file: up.trace, start: random}").return_profile
+    profile = emulated("return profile: {file: up.trace, start: random}").back.profile
     assert profile is not None
     assert (profile.length, profile.times, profile.start) == (0.25, (0.0, 0.1, 0.2), None)
     # of 100 ms each, except for the last 50 ms: 99 packets, then those at 100 and 150, then those at 200 and 250
@@ -176,7 +175,7 @@ def test_a_trace_has_the_rate_of_its_opportunities() -> None:
 
 def test_the_step_of_a_trace() -> None:
     Path("up.trace").write_text("500\n1000\n")
-    profile = emulated("return profile: {file: up.trace, step: 500 ms}").return_profile
+    profile = emulated("return profile: {file: up.trace, step: 500 ms}").back.profile
     assert profile is not None
     assert profile.times == (0.0, 0.5)
     Path("leo.csv").write_text(TABLE)
@@ -261,13 +260,13 @@ def test_capacity_on_demand() -> None:
 def test_built_in_links_run_in_real_time(name: str) -> None:
     link = KNOWN[name].emulated
     assert link.highest_rate <= REAL_TIME_RATE
-    assert link.return_profile is not None or link.return_rate == SAT.return_rate
+    assert link.back.profile is not None or link.back.rate == SAT.back.rate
 
 
 def test_both_directions_of_leo_have_the_same_delays_and_handovers() -> None:
     link = KNOWN["leo"].emulated
-    assert link.forward_profile
-    assert link.return_profile
-    assert link.forward_profile.times == link.return_profile.times
-    assert link.forward_profile.delays == link.return_profile.delays
-    assert link.forward_profile.begin(9) == link.return_profile.begin(9)
+    assert link.forward.profile
+    assert link.back.profile
+    assert link.forward.profile.times == link.back.profile.times
+    assert link.forward.profile.delays == link.back.profile.delays
+    assert link.forward.profile.begin(9) == link.back.profile.begin(9)

@@ -6,7 +6,7 @@ import os
 import random
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from quicsat.config.loader import (
     load_test_cases,
 )
 from quicsat.model.cpu_cost import CpuCost
-from quicsat.model.emulated_link import EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
+from quicsat.model.emulated_link import Direction, EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
 from quicsat.model.outcomes import Check
@@ -75,11 +75,11 @@ ONE_PERCENT = UniformLoss(0.01)
 
 
 def test_the_papers_measurements() -> None:
-    sat = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
+    sat = EmulatedLink("asymmetric-p2p", Direction(300 * MS, 20 * MBPS, 25), Direction(300 * MS, 2 * MBPS, 25))
     expected = [
-        ("terrestrial", "T", EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25), 60),
+        ("terrestrial", "T", EmulatedLink.symmetric("simple-p2p", Direction(15 * MS, 20 * MBPS, 25)), 60),
         ("sat", "SAT", sat, 120),
-        ("satloss", "SATL", replace(sat, forward_loss=ONE_PERCENT, return_loss=ONE_PERCENT), 360),
+        ("satloss", "SATL", sat.with_both(loss=ONE_PERCENT), 360),
     ]
     found = [(case.name, case.abbreviation, case.link, case.timeout) for case in PAPERS.values()]
     assert found == expected
@@ -155,7 +155,7 @@ def test_a_test_case_of_ones_own() -> None:
             name="leo",
             abbreviation="LEO",
             description="A satellite in low earth orbit",
-            link=EmulatedLink("simple-p2p", 0.025, 0.025, 100e6, 100e6, 50, 50),
+            link=EmulatedLink.symmetric("simple-p2p", Direction(0.025, 100e6, 50)),
             file_sizes=(10 * MIB,),
             repetitions=3,
             timeout=30.0,
@@ -166,24 +166,24 @@ def test_a_test_case_of_ones_own() -> None:
 
 def test_what_is_not_said_is_that_of_the_test_case_extended() -> None:
     mine = cases(child("link: {delay: 200 ms, return rate: 1 Mbit/s}", "repetitions: 2"))["mine"]
-    assert mine.link == EmulatedLink("asymmetric-p2p", 0.2, 0.2, 20e6, 1e6, 25, 25)
+    assert mine.link == EmulatedLink("asymmetric-p2p", Direction(0.2, 20e6, 25), Direction(0.2, 1e6, 25))
     assert (mine.repetitions, mine.timeout, mine.description) == (2, 120.0, KNOWN["sat"].description)
 
 
 @pytest.mark.parametrize(
     ("link", "expected"),
     [
-        ("rate: 5 Mbit/s", {"forward_rate": 5e6, "return_rate": 5e6}),
-        ("rate: 5 Mbit/s, return rate: 1 Mbit/s", {"forward_rate": 5e6, "return_rate": 1e6}),
-        ("rate: 5 Mbit/s, forward rate: 6 Mbit/s", {"forward_rate": 6e6, "return_rate": 5e6}),
-        ("forward delay: 10 ms", {"forward_delay": 0.01, "return_delay": 0.3}),
-        ("forward queue: 7", {"forward_queue": 7, "return_queue": 25}),
-        ("loss: 0.1 %", {"forward_loss": UniformLoss(0.001), "return_loss": UniformLoss(0.001)}),
-        ("forward loss: 2 %", {"forward_loss": UniformLoss(0.02), "return_loss": None}),
-        ("loss: 2 %, return loss: 0 %", {"forward_loss": UniformLoss(0.02), "return_loss": None}),
+        ("rate: 5 Mbit/s", {"forward.rate": 5e6, "back.rate": 5e6}),
+        ("rate: 5 Mbit/s, return rate: 1 Mbit/s", {"forward.rate": 5e6, "back.rate": 1e6}),
+        ("rate: 5 Mbit/s, forward rate: 6 Mbit/s", {"forward.rate": 6e6, "back.rate": 5e6}),
+        ("forward delay: 10 ms", {"forward.delay": 0.01, "back.delay": 0.3}),
+        ("forward queue: 7", {"forward.queue": 7, "back.queue": 25}),
+        ("loss: 0.1 %", {"forward.loss": UniformLoss(0.001), "back.loss": UniformLoss(0.001)}),
+        ("forward loss: 2 %", {"forward.loss": UniformLoss(0.02), "back.loss": None}),
+        ("loss: 2 %, return loss: 0 %", {"forward.loss": UniformLoss(0.02), "back.loss": None}),
         (
             "loss: {good to bad: 0.017, bad to good: 93.5 %}",
-            {"forward_loss": GilbertElliottLoss(0.017, 0.935), "return_loss": GilbertElliottLoss(0.017, 0.935)},
+            {"forward.loss": GilbertElliottLoss(0.017, 0.935), "back.loss": GilbertElliottLoss(0.017, 0.935)},
         ),
         ("queue mode: paper", {"queue_mode": QueueMode.PAPER}),
         ("scenario: simple-p2p, rate: 1 Mbit/s", {"scenario": "simple-p2p"}),
@@ -191,7 +191,7 @@ def test_what_is_not_said_is_that_of_the_test_case_extended() -> None:
 )
 def test_links(link: str, expected: dict[str, object]) -> None:
     found = cases(child(f"link: {{{link}}}"))["mine"].link
-    assert {name: getattr(found, name) for name in expected} == expected
+    assert {name: attrgetter(name)(found) for name in expected} == expected
 
 
 def test_losses_are_replaced_removed_and_merged() -> None:
@@ -202,7 +202,7 @@ def test_losses_are_replaced_removed_and_merged() -> None:
         + "---\nname: c\nabbreviation: C\nextends: b\nlink: {return loss: {bad to good: 0.9}}\n"
         + "---\nname: d\nabbreviation: D\nextends: c\nlink: {queue: 9}\n"
     )
-    losses = {name: (case.emulated.forward_loss, case.emulated.return_loss) for name, case in found.items()}
+    losses = {name: (case.emulated.forward.loss, case.emulated.back.loss) for name, case in found.items()}
     burst = GilbertElliottLoss(0.1, 0.5)
     assert losses == {
         "leo": (None, None),

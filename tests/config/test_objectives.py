@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.config.loader import known_workloads, load_test_cases
-from quicsat.model.emulated_link import ClientSide, UniformLoss, loss_share
+from quicsat.model.emulated_link import ClientSide, ClientSideDirection, UniformLoss, loss_share
 from quicsat.model.gateways import PEPS
 from quicsat.model.objective import MB, Objective
 from quicsat.model.test_case import with_workload
@@ -80,11 +80,13 @@ def test_those_of_the_paper_belong_to_its_accesses_with_loss_and_without() -> No
     cases = load_test_cases(ROOT / "testcases/satcom/objectives.yaml", KNOWN)
     slow = (Objective(2 * MB, 3.0), Objective(10 * MB, 5.0), Objective(100 * MB, 20.0))
     fast = (Objective(2 * MB, 3.0), Objective(10 * MB, 6.0), Objective(100 * MB, 10.0))
-    assert [(case.emulated.forward_rate, case.emulated.return_rate, case.objectives) for case in cases] == [
+    assert [(case.emulated.forward.rate, case.emulated.back.rate, case.objectives) for case in cases] == [
         *[(50e6, 10e6, slow)] * 2, *[(250e6, 3e6, fast)] * 7,
     ]  # fmt: skip
-    assert [loss_share(case.emulated.forward_loss) for case in cases] == [0, 0.01, 0, 0.01, *[0] * 5]
+    assert [loss_share(case.emulated.forward.loss) for case in cases] == [0, 0.01, 0, 0.01, *[0] * 5]
     assert [case.emulated.pep for case in cases] == [*[None] * 5, *PEPS.values()]
     loss = UniformLoss(0.01)
-    assert [case.emulated.client_side for case in cases[4:]] == [ClientSide(0.001, 0.001, loss, loss)] * 5
+    assert [case.emulated.client_side for case in cases[4:]] == [
+        ClientSide(ClientSideDirection(0.001, loss), ClientSideDirection(0.001, loss))
+    ] * 5
     assert {case.random_name for case in cases[4:]} == {"satcom-250"}

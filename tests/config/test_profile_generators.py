@@ -18,8 +18,8 @@ def made(words: str) -> Profile:
     keys = {"leo": "queue: 25", "meo": "queue: 25", "fade": "delay: 300 ms, queue: 25"}[words.partition(":")[0]]
     text = f"name: mine\nabbreviation: MINE\ndescription: x\nlink: {{scenario: asymmetric-p2p, {keys}, "
     [case] = read(text + f"profile: {{{words}}}}}\nfile size: 1 B\nrepetitions: 1\ntimeout: 1 s\n")
-    assert case.emulated.forward_profile
-    return case.emulated.forward_profile
+    assert case.emulated.forward.profile
+    return case.emulated.forward.profile
 
 
 def at(profile: Profile, time: float) -> int:

@@ -34,7 +34,7 @@ def test_a_list_makes_a_member_for_each_value(line: str) -> None:
     found = read(LOSSY + line)
     assert [case.name for case in found] == ["lossy@loss=0pct", "lossy@loss=0.1pct", "lossy@loss=1.5pct"]
     assert [case.abbreviation for case in found] == ["LOS@0pct", "LOS@0.1pct", "LOS@1.5pct"]
-    assert [case.emulated.forward_loss for case in found] == [None, UniformLoss(0.001), UniformLoss(0.015)]
+    assert [case.emulated.forward.loss for case in found] == [None, UniformLoss(0.001), UniformLoss(0.015)]
     assert [case.description for case in found] == [KNOWN["sat"].description] * 3
     assert found[1].family == Family("lossy", "LOS", (SweptValue("loss", "0.1 %", 0.001, "%", 0.01),))
     assert all(is_test_case(case.name) for case in found)
@@ -48,7 +48,7 @@ def test_lists_of_two_keys_make_a_grid() -> None:
         "lossy@delay=300ms@forward-loss=0pct",
         "lossy@delay=300ms@forward-loss=5pct",
     ]
-    assert [(case.emulated.return_delay, case.emulated.forward_loss) for case in found] == [
+    assert [(case.emulated.back.delay, case.emulated.forward.loss) for case in found] == [
         (0.015, None), (0.015, UniformLoss(0.05)), (0.3, None), (0.3, UniformLoss(0.05)),
     ]  # fmt: skip
     assert [case.family.words for case in found if case.family][2] == "delay 300 ms, forward loss 0 %"
@@ -61,8 +61,8 @@ def test_files_words_and_keys_within_keys() -> None:
     assert len(found) == 8
     last = found[-1]
     assert last.name == "lossy@queue-discipline=pie@queue-limit=100packets@file-size=2mb"
-    assert isinstance(last.emulated.forward_queue, Queue)
-    assert (last.emulated.forward_queue.discipline, last.emulated.forward_queue.limit) == ("pie", 100)
+    assert isinstance(last.emulated.forward.queue, Queue)
+    assert (last.emulated.forward.queue.discipline, last.emulated.forward.queue.limit) == ("pie", 100)
     assert last.file_sizes == (2_000_000,)
     assert last.family is not None
     assert last.family.values[0] == SweptValue("queue discipline", "pie")
@@ -80,7 +80,7 @@ def test_members_are_extended_and_families_are_not() -> None:
     family = LOSSY + "link: {loss: [0, 1] %}\n---\n"
     found = read(family + "name: mine\nabbreviation: MINE\nextends: lossy@loss=1pct\nlink: {delay: 1 ms}")
     mine = found[-1]
-    assert (mine.name, mine.family, mine.emulated.forward_loss) == ("mine", None, UniformLoss(0.01))
+    assert (mine.name, mine.family, mine.emulated.forward.loss) == ("mine", None, UniformLoss(0.01))
     assert faults(family + "name: mine\nabbreviation: MINE\nextends: lossy") == (
         'my.yaml:8: "mine": lossy is a family; extend a member of it, like lossy@loss=0pct.',
     )
@@ -88,7 +88,7 @@ def test_members_are_extended_and_families_are_not() -> None:
 
 def test_a_member_may_stand_before_its_family() -> None:
     mine = "name: mine\nabbreviation: MINE\nextends: lossy@loss=1pct\n---\n"
-    assert read(mine + LOSSY + "link: {loss: [0, 1] %}")[0].emulated.forward_loss == UniformLoss(0.01)
+    assert read(mine + LOSSY + "link: {loss: [0, 1] %}")[0].emulated.forward.loss == UniformLoss(0.01)
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_aliases_are_not_repeated_without_end() -> None:
 
 def test_the_losses_of_the_satcom_paper() -> None:
     cases = load_test_cases(ROOT / "testcases/satcom/loss.yaml", KNOWN)
-    bursts = {case.name: case.emulated.forward_loss for case in cases[:2]}
+    bursts = {case.name: case.emulated.forward.loss for case in cases[:2]}
     assert {name: round(loss_share(loss), 3) for name, loss in bursts.items()} == {
         "satcom-wired": 0.018,
         "satcom-wifi": 0.027,
     }
-    found = sorted((case.total_size // MB, loss_share(case.emulated.forward_loss)) for case in cases[2:])
-    assert {(case.emulated.forward_rate, case.emulated.return_rate) for case in cases[2:]} == {(10e6, 10e6)}
+    found = sorted((case.total_size // MB, loss_share(case.emulated.forward.loss)) for case in cases[2:])
+    assert {(case.emulated.forward.rate, case.emulated.back.rate) for case in cases[2:]} == {(10e6, 10e6)}
     losses = (0, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05)
     assert found == [*product((2, 10, 100), losses), *product([1000], losses[:5])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,14 +37,14 @@ class Part:
 
     where: str
     """Where its keys stand, as ``%s``."""
-    keys: Sequence[str]
+    keys: Collection[str]
     """All that it supports."""
     values: Mapping[str, Values]
     needed: Mapping[str, str]
     """Keys that must be there, with values that are right."""
 
 
-def part(where: str, keys: Sequence[str], values: Mapping[str, Values], **needed: str) -> Part:
+def part(where: str, keys: Collection[str], values: Mapping[str, Values], **needed: str) -> Part:
     return Part(where, keys, values, {key.replace("_", " "): value for key, value in needed.items()})
 
 
@@ -146,31 +146,31 @@ def generator(name: str, **values: Values) -> Part:
 PARTS = {
     "link": part("%s", emulated_links.LINK_KEYS, LINK),
     "uniform loss": part(
-        "loss: {%s}", emulated_links.UNIFORM_LOSS_KEYS, {"rate": share(), "longest burst": BURST}, rate="1 %"
+        "loss: {%s}", emulated_links.UNIFORM_LOSS, {"rate": share(), "longest burst": BURST}, rate="1 %"
     ),
     "bursts of loss": part(
         "forward loss: {%s}",
-        (*emulated_links.LOSS_EXAMPLES, *emulated_links.STATE_LOSSES),
+        emulated_links.BURSTS_OF_LOSS,
         dict.fromkeys(("good to bad", "bad to good", "loss in good", "loss in bad"), probability("0")),
         good_to_bad="0.1",
         bad_to_good="0.5",
     ),
     "jitter": part(
         "return jitter: {%s}",
-        emulated_links.JITTER_KEYS,
+        emulated_links.JITTER,
         {"size": JITTER, "shape": word("uniform", "exponential", "normal"), "overtake": FLAG},
         size="5 ms",
     ),
     "reordering": part(
         "reordering: {%s}",
-        tuple(emulated_links.REORDERING_KEYS),
+        emulated_links.REORDERING,
         {"rate": share(), "delay": duration("1 ms", "10 s", "0 ms", "11 s"), "gap": number(1, 1000)},
         rate="1 %",
         delay="20 ms",
     ),
     "UDP cross traffic": part(
         "forward udp cross traffic: {%s}",
-        emulated_links.UDP_CROSS_TRAFFIC_KEYS,
+        emulated_links.UDP_CROSS_TRAFFIC,
         {
             "rate": RATE_OR_NONE,
             "packet size": Values("28 B to 1500 B", ("5", "27 B", "1501 B", "30.5 B")),
@@ -181,13 +181,13 @@ PARTS = {
     **{f"queue {discipline}": queue(discipline) for discipline in QueueDiscipline},
     "corruption": part(
         "scenario: corrupt-rate, corruption: {%s}",
-        emulated_links.CORRUPTION_KEYS,
+        emulated_links.CORRUPTION,
         {"rate": share(), "longest burst": BURST, "mode": word("byte", "loss")},
         rate="2 %",
     ),
     "blackhole": part(
         "scenario: blackhole, blackhole: {%s}",
-        emulated_links.BLACKHOLE_KEYS,
+        emulated_links.BLACKHOLE,
         {
             "on": MOMENT,
             "off": MOMENT,
@@ -200,16 +200,16 @@ PARTS = {
     ),
     "rebind": part(
         "scenario: rebind, rebind: {%s}",
-        emulated_links.REBIND_KEYS,
+        emulated_links.REBIND,
         {"first": MOMENT, "period": MOMENT, "address": FLAG, "from": TIMERS_FROM},
         first="1 s",
     ),
     "cross traffic": part(
         "scenario: tcp-cross-traffic, cross traffic: {%s}",
-        emulated_links.CROSS_TRAFFIC_KEYS,
+        emulated_links.CROSS_TRAFFIC,
         {"congestion control": CONGESTION_CONTROL},
     ),
-    "pep": part("pep: {%s}", gateways.PEP_KEYS, TCP_SENDER),
+    "pep": part("pep: {%s}", gateways.PEP, TCP_SENDER),
     "endpoint tcp": part("endpoint tcp: {%s}", gateways.BUFFERS, TCP),
     "client side": part(
         "client side: {%s}",
@@ -218,7 +218,7 @@ PARTS = {
     ),
     "vpn": part(
         "vpn: {%s}",
-        gateways.VPN_KEYS,
+        gateways.VPN,
         {
             "program": word("openvpn", "wireguard"),
             "transport": word("udp", "tcp"),
@@ -245,7 +245,7 @@ PARTS = {
         {"file": PROFILE, "step": MOMENT, "loop": FLAG, "start": MOMENT_OR_NONE},
         file="up.trace",
     ),
-    "profile of a generator": part("profile: {%s}", tuple(GENERATORS), {name: mapping(name) for name in GENERATORS}),
+    "profile of a generator": part("profile: {%s}", GENERATORS, {name: mapping(name) for name in GENERATORS}),
     "leo": generator(
         "leo",
         round_trip=ROUND_TRIP,

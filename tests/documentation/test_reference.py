@@ -44,9 +44,9 @@ def names(dataclass: type) -> list[str]:
     ("page", "section", "expected"),
     [
         ("test-cases", "Keys of a test case", test_cases.TEST_CASE_KEYS),
-        ("test-cases", "Limits", run_limits.KEYS),
+        ("test-cases", "Limits", run_limits.PARSERS),
         ("test-cases", "Keys of an emulated link", emulated_links.LINK_KEYS),
-        ("test-cases", "Keys of a queue", ("discipline", *emulated_links.QUEUE_KEYS)),
+        ("test-cases", "Keys of a queue", ("discipline", *emulated_links.QUEUE)),
         ("test-cases", "Scenarios", SCENARIOS),
         ("test-cases", "Keys of a real link", real_links.KEYS),
         ("implementations", "Keys of an implementation", implementations.KEYS),

@@ -21,7 +21,7 @@ from quicsat.links.ns3_testbed import Ns3Testbed
 from quicsat.links.session import RunControl
 from quicsat.links.virtual_machine import VirtualTestbed
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
@@ -30,7 +30,7 @@ from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS, MIB
 
-LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)
+LINK = EmulatedLink.symmetric("simple-p2p", Direction(0.015, 20 * MBPS, 25))
 CASE = TestCase("hostile", "HO", "", LINK, (100_000,), 1, 30.0)
 SHORT = 4.0
 """Seconds for who does not end by itself."""

@@ -18,7 +18,7 @@ from quicsat.execution.transfer import Transfer
 from quicsat.links.backend import Testbed
 from quicsat.links.session import RunControl
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
@@ -37,7 +37,7 @@ CODES = {
     "memory": {ErrorCode.OUT_OF_MEMORY},
     "endless": {ErrorCode.TIMEOUT, ErrorCode.SERVER_NOT_READY},
 }
-LINK = EmulatedLink("simple-p2p", 0.05, 0.05, 20 * MBPS, 20 * MBPS, 100, 100)
+LINK = EmulatedLink.symmetric("simple-p2p", Direction(0.05, 20 * MBPS, 100))
 CASE = TestCase("crash", "CR", "", LINK, (1_000_000,), 1, 20.0)
 MEMORY = 256 * MIB
 """Of an endpoint in real time."""

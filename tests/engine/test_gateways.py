@@ -128,10 +128,10 @@ def test_packets_are_lost_behind_the_second_proxy(clock: Clock, daemon: Daemon, 
         split = (each.protocol, each.test_case) == (Protocol.TCP, "behind")
         report = each.evidence.simulator
         assert report is not None
-        assert report.client_side_forward is not None
+        assert report.client_side is not None
         assert (report.forward.loss_drops, report.back.loss_drops) == (0, 0)
         assert value(each, "client_side_loss") == pytest.approx(0.05, abs=0.03)
-        lost = report.client_side_forward.loss_drops / report.client_side_forward.received
+        lost = report.client_side.forward.loss_drops / report.client_side.forward.received
         assert value(each, "loss_forward") == pytest.approx(0 if split else lost, abs=0.005)
         assert value(each, "rtt_min") == pytest.approx(0.4 if split else 0.402, abs=0.0015)
 

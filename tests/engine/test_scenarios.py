@@ -38,7 +38,15 @@ from bench.testbed_traffic import Bench
 from quicsat.docker.client import Daemon
 from quicsat.execution.retries import ATTEMPTS
 from quicsat.links.ns3_testbed import Ns3Backend
-from quicsat.model.emulated_link import Blackhole, CorruptionMode, Demand, EmulatedLink, JitterShape, LinkDirection
+from quicsat.model.emulated_link import (
+    Blackhole,
+    CorruptionMode,
+    Demand,
+    Direction,
+    EmulatedLink,
+    JitterShape,
+    LinkDirection,
+)
 from quicsat.model.units import MBPS, MS
 
 
@@ -99,7 +107,7 @@ def test_scenario(bench: Bench, case: Callable[[Bench], list[Figure]]) -> None:
 
 def test_every_stall_is_recorded(bench: Bench) -> None:
     """A simulator that is stopped for 15 ms tells so, in its report and in its traces, however busy the machine is."""
-    link = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)
+    link = EmulatedLink.symmetric("simple-p2p", Direction(0.015, 20 * MBPS, 25))
     for _ in range(ATTEMPTS):
         figures = stalls(bench, link, 8)
         judged = figures[0].passed

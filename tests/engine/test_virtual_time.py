@@ -218,17 +218,17 @@ def test_all_elements_together(
     assert 0 < result.measurement.values["efficiency"] < 1
     report = result.evidence.simulator
     assert report is not None
-    assert report.forward_profile is not None
-    assert report.return_profile is not None
-    assert report.forward_profile.began == report.return_profile.began
-    assert min(report.forward_profile.changes, report.return_profile.changes) > 4
+    assert report.forward.profile is not None
+    assert report.back.profile is not None
+    assert report.forward.profile.began == report.back.profile.began
+    assert min(report.forward.profile.changes, report.back.profile.changes) > 4
     assert report.demand is not None
     assert report.demand.assigned >= report.demand.requested - 100 > 0
     for counters in (report.forward, report.back):
         assert min(counters.duplicated, counters.reordered, counters.out_of_order, counters.loss_drops) > 0
         lost = counters.queue_drops + counters.loss_drops
         assert counters.received - lost == pytest.approx(counters.delivered, abs=20)  # on their way at the end
-    for others in (report.forward_udp_cross_traffic, report.return_udp_cross_traffic):
+    for others in (report.forward.udp_cross_traffic, report.back.udp_cross_traffic):
         assert others is not None
         assert others.sent == pytest.approx((others.end - others.begin) * 0.2e6 / (8 * 540) + 1, abs=0.01)
         assert others.delivered > 0
@@ -250,7 +250,7 @@ def test_ready_cases_that_change(virtual_images: Mapping[str, str], tmp_path: Pa
     for name, report in reports.items():
         assert goodput(results[name]) > 0
         assert report is not None
-        profiles = (report.forward_profile, report.return_profile)
+        profiles = (report.forward.profile, report.back.profile)
         began[name] = [profile is not None and profile.began is not None for profile in profiles]
         assert (report.demand is not None and report.demand.assigned > 0) == (name == "xdama")
     assert began == {"xdama": [False, False], "xfade": [True, False], "xleo": [True, True], "xmeo": [True, True]}

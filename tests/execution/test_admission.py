@@ -14,7 +14,7 @@ from quicsat.execution import admission, local_worker
 from quicsat.execution.admission import BUDGET, SERVED_RATE, UNKNOWN_NEED, Admission, AdmissionTicket
 from quicsat.execution.admission import slow_start as lasting
 from quicsat.execution.cpu_monitor import CpuMonitor
-from quicsat.model.emulated_link import LinkCounters, SimulatorReport
+from quicsat.model.emulated_link import DirectionReport, SimulatorReport
 from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import RunResult
@@ -85,7 +85,7 @@ def test_the_first_run_always_begins() -> None:
 
 def test_a_run_begins_when_the_one_before_has_left_its_slow_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "slow_start", lambda link: 0.0 if link is CASE.link else 60.0)
-    far = replace(CASE, link=replace(CASE.emulated, forward_delay=0.3))
+    far = replace(CASE, link=CASE.emulated.with_forward(delay=0.3))
     for case, soon in ((CASE, True), (far, False)):
         patient = of(cpus=8)
         with under_way(patient, run_of(case=case)) as admit:
@@ -104,7 +104,7 @@ def test_a_run_begins_when_the_one_before_has_been_made() -> None:
 
 def test_no_more_links_are_under_way_than_simulators_can_serve() -> None:
     admission = of(cpus=64)
-    wide = replace(CASE, link=replace(CASE.emulated, forward_rate=SERVED_RATE / 2))
+    wide = replace(CASE, link=CASE.emulated.with_forward(rate=SERVED_RATE / 2))
     with under_way(admission, run_of(case=wide)) as first, under_way(admission, run_of(case=wide)):
         assert not begins(admission, run_of())
         first.client_ended()
@@ -113,9 +113,9 @@ def test_no_more_links_are_under_way_than_simulators_can_serve() -> None:
 
 def test_how_long_a_slow_start_lasts() -> None:
     """Over sat it was seen to last 4.7 s from the start of the client, with a server that begins with 32 packets."""
-    sat = replace(CASE.emulated, forward_delay=0.3, return_delay=0.3, forward_rate=20e6)
+    sat = CASE.emulated.with_both(delay=0.3).with_forward(rate=20e6)
     assert lasting(sat) == pytest.approx(4.6, abs=0.1)
-    assert lasting(replace(sat, forward_delay=0.015, return_delay=0.015)) < 0.15
+    assert lasting(sat.with_both(delay=0.015)) < 0.15
 
 
 def test_files_are_moved_slowly_during_a_slow_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_who_is_told_to_stop_does_not_wait() -> None:
 def test_a_simulator_with_time_of_its_own_is_not_late_for_want_of_cpus(
     code: ErrorCode, reserved: bool, crowded: bool
 ) -> None:
-    late = SimulatorReport(0.0, reserved, 0.0, 0.05, 0, LinkCounters(0, 0, 0, 0), LinkCounters(0, 0, 0, 0))
+    late = SimulatorReport(0.0, reserved, 0.0, 0.05, 0, DirectionReport(0, 0, 0, 0), DirectionReport(0, 0, 0, 0))
     found = replace(needed(run_of(), 1.0), verdict=Verdict(Outcome.ERROR, code))
     assert local_worker._lacked_cpu(replace(found, evidence=replace(found.evidence, simulator=late))) is crowded
     assert local_worker._lacked_cpu(found) is (code is not ErrorCode.CAPTURE_FAILED)

@@ -208,7 +208,7 @@ def test_as_many_runs_as_cpus(engine: FakeEngine, tmp_path: Path) -> None:
 def test_nothing_limits_runs_that_are_independent() -> None:
     """As many as one wants, of links as fast as one wants, without a pause."""
     admission = Admission(1, CpuMonitor(), threading.Event(), measured=True, independent=True)
-    fast = run_of(case=replace(CASE, link=replace(CASE.link, forward_rate=1e9)))
+    fast = run_of(case=replace(CASE, link=CASE.emulated.with_forward(rate=1e9)))
     with admission.admit(fast) as first, admission.admit(fast) as second, admission.admit(fast):
         for ticket in (first, second):
             ticket.client_started()

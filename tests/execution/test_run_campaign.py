@@ -179,7 +179,7 @@ def test_paths_are_shown_as_seen_from_here() -> None:
 
 @pytest.mark.parametrize(("rate", "testbeds"), [(2e6, AUTO_TESTBEDS), (50e6, AUTO_TESTBEDS), (51e6, 1), (250e6, 1)])
 def test_links_of_which_no_two_fit_stand_alone(rate: float, testbeds: int) -> None:
-    link = replace(CASE.link, forward_rate=rate)
+    link = CASE.emulated.with_forward(rate=rate)
     one = implementation("good")
     slow, fast = (Run(one, one, case, 1, 1) for case in (CASE, replace(CASE, link=link)))
     assert fitting_testbeds([fast], Clock.REAL, 2) == testbeds

@@ -19,8 +19,8 @@ from quicsat.model.units import MBPS, MIB
 from tests.fakes import CASE, LINK, SIMULATOR, FakeEngine, connect, run_of
 
 GIB = 1024 * MIB
-FAST = replace(LINK, forward_rate=1000 * MBPS, return_rate=1000 * MBPS)
-SLOW = replace(LINK, forward_rate=20 * MBPS, return_rate=2 * MBPS)
+FAST = LINK.with_both(rate=1000 * MBPS)
+SLOW = LINK.with_forward(rate=20 * MBPS).with_back(rate=2 * MBPS)
 
 
 def test_traces_of_a_large_file_over_a_fast_link_fit() -> None:

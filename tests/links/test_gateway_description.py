@@ -17,7 +17,7 @@ from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.session import Endpoint, InputOrigin, RunControl, SessionRecord, SessionRequest
 from quicsat.links.simulator_arguments import scenario
 from quicsat.links.virtual_machine import START, VirtualBackend
-from quicsat.model.emulated_link import ClientSide, UniformLoss
+from quicsat.model.emulated_link import ClientSide, ClientSideDirection, UniformLoss
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Exit
 from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, Vpn, VpnTransport
@@ -253,7 +253,7 @@ def test_what_a_machine_is_told() -> None:
 
 # ---- a link at the client's side ------------------------------------------------------------
 
-BESIDE = replace(LINK, client_side=ClientSide(forward_loss=UniformLoss(0.01)))
+BESIDE = replace(LINK, client_side=ClientSide(ClientSideDirection(loss=UniformLoss(0.01))))
 
 
 def leave_three_traces(life: Life) -> int:

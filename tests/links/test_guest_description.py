@@ -93,7 +93,7 @@ def test_an_endpoint_may_have_a_cost_of_its_own() -> None:
 
 
 def test_deadlines_are_nanoseconds_of_simulated_time() -> None:
-    case = replace(CASE, timeout=12.5, link=replace(SYMMETRIC, forward_delay=0.3, return_delay=0.3))
+    case = replace(CASE, timeout=12.5, link=SYMMETRIC.with_both(delay=0.3))
     found = keys(run_of(case=case))
     times = {name: int(found[name][0]) / 1e9 for name in found if name.split(" ")[-1] in ("timeout", "grace")}
     graces = {"stop grace": STOP_GRACE, "log grace": LOG_GRACE}

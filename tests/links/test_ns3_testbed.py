@@ -25,18 +25,21 @@ from quicsat.links.simulator_report import read_report
 from quicsat.model.emulated_link import (
     Blackhole,
     ClientSide,
+    ClientSideDirection,
+    ClientSideReport,
     Corruption,
     CorruptionMode,
     CrossTraffic,
     CrossTrafficReport,
     Demand,
     DemandReport,
+    Direction,
+    DirectionReport,
     EmulatedLink,
     GilbertElliottLoss,
     Interval,
     Jitter,
     JitterShape,
-    LinkCounters,
     LinkDirection,
     NatMapping,
     Profile,
@@ -57,6 +60,7 @@ from quicsat.model.errors import HarnessFault
 from quicsat.model.flow import Flow
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import ErrorCode
+from tests.changed_links import with_values
 from tests.fakes import (
     CASE,
     COUNTERS,
@@ -72,7 +76,7 @@ from tests.fakes import (
 )
 from tests.results_builder import SAT, SATLOSS
 
-SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
+SYMMETRIC = EmulatedLink.symmetric("simple-p2p", Direction(0.015, 20e6, 25))
 
 
 # ---- the simulator's words ------------------------------------------------------------------
@@ -85,23 +89,23 @@ SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
         (
             SAT.link,
             (
-                "asymmetric-p2p --forward-delay=300ms --return-delay=300ms --forward-data-rate=20000000bps "
-                "--return-data-rate=2000000bps --forward-queue=25 --return-queue=25 --queue-mode=exact --seed=7"
+                "asymmetric-p2p --forward-delay=300ms --forward-data-rate=20000000bps --forward-queue=25 "
+                "--return-delay=300ms --return-data-rate=2000000bps --return-queue=25 --queue-mode=exact --seed=7"
             ),
         ),
         (
-            replace(SYMMETRIC, queue_mode=QueueMode.PAPER, forward_delay=0.0125, return_delay=0.0125),
+            replace(SYMMETRIC.with_both(delay=0.0125), queue_mode=QueueMode.PAPER),
             "simple-p2p --delay=12.5ms --bandwidth=20000000bps --queue=25 --queue-mode=paper --seed=7",
         ),
         (
-            replace(SYMMETRIC, forward_loss=UniformLoss(0.001)),
+            SYMMETRIC.with_forward(loss=UniformLoss(0.001)),
             (
                 "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --drop-rate-to-client=0.1 "
                 "--queue-mode=exact --seed=7"
             ),
         ),
         (
-            replace(SYMMETRIC, return_loss=GilbertElliottLoss(0.017, 0.935)),
+            SYMMETRIC.with_back(loss=GilbertElliottLoss(0.017, 0.935)),
             (
                 "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --good-bad-prob-to-server=0.017 "
                 "--bad-good-prob-to-server=0.935 --queue-mode=exact --seed=7"
@@ -110,7 +114,10 @@ SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
         (
             replace(
                 SYMMETRIC,
-                client_side=ClientSide(0.005, 0, UniformLoss(0.01, longest_burst=2), GilbertElliottLoss(0.1, 0.5)),
+                client_side=ClientSide(
+                    ClientSideDirection(0.005, UniformLoss(0.01, longest_burst=2)),
+                    ClientSideDirection(0, GilbertElliottLoss(0.1, 0.5)),
+                ),
             ),
             (
                 "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --client-side-delay-to-client=5ms "
@@ -133,22 +140,22 @@ GEOMETRY = "--delay=15ms --bandwidth=20000000bps --queue=25"
     [
         (
             "drop-rate",
-            {"forward_loss": UniformLoss(0.3, longest_burst=3), "return_loss": UniformLoss(0.02)},
+            {"forward.loss": UniformLoss(0.3, longest_burst=3), "back.loss": UniformLoss(0.02)},
             "--rate_to_client=30 --burst_to_client=3 --rate_to_server=2",
         ),
         (
             "simple-p2p",
-            {"return_loss": UniformLoss(0.3, longest_burst=3)},
+            {"back.loss": UniformLoss(0.3, longest_burst=3)},
             "--drop-rate-to-server=30 --drop-burst-to-server=3",
         ),
         (
             "corrupt-rate",
-            {"forward_corruption": Corruption(0.02), "return_corruption": Corruption(0.3, 3, CorruptionMode.LOSS)},
+            {"forward.corruption": Corruption(0.02), "back.corruption": Corruption(0.3, 3, CorruptionMode.LOSS)},
             "--rate_to_client=2 --rate_to_server=30 --burst_to_server=3 --mode-to-server=loss",
         ),
         (
             "droplist",
-            {"forward_drops": (1,), "return_drops": (2, 3, 4)},
+            {"forward.drops": (1,), "back.drops": (2, 3, 4)},
             "--drops_to_client=1 --drops_to_server=2,3,4",
         ),
         (
@@ -171,11 +178,11 @@ GEOMETRY = "--delay=15ms --bandwidth=20000000bps --queue=25"
     ],
 )
 def test_scenarios_of_the_interop_runner(scenario_name: str, impairments: dict[str, Any], words: str) -> None:
-    link = replace(SYMMETRIC, scenario=scenario_name, **impairments)
+    link = with_values(SYMMETRIC, {"scenario": scenario_name} | impairments)
     assert scenario(link, 7) == f"{scenario_name} {GEOMETRY} {words} --queue-mode=exact --seed=7"
 
 
-BOTH_WAYS = "--forward-delay=15ms --return-delay=15ms --forward-data-rate=20000000bps --return-data-rate=20000000bps"
+FORWARD, RETURN = (f"--{way}-delay=15ms --{way}-data-rate=20000000bps" for way in ("forward", "return"))
 CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
 RED = Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, weight=0.01)
 
@@ -185,42 +192,42 @@ RED = Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, w
     [
         (
             {
-                "forward_queue": Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True),
-                "return_queue": RED,
+                "forward.queue": Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True),
+                "back.queue": RED,
             },
             (
-                f"{BOTH_WAYS} --queue-discipline-to-client=codel --queue-limit-to-client=100p "
+                f"{FORWARD} {RETURN} --queue-discipline-to-client=codel --queue-limit-to-client=100p "
                 "--queue-target-to-client=5ms --queue-interval-to-client=100ms --queue-ecn-to-client "
                 "--queue-discipline-to-server=red --queue-limit-to-server=90p --red-minimum-to-server=10 "
                 "--red-maximum-to-server=30 --red-probability-to-server=0.05 --red-weight-to-server=0.01"
             ),
         ),
         (
-            {"return_queue": Queue(QueueDiscipline.DROP_TAIL, 64000, QueueUnit.BYTES, mark_above=0.0005)},
+            {"back.queue": Queue(QueueDiscipline.DROP_TAIL, 64000, QueueUnit.BYTES, mark_above=0.0005)},
             (
-                f"{BOTH_WAYS} --forward-queue=25 --queue-discipline-to-server=drop-tail --queue-limit-to-server=64000B "
-                "--queue-mark-above-to-server=0.5ms"
+                f"{FORWARD} --forward-queue=25 {RETURN} --queue-discipline-to-server=drop-tail "
+                "--queue-limit-to-server=64000B --queue-mark-above-to-server=0.5ms"
             ),
         ),
         (
-            {"forward_jitter": Jitter(0.005), "return_jitter": Jitter(0.001, JitterShape.NORMAL, overtake=True)},
+            {"forward.jitter": Jitter(0.005), "back.jitter": Jitter(0.001, JitterShape.NORMAL, overtake=True)},
             (
                 f"{GEOMETRY} --jitter-to-client=5ms --jitter-shape-to-client=uniform --jitter-to-server=1ms "
                 "--jitter-shape-to-server=normal --jitter-overtakes-to-server"
             ),
         ),
         (
-            {"forward_reordering": Reordering(0.01, 0.02), "return_reordering": Reordering(0.02, 1.0, 3)},
+            {"forward.reordering": Reordering(0.01, 0.02), "back.reordering": Reordering(0.02, 1.0, 3)},
             (
                 f"{GEOMETRY} --reorder-rate-to-client=1 --reorder-delay-to-client=20ms --reorder-rate-to-server=2 "
                 "--reorder-delay-to-server=1000ms --reorder-gap-to-server=3"
             ),
         ),
-        ({"return_duplication": 0.005}, f"{GEOMETRY} --duplicate-rate-to-server=0.5"),
+        ({"back.duplication": 0.005}, f"{GEOMETRY} --duplicate-rate-to-server=0.5"),
         (
             {
-                "forward_udp_cross_traffic": UdpCrossTraffic(5e6),
-                "return_udp_cross_traffic": UdpCrossTraffic(1e6, 28, 20),
+                "forward.udp_cross_traffic": UdpCrossTraffic(5e6),
+                "back.udp_cross_traffic": UdpCrossTraffic(1e6, 28, 20),
             },
             (
                 f"{GEOMETRY} --udp-cross-rate-to-client=5000000bps --udp-cross-size-to-client=540 "
@@ -229,7 +236,7 @@ RED = Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, w
             ),
         ),
         (
-            {"forward_loss": GilbertElliottLoss(0.01, 0.2, 0.001, 0.5)},
+            {"forward.loss": GilbertElliottLoss(0.01, 0.2, 0.001, 0.5)},
             (
                 f"{GEOMETRY} --good-bad-prob-to-client=0.01 --bad-good-prob-to-client=0.2 "
                 "--loss-in-good-to-client=0.001 --loss-in-bad-to-client=0.5"
@@ -238,7 +245,7 @@ RED = Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, w
     ],
 )
 def test_queues_and_disturbances(elements: dict[str, Any], words: str) -> None:
-    assert scenario(replace(SYMMETRIC, **elements), 7) == f"simple-p2p {words} --queue-mode=exact --seed=7"
+    assert scenario(with_values(SYMMETRIC, elements), 7) == f"simple-p2p {words} --queue-mode=exact --seed=7"
 
 
 def test_losses_of_a_run_over_tcp_are_those_of_tcp() -> None:
@@ -257,7 +264,7 @@ STEPS = Profile("leo.csv", 3.0, (0.0, 1.5), (10e6, 0.0), (0.02, 0.0301), (0.0, 0
 
 
 def test_profiles_and_capacity_on_demand() -> None:
-    link = replace(SYMMETRIC, forward_profile=STEPS, return_profile=replace(STEPS, loop=False, start=0.25))
+    link = SYMMETRIC.with_forward(profile=STEPS).with_back(profile=replace(STEPS, loop=False, start=0.25))
     link = replace(link, demand=Demand(0.0265, 0.56, 100, 64e3))
     words = (
         "--profile-to-client=/profiles/client --profile-period-to-client=3000000000ns --profile-start-to-client=0ns "
@@ -267,7 +274,7 @@ def test_profiles_and_capacity_on_demand() -> None:
     assert scenario(link, 7) == f"simple-p2p {GEOMETRY} {words} --queue-mode=exact --seed=7"
     lines = b"0 10000000 20000000 0\n1500000000 0 30100000 0.015\n"
     assert simulator_files(link) == {"profiles/client": lines, "profiles/server": lines}
-    assert simulator_files(replace(SYMMETRIC, return_profile=Profile("x", 1.0, (0.0,), losses=(0.5,)))) == {
+    assert simulator_files(SYMMETRIC.with_back(profile=Profile("x", 1.0, (0.0,), losses=(0.5,)))) == {
         "profiles/server": b"0 - - 0.5\n"
     }
     assert simulator_files(SYMMETRIC) == {}
@@ -279,7 +286,7 @@ def test_random_starts_depend_on_the_seed_and_are_the_same_for_both_directions()
     assert begins == [profile.begin(seed) for seed in range(200)]
     assert 0 <= min(begins) < 0.1 < 2.9 < max(begins) < 3
     assert replace(profile, length=6.0).begin(5) == pytest.approx(2 * profile.begin(5), abs=0.002)
-    assert "--profile-start-to-client=" in scenario(replace(SYMMETRIC, forward_profile=profile), 7)
+    assert "--profile-start-to-client=" in scenario(SYMMETRIC.with_forward(profile=profile), 7)
 
 
 # ---- the contract (qir-reference.md, 1.3) ---------------------------------------------------
@@ -432,7 +439,7 @@ def test_the_simulator_is_told_all_and_may_little() -> None:
 
 def test_the_simulator_gets_its_profiles() -> None:
     engine = FakeEngine(good=endpoint)
-    run = run_of(case=replace(CASE, link=replace(SYMMETRIC, forward_profile=STEPS)))
+    run = run_of(case=replace(CASE, link=SYMMETRIC.with_forward(profile=STEPS)))
     with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run):
         [life] = [life for life in engine.lives.values() if "SCENARIO" in life.environment]
         assert life.files["profiles/client"] == simulator_files(run.test_case.emulated)["profiles/client"]
@@ -459,8 +466,8 @@ def test_only_one_line_means_ready(line: str) -> None:
 
 def test_report() -> None:
     report = read_report(REPORT)
-    assert report.forward == LinkCounters(7802, 7749, 53, 0)
-    assert report.back == LinkCounters(3986, 3986, 0, 0)
+    assert report.forward == DirectionReport(7802, 7749, 53, 0)
+    assert report.back == DirectionReport(3986, 3986, 0, 0)
     assert (report.lag_max, report.realtime_priority) == (0.0005, True)
 
 
@@ -471,7 +478,7 @@ def test_report_of_profiles_and_demand() -> None:
         "return_profile": {"began": None, "changes": 0, "steps": []},
     }
     report = read_report(REPORT | profiles | {"demand": demand})
-    assert (report.forward_profile, report.return_profile) == (ProfileReport(5.25, 4), ProfileReport(None, 0))
+    assert (report.forward.profile, report.back.profile) == (ProfileReport(5.25, 4), ProfileReport(None, 0))
     assert report.demand == DemandReport(40, 3, 3000, 3100, 200)
     assert read_report(REPORT).demand is None
 
@@ -479,9 +486,8 @@ def test_report_of_profiles_and_demand() -> None:
 def test_report_of_a_link_at_the_clients_side() -> None:
     counters = COUNTERS | {"received": 100, "delivered": 98, "loss_drops": 2}
     report = read_report(REPORT | {"client_side": {"forward": counters, "return": COUNTERS}})
-    assert report.client_side_forward == LinkCounters(100, 98, 0, 2)
-    assert report.client_side_back == LinkCounters(0, 0, 0, 0)
-    assert (read_report(REPORT).client_side_forward, client_side_loss(read_report(REPORT))) == (None, None)
+    assert report.client_side == ClientSideReport(DirectionReport(100, 98, 0, 2), DirectionReport(0, 0, 0, 0))
+    assert (read_report(REPORT).client_side, client_side_loss(read_report(REPORT))) == (None, None)
     assert client_side_loss(report) == 0.02
     assert link_loss(report) == 0  # of the emulated link itself
 
@@ -489,8 +495,8 @@ def test_report_of_a_link_at_the_clients_side() -> None:
 def test_report_of_udp_cross_traffic() -> None:
     packets = {"begin": 1.5, "end": 2.5, "sent": 100, "queue_drops": 20, "delivered": 79}
     report = read_report(REPORT | {"return_udp_cross_traffic": packets})
-    assert report.return_udp_cross_traffic == UdpCrossTrafficReport(1.5, 2.5, 100, 20, 79)
-    assert report.forward_udp_cross_traffic is None
+    assert report.back.udp_cross_traffic == UdpCrossTrafficReport(1.5, 2.5, 100, 20, 79)
+    assert report.forward.udp_cross_traffic is None
 
 
 def way(frames: list[int], largest: list[float]) -> dict[str, object]:
@@ -556,7 +562,7 @@ def test_report_of_what_a_scenario_did() -> None:
             "cross_traffic": cross,
         }
     )
-    assert report.forward == LinkCounters(7802, 7749, 53, 0, 1, 2, 3, 4)
+    assert report.forward == DirectionReport(7802, 7749, 53, 0, 1, 2, 3, 4)
     assert report.blackholes == (Interval(1.5, 2.5),)
     assert report.rebinds == (Rebinding(3.5, (NatMapping("193.167.0.100:4433", "193.167.0.7:50000"),)),)
     assert report.cross_traffic == CrossTrafficReport(5.0, 7.0, 2500, 10_000.0, (1500, 1000), 2, 1)

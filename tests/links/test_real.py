@@ -28,7 +28,7 @@ from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.link_format import format_baseline
 from quicsat.model.outcomes import ErrorCode, Outcome
-from quicsat.model.real_link import CLOCKS, Baseline, CaptureReport, Host, RealLink, RealLinkReport
+from quicsat.model.real_link import CLOCKS, Baseline, CaptureReport, Host, RealDirection, RealLink, RealLinkReport
 from quicsat.model.results import ResultSet
 from quicsat.model.units import MBPS
 from quicsat.report.run_tables import accesses
@@ -52,7 +52,7 @@ from tests.fakes import (
 from tests.fakes import TCP_INFO as TCP_SAMPLES
 from tests.results_builder import SAT, result_set, run_result
 
-LINK = RealLink("modem", "far", 20 * MBPS, 2 * MBPS, 0.02)
+LINK = RealLink("modem", "far", RealDirection(20 * MBPS), RealDirection(2 * MBPS), 0.02)
 HOSTS = {
     "modem": Host("modem", "fake://modem", interface="wwan0", source_address="10.0.0.2"),
     "far": Host("far", "fake://far", address4="198.51.100.7", address6="2001:db8::7", source_address="10.1.0.9"),

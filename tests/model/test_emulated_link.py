@@ -8,7 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from quicsat.model.emulated_link import EmulatedLink, GilbertElliottLoss, Loss, Profile, UniformLoss, loss_share
+from quicsat.model.emulated_link import (
+    Direction,
+    EmulatedLink,
+    GilbertElliottLoss,
+    Loss,
+    Profile,
+    UniformLoss,
+    loss_share,
+)
 
 BOTH_STATES = GilbertElliottLoss(0.05, 0.3, 0.02, 0.6)
 
@@ -86,9 +94,14 @@ def test_steps_of_a_part_of_a_profile() -> None:
     assert replace(STEPS, loop=False).steps_between(STEPS.rates, 1.0, 22.0) == [(1.0, 10e6), (2.0, 0.0), (6.0, 30e6)]
 
 
+def highest_rates(link: EmulatedLink) -> tuple[float, float]:
+    assert link.highest_rate == max(link.forward.highest_rate, link.back.highest_rate)
+    return link.forward.highest_rate, link.back.highest_rate
+
+
 def test_highest_rates_are_those_of_the_steps() -> None:
-    link = EmulatedLink("simple-p2p", 0.01, 0.01, 14e6, 2e6, 25, 25)
-    assert link.highest_rates == (14e6, 2e6)
-    assert replace(link, forward_profile=STEPS).highest_rates == (30e6, 2e6)
+    link = EmulatedLink("simple-p2p", Direction(0.01, 14e6, 25), Direction(0.01, 2e6, 25))
+    assert highest_rates(link) == (14e6, 2e6)
+    assert highest_rates(link.with_forward(profile=STEPS)) == (30e6, 2e6)
     only_delays = replace(STEPS, rates=(), delays=(0.1, 0.2, 0.1))
-    assert replace(link, forward_profile=only_delays, return_profile=STEPS).highest_rates == (14e6, 30e6)
+    assert highest_rates(link.with_forward(profile=only_delays).with_back(profile=STEPS)) == (14e6, 30e6)

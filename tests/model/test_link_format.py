@@ -10,9 +10,11 @@ import pytest
 from quicsat.model.emulated_link import (
     Blackhole,
     ClientSide,
+    ClientSideDirection,
     Corruption,
     CorruptionMode,
     CrossTraffic,
+    Direction,
     EmulatedLink,
     GilbertElliottLoss,
     Jitter,
@@ -30,6 +32,7 @@ from quicsat.model.emulated_link import (
 from quicsat.model.gateways import LINUX, PEPS, VPNS, VpnTransport
 from quicsat.model.link_format import format_link
 from quicsat.model.units import MBPS, MIB
+from tests.changed_links import with_values
 from tests.results_builder import SAT, SATLOSS
 
 LINK = SAT.emulated
@@ -41,23 +44,28 @@ LINK = SAT.emulated
         (LINK, "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, no loss"),
         (SATLOSS.link, "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %"),
         (
-            EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 50, queue_mode=QueueMode.PAPER),
+            EmulatedLink(
+                "simple-p2p",
+                Direction(0.015, 20 * MBPS, 25),
+                Direction(0.015, 20 * MBPS, 50),
+                queue_mode=QueueMode.PAPER,
+            ),
             "20.00 Mbit/s, RTT 30.0 ms, queue 25 / 50 packets (as QIR-SE had it), no loss",
         ),
         (
-            replace(LINK, forward_loss=GilbertElliottLoss(0.01, 0.25), return_loss=UniformLoss(0.001)),
+            LINK.with_forward(loss=GilbertElliottLoss(0.01, 0.25)).with_back(loss=UniformLoss(0.001)),
             "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 3.85 % in bursts of 4 packets / 0.10 %",
         ),
         (
-            replace(LINK, forward_loss=UniformLoss(0.0), return_loss=GilbertElliottLoss(0.5, 0.0)),
+            LINK.with_forward(loss=UniformLoss(0.0)).with_back(loss=GilbertElliottLoss(0.5, 0.0)),
             "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss none / 100 % without end",
         ),
         (
-            replace(LINK, forward_loss=UniformLoss(0.3, 3)),
+            LINK.with_forward(loss=UniformLoss(0.3, 3)),
             "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 30 % (at most 3 in a row) / none",
         ),
         (
-            replace(LINK, client_side=ClientSide(0.005, 0.005)),
+            replace(LINK, client_side=ClientSide(ClientSideDirection(0.005), ClientSideDirection(0.005))),
             "20.00 / 2.00 Mbit/s, RTT 610.0 ms, queue 25 packets, no loss, 5.0 ms and no loss at the client's side",
         ),
     ],
@@ -81,7 +89,7 @@ def test_links_in_words(link: EmulatedLink, words: str) -> None:
     ],
 )
 def test_queues_in_words(queue: Queue, words: str) -> None:
-    both, forward = replace(LINK, forward_queue=queue, return_queue=queue), replace(LINK, forward_queue=queue)
+    both, forward = LINK.with_both(queue=queue), LINK.with_forward(queue=queue)
     assert format_link(both) == f"20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue {words}, no loss"
     assert format_link(forward) == f"20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue {words} / 25 packets, no loss"
 
@@ -89,38 +97,41 @@ def test_queues_in_words(queue: Queue, words: str) -> None:
 @pytest.mark.parametrize(
     ("impairments", "words"),
     [
-        ({"forward_corruption": Corruption(0.02), "return_corruption": Corruption(0.02)}, "corruption 2 %"),
+        ({"forward.corruption": Corruption(0.02), "back.corruption": Corruption(0.02)}, "corruption 2 %"),
         (
-            {"forward_corruption": Corruption(0.3, 3), "return_corruption": Corruption(0.02, mode=CorruptionMode.LOSS)},
+            {"forward.corruption": Corruption(0.3, 3), "back.corruption": Corruption(0.02, mode=CorruptionMode.LOSS)},
             "corruption 30 % (at most 3 in a row) / 2 % as loss",
         ),
-        ({"return_drops": (2, 3)}, "drops none / no. 2, 3"),
-        ({"forward_drops": tuple(range(1, 11))}, "drops no. 1, 2, 3, 4, 5, 6, 7, 8 and 2 more / none"),
+        ({"back.drops": (2, 3)}, "drops none / no. 2, 3"),
+        ({"forward.drops": tuple(range(1, 11))}, "drops no. 1, 2, 3, 4, 5, 6, 7, 8 and 2 more / none"),
         ({"blackhole": Blackhole(5, 2)}, "dark for 2.0 s after 5.0 s"),
         ({"blackhole": Blackhole(0.5, 2, 3, LinkDirection.SERVER)}, "dark return for 2.0 s after 500.0 ms, 3 times"),
         ({"rebind": Rebind(1)}, "new client port after 1.0 s"),
         ({"rebind": Rebind(1, 5, address=True)}, "new client address and port after 1.0 s, then every 5.0 s"),
         ({"cross_traffic": CrossTraffic()}, "beside a TCP flow (cubic)"),
-        ({"forward_jitter": Jitter(0.005), "return_jitter": Jitter(0.005)}, "jitter uniform 5.0 ms"),
+        ({"forward.jitter": Jitter(0.005), "back.jitter": Jitter(0.005)}, "jitter uniform 5.0 ms"),
         (
-            {"return_jitter": Jitter(0.001, JitterShape.EXPONENTIAL, overtake=True)},
+            {"back.jitter": Jitter(0.001, JitterShape.EXPONENTIAL, overtake=True)},
             "jitter none / exponential 1.0 ms with overtaking",
         ),
         (
-            {"forward_reordering": Reordering(0.01, 0.02), "return_reordering": Reordering(0.02, 1.0, 3)},
+            {"forward.reordering": Reordering(0.01, 0.02), "back.reordering": Reordering(0.02, 1.0, 3)},
             "reordering 1 % by 20.0 ms / 2 % by 3 packets, at most 1.0 s",
         ),
-        ({"forward_duplication": 0.005}, "duplication 0.50 % / none"),
+        ({"forward.duplication": 0.005}, "duplication 0.50 % / none"),
         (
-            {"forward_udp_cross_traffic": UdpCrossTraffic(5e6), "return_udp_cross_traffic": UdpCrossTraffic(5e6)},
+            {"forward.udp_cross_traffic": UdpCrossTraffic(5e6), "back.udp_cross_traffic": UdpCrossTraffic(5e6)},
             "beside UDP packets of 5.00 Mbit/s in packets of 540 B",
         ),
         (
-            {"forward_udp_cross_traffic": UdpCrossTraffic(5e6, 1500, 20)},
+            {"forward.udp_cross_traffic": UdpCrossTraffic(5e6, 1500, 20)},
             "beside UDP packets of 5.00 Mbit/s in packets of 1500 B after 20.0 s / none",
         ),
         ({"pep": PEPS["D"]}, "PEP D"),
-        ({"client_side": ClientSide(return_loss=UniformLoss(0.01))}, "loss none / 1 % at the client's side"),
+        (
+            {"client_side": ClientSide(back=ClientSideDirection(loss=UniformLoss(0.01)))},
+            "loss none / 1 % at the client's side",
+        ),
         ({"vpn": VPNS["wireguard"]}, "WireGuard over UDP (MTU 1420)"),
         (
             {"vpn": replace(VPNS["openvpn"], transport=VpnTransport.TCP)},
@@ -141,4 +152,4 @@ def test_queues_in_words(queue: Queue, words: str) -> None:
     ],
 )
 def test_impairments_in_words(impairments: dict[str, Any], words: str) -> None:
-    assert format_link(replace(LINK, **impairments)) == f"{format_link(LINK)}, {words}"
+    assert format_link(with_values(LINK, impairments)) == f"{format_link(LINK)}, {words}"

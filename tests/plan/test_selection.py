@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quicsat.model.emulated_link import Blackhole, Corruption, CorruptionMode, EmulatedLink, Rebind, TimersFrom
+from quicsat.model.emulated_link import (
+    Blackhole,
+    Corruption,
+    CorruptionMode,
+    Direction,
+    EmulatedLink,
+    Rebind,
+    TimersFrom,
+)
 from quicsat.model.errors import InputError
 from quicsat.model.family import Family, SweptValue
 from quicsat.model.flow import Flow
@@ -37,7 +45,7 @@ def implementation(name: str, roles: frozenset[Role] = BOTH) -> Implementation:
 
 
 def case(name: str, abbreviation: str, repetitions: int = 2) -> TestCase:
-    link = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
+    link = EmulatedLink.symmetric("simple-p2p", Direction(0.015, 20e6, 25))
     return TestCase(name, abbreviation, "A test case", link, (1000,), repetitions, 60.0)
 
 
@@ -150,15 +158,14 @@ def test_functional_tests_are_over_hq_unless_they_are_about_http3() -> None:
 
 def test_upstreams_rules_change_links_and_verdicts_of_functional_tests_only() -> None:
     link = replace(
-        FUNCTIONAL.emulated, forward_corruption=Corruption(0.3, 3), blackhole=Blackhole(5, 2), rebind=Rebind(1, 5)
+        FUNCTIONAL.emulated.with_forward(corruption=Corruption(0.3, 3)), blackhole=Blackhole(5, 2), rebind=Rebind(1, 5)
     )
     cases = [replace(FUNCTIONAL, link=link), case("sat", "SAT")]
     one = implementation("one")
     test, sat = (run.test_case for run in make_plan([one], [one], cases, repetitions=1, rules=Rules.UPSTREAM, seed=1))
     assert (test.rules, sat.rules) == (Rules.UPSTREAM, Rules.STANDARD)
     assert test.link == replace(
-        link,
-        forward_corruption=Corruption(0.3, 3, CorruptionMode.LOSS),
+        link.with_forward(corruption=Corruption(0.3, 3, CorruptionMode.LOSS)),
         blackhole=Blackhole(5, 2, timers_from=TimersFrom.START),
         rebind=Rebind(1, 5, timers_from=TimersFrom.START),
     )
@@ -534,7 +541,7 @@ def test_a_workload_chooses_the_test_that_endpoints_see() -> None:
 
 def test_bulk_offers_more_than_can_arrive_and_ends_after_its_time() -> None:
     [bulk] = combined("sat+bulk")
-    assert bulk.file_sizes == (20 * bulk.link.forward_rate / 8,)
+    assert bulk.file_sizes == (20 * bulk.link.forward.rate / 8,)
     runs = make_plan([implementation("a")], [implementation("b")], [bulk], timeout=5.0, seed=1)
     assert runs[0].test_case.timeout == 20
 

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from quicsat.model.real_link import Baseline, CaptureReport, RealLink, RealLinkReport
+from quicsat.model.real_link import Baseline, CaptureReport, RealDirection, RealLink, RealLinkReport
 from quicsat.model.results import ResultSet
 from quicsat.plots import baseline
 from quicsat.plots.base import NothingToDrawError
 from tests.plots.drawn import axes, plot_request
 from tests.results_builder import SAT, result_set, run_result
 
-CASE = replace(SAT, name="astra", abbreviation="ASTRA", link=RealLink("modem", "far", 20e6, 2e6, 0.6))
+CASE = replace(
+    SAT, name="astra", abbreviation="ASTRA", link=RealLink("modem", "far", RealDirection(20e6), RealDirection(2e6), 0.6)
+)
 
 
 def campaign(looks: Sequence[Baseline]) -> ResultSet:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 
-from quicsat.model.emulated_link import ClientSide, UniformLoss
+from quicsat.model.emulated_link import ClientSide, ClientSideDirection, UniformLoss
 from quicsat.model.implementation import Role
 from quicsat.model.objective import MB, Objective
 from quicsat.model.results import ResultSet, RunResult
@@ -179,7 +179,8 @@ def test_the_testbed_is_that_of_the_plan() -> None:
         "Each of the 2 pairs transfers 10 MiB n = 10 times; the time limit of each transfer is 6 min 0 s."
     )
     assert "server\none of 2" in texts(axes(topology.PLOT, shown))
-    beside = replace(SATLOSS, link=replace(SATLOSS.emulated, client_side=ClientSide(0.001, 0.001, UniformLoss(0.01))))
+    client_side = ClientSide(ClientSideDirection(0.001, UniformLoss(0.01)), ClientSideDirection(0.001))
+    beside = replace(SATLOSS, link=replace(SATLOSS.emulated, client_side=client_side))
     [drawing] = topology.PLOT.table(plot_request(result_set(test_cases=(beside,))))
     assert drawing.caption.endswith("Packets also pass another link: 1.0 ms and loss 1 % / none at the client's side.")
 

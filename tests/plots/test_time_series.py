@@ -125,7 +125,7 @@ def test_ideal_line_follows_the_profile_of_the_link(tmp_path: Path) -> None:
     made = campaign(tmp_path)
     [case] = made.results.manifest.test_cases
     profile = Profile("rates.csv", 60.0, (0.0, 1.0, 1.2, 1.4), rates=(1e6, 0.0, 4e6, 3e6))
-    changing = replace(case, link=replace(case.emulated, forward_profile=profile))
+    changing = replace(case, link=case.emulated.with_forward(profile=profile))
     manifest = replace(made.results.manifest, test_cases=(changing,))
     asked = PlotRequest((replace(made, results=replace(made.results, manifest=manifest)),), tmp_path)
     shown = first(offset.PLOT, asked)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from quicsat.links.simulator_report import read_report
-from quicsat.model.emulated_link import LinkCounters
+from quicsat.model.emulated_link import ClientSideReport, DirectionReport
 from quicsat.model.evidence import Deadline, Exit
 from quicsat.report.run_story import StoryEvent, end_of, story
 from quicsat.traces.series import Packets
@@ -69,8 +69,8 @@ def test_the_end_of_a_run() -> None:
     assert (
         end_of(replace(late, evidence=evidence)) == "The transfer took 20.0 s, quicsat ended the run at its deadline."
     )
-    counters = LinkCounters(100, 98, 0, 2), LinkCounters(50, 49, 0, 1)
-    report = replace(read_report(REPORT), client_side_forward=counters[0], client_side_back=counters[1])
+    counters = DirectionReport(100, 98, 0, 2), DirectionReport(50, 49, 0, 1)
+    report = replace(read_report(REPORT), client_side=ClientSideReport(*counters))
     lossy = replace(run_result(), evidence=replace(run_result().evidence, simulator=report))
     assert end_of(lossy).endswith(", the link at the client's side lost 2 packets to the client and 1 from it.")
     none = replace(late.evidence, phases={}, client=None, server=None)

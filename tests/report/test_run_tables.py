@@ -13,6 +13,7 @@ import pytest
 from quicsat.model.emulated_link import (
     Blackhole,
     ClientSide,
+    ClientSideDirection,
     Corruption,
     CrossTraffic,
     Demand,
@@ -30,7 +31,7 @@ from quicsat.model.emulated_link import (
 from quicsat.model.flow import Flow
 from quicsat.model.gateways import Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from quicsat.model.objective import MB, Objective
-from quicsat.model.real_link import RealLink
+from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.results import Measurement, RunResult
 from quicsat.model.run_limits import RunLimits
 from quicsat.model.test_case import Link
@@ -50,7 +51,7 @@ def told(result: RunResult, **values: float) -> RunResult:
 
 
 def test_links_in_numbers() -> None:
-    bursty = replace(SAT, abbreviation="B", link=replace(SAT.emulated, forward_loss=GilbertElliottLoss(0.1, 0.3)))
+    bursty = replace(SAT, abbreviation="B", link=SAT.emulated.with_forward(loss=GilbertElliottLoss(0.1, 0.3)))
     table = run_tables.links(result_set(), [TERRESTRIAL, SATLOSS, bursty])
     assert table.rows == (
         ("T", 20e6, 20e6, 0.03, *["25 packets"] * 2, 0.0, 0.0, 10485760, 60.0, "simple-p2p"),
@@ -61,7 +62,7 @@ def test_links_in_numbers() -> None:
 
 
 def fields_of(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """The values in a value that have no fields of their own, by their places, ``forward_queue.limit``."""
+    """The values in a value that have no fields of their own, by their places, ``forward.queue.limit``."""
     for field in fields(value):
         own = getattr(value, field.name)
         if is_dataclass(own):
@@ -96,19 +97,20 @@ CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True, 
 PROFILE = Profile("fade", 100.0, (0.0, 50.0), (20e6, 5e6), (0.3, 0.4), (0.0, 0.5), start=10.0)
 OTHERS = UdpCrossTraffic(5e6, 540, 20.0)
 CORRUPTION = Corruption(0.02, 3)
-IMPAIRED = replace(
-    SAT.emulated, forward_delay=0.2, forward_queue=RED, return_queue=CODEL, forward_loss=UniformLoss(0.01, 3),
-    return_loss=GilbertElliottLoss(0.02, 0.5, 0.01, 0.9), forward_jitter=Jitter(0.01),
-    return_jitter=Jitter(0.02), forward_reordering=Reordering(0.01, 0.2, 3), return_reordering=Reordering(0.02, 0.3, 4),
-    forward_duplication=0.01, return_duplication=0.02, forward_profile=PROFILE, return_profile=PROFILE,
-    demand=Demand(0.0265, 0.56, 100, 64e3), forward_udp_cross_traffic=OTHERS, return_udp_cross_traffic=OTHERS,
-    forward_corruption=CORRUPTION, return_corruption=CORRUPTION, forward_drops=(3,), return_drops=(4,),
-    blackhole=Blackhole(5.0, 2.0, 2), rebind=Rebind(1.0, 5.0), cross_traffic=CrossTraffic(),
-    pep=Pep(2 * MIB, 4 * MIB, 20, "cubic"), endpoint_tcp=TcpBuffers(4 * MIB, 6 * MIB),
-    vpn=Vpn(2 * MIB, 4 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP),
-    client_side=ClientSide(0.001, 0.002, UniformLoss(0.01, 3), GilbertElliottLoss(0.02, 0.5, 0.01, 0.9)),
+FORWARD = replace(
+    SAT.emulated.forward, delay=0.2, queue=RED, loss=UniformLoss(0.01, 3), jitter=Jitter(0.01),
+    reordering=Reordering(0.01, 0.2, 3), duplication=0.01, profile=PROFILE, udp_cross_traffic=OTHERS,
+    corruption=CORRUPTION, drops=(3,),
 )  # fmt: skip
-REAL = RealLink("here", "there", 20e6, 2e6, 0.6, "provider", "tariff", "modem", "60 GB")
+BURSTS = GilbertElliottLoss(0.02, 0.5, 0.01, 0.9)
+IMPAIRED = replace(
+    SAT.emulated, forward=FORWARD, back=replace(FORWARD, delay=0.3, rate=2e6, queue=CODEL, loss=BURSTS),
+    demand=Demand(0.0265, 0.56, 100, 64e3), blackhole=Blackhole(5.0, 2.0, 2), rebind=Rebind(1.0, 5.0),
+    cross_traffic=CrossTraffic(), pep=Pep(2 * MIB, 4 * MIB, 20, "cubic"), endpoint_tcp=TcpBuffers(4 * MIB, 6 * MIB),
+    vpn=Vpn(2 * MIB, 4 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP),
+    client_side=ClientSide(ClientSideDirection(0.001, UniformLoss(0.01, 3)), ClientSideDirection(0.002, BURSTS)),
+)  # fmt: skip
+REAL = RealLink("here", "there", RealDirection(20e6), RealDirection(2e6), 0.6, "provider", "tariff", "modem", "60 GB")
 
 
 PLACES = [(link, place) for link in (IMPAIRED, REAL) for place, value in fields_of(link) if value is not None]
@@ -125,10 +127,10 @@ def test_the_table_of_links_shows_every_property(link: Link, place: str) -> None
 def test_every_property_of_a_link_is_set_above() -> None:
     """A new field must be set there, and so be shown; a queue has only the fields that its discipline uses."""
     unset = {place for place, value in fields_of(IMPAIRED) if value is None}
-    both = {name for way in ("forward_queue.", "return_queue.") for name in unset if name.startswith(way)}
+    both = {name for way in ("forward.queue.", "back.queue.") for name in unset if name.startswith(way)}
     assert unset == both
-    assert {name.partition(".")[2] for name in both if name.replace("forward", "return") in unset
-            and name.replace("return", "forward") in unset} == set()  # fmt: skip
+    assert {name.partition(".")[2] for name in both if name.replace("forward", "back") in unset
+            and name.replace("back", "forward") in unset} == set()  # fmt: skip
 
 
 def test_the_table_of_links_shows_what_is_transferred() -> None:
@@ -236,7 +238,7 @@ def test_objectives_have_margins(tmp_path: Path) -> None:
 def test_links_with_loss_have_no_objectives_of_their_own(tmp_path: Path) -> None:
     made = campaign(tmp_path, size=2_100_000)
     [case] = made.results.manifest.test_cases
-    lossy = replace(case, link=replace(case.emulated, forward_loss=UniformLoss(0.01)))
+    lossy = replace(case, link=case.emulated.with_forward(loss=UniformLoss(0.01)))
     stored = replace(made.results, manifest=replace(made.results.manifest, test_cases=(lossy,)))
     table = run_tables.objectives_met(PlotRequest((replace(made, results=stored),), tmp_path))
     assert table.rows == ()

@@ -55,7 +55,7 @@ def test_every_repetition_of_qir_se_is_read() -> None:
     assert (bad.values, bad.outcomes) == ((4000000.0,), (Outcome.SUCCEEDED, Outcome.TIMEOUT))
     assert results.manifest.started == "2022-03-15T00:00:00Z"
     assert results.manifest.images["kwik"].id == "sha256:aa"
-    assert results.manifest.test_cases[1].link.forward_rate == 20e6
+    assert results.manifest.test_cases[1].link.forward.rate == 20e6
     hands = samples(results, "handshake", GOODPUT)
     assert [each.outcomes for each in hands] == [(Outcome.SUCCEEDED,), (Outcome.UNSUPPORTED,)]
 

@@ -23,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quicsat.model.emulated_link import Demand, DirectionLateness, Lateness, LinkCounters, Profile, SimulatorReport
+from quicsat.model.emulated_link import Demand, DirectionLateness, DirectionReport, Lateness, Profile, SimulatorReport
 from quicsat.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
 from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts
 from quicsat.model.family import Family, SweptValue
@@ -66,7 +66,7 @@ NUMBER = st.floats(*ranges.NUMBERS).filter(lambda value: value == 0 or abs(value
 INTEGER = st.integers(*ranges.INTEGERS)
 st.register_type_strategy(int, INTEGER)
 NUMBERS = st.dictionaries(TEXT, NUMBER, max_size=3)
-COUNTERS = st.builds(LinkCounters)
+COUNTERS = st.builds(DirectionReport)
 NUMBERS_OF_WAY = {"maximum": NUMBER, "p50": NUMBER, "p99": NUMBER, "p999": NUMBER}
 WAY = st.builds(DirectionLateness, frames=INTEGER, late=INTEGER, **NUMBERS_OF_WAY)
 LATENESS = st.builds(
@@ -147,14 +147,14 @@ def test_profiles_of_links_are_stored(tmp_path: Path) -> None:
     """A campaign does not need their files again."""
     profile = Profile("leo.csv", 3.0, (0.0, 1.5), (10e6, 0.0), (0.02, 0.0301), (0.0, 0.015), start=None)
     case = MANIFEST.test_cases[0]
-    link = replace(case.emulated, forward_profile=profile, demand=Demand(0.0265, 0.56, 100, 64e3))
+    link = replace(case.emulated.with_forward(profile=profile), demand=Demand(0.0265, 0.56, 100, 64e3))
     manifest = replace(MANIFEST, test_cases=(replace(case, link=link),))
     with Journal.create(tmp_path, manifest) as journal:
         journal.finish()
     [stored] = load(tmp_path).result_set.manifest.test_cases
     assert stored.emulated == link
-    assert stored.emulated.forward_profile
-    assert stored.emulated.forward_profile.digest == profile.digest
+    assert stored.emulated.forward.profile
+    assert stored.emulated.forward.profile.digest == profile.digest
 
 
 def test_compliance_and_the_end_are_kept(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ NEW = '"of_tomorrow": {"a": [1]}, '
 FIRST_MEMBERS = (
     '"id": "',
     '"name": "satloss"',
-    '"forward_delay": ',
+    '"scenario": ',
     '"reference": ',
     '"outcome": ',
     '"started": ',
@@ -599,7 +599,7 @@ BAD = {
     "fraction of a repetition": _set("results", 0, "repetition", value=1.5),
     "no manifest": _set("manifest", value=None),
     "truth as number": _set("manifest", "seed", value=True),
-    "unknown loss": _set("manifest", "test_cases", 1, "link", "forward_loss", value={"chance": 0.1}),
+    "unknown loss": _set("manifest", "test_cases", 1, "link", "forward", "loss", value={"chance": 0.1}),
 }
 
 
@@ -637,18 +637,18 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     told = "\n".join(raised.value.problems)
     assert "results[0].verdict.outcome: Input should be 'succeeded'" in told
     assert "manifest.id: " in told
-    assert "manifest.test_cases[1].link.forward_loss" in told
+    assert "manifest.test_cases[1].link.forward.loss" in told
 
 
 def test_an_unknown_schema_version_is_told(tmp_path: Path) -> None:
     journal = written(tmp_path, runs(5e6))
     document_path = write_result_json(tmp_path, load(tmp_path).result_set)
-    document_path.write_text(document_path.read_text().replace('"schema_version": 1', '"schema_version": 7'))
+    document_path.write_text(document_path.read_text().replace('"schema_version": 2', '"schema_version": 7'))
     first, rest = journal.read_bytes().split(b"\n", 1)
-    body = first[: first.rindex(b', "sum"')].replace(b'"schema_version": 1', b'"schema_version": 7')
+    body = first[: first.rindex(b', "sum"')].replace(b'"schema_version": 2', b'"schema_version": 7')
     journal.write_bytes(reseal(body) + b"\n" + rest)
     for place in (document_path, journal, tmp_path):
-        with pytest.raises(InputError, match="schema version 7; this program reads version 1"):
+        with pytest.raises(InputError, match="schema version 7; this program reads versions 1 and 2"):
             load(place)
     with pytest.raises(InputError, match="schema version 7"):
         Journal.open(tmp_path)
@@ -661,7 +661,7 @@ def reseal(body: bytes) -> bytes:
 
 def test_results_of_before_lateness_was_recorded(tmp_path: Path) -> None:
     """Journals of older versions have neither lateness nor the times of containers."""
-    counters = LinkCounters(1, 1, 0, 0)
+    counters = DirectionReport(1, 1, 0, 0)
     report = SimulatorReport(0.0, True, 0.0, 0.02, 0, counters, counters)
     [result] = runs(5e6)
     result = replace(result, evidence=replace(result.evidence, simulator=report, client=Exit(0)))

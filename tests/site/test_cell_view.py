@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quicsat.model.negotiated import Negotiated
-from quicsat.model.real_link import Baseline, CaptureReport, RealLink, RealLinkReport
+from quicsat.model.real_link import Baseline, CaptureReport, RealDirection, RealLink, RealLinkReport
 from quicsat.model.results import Measurement
 from quicsat.site.campaigns import SiteCampaign
 from quicsat.site.cell_view import detail, representative
@@ -16,7 +16,7 @@ KEY = ("picoquic", "quiche", "sat")
 
 
 def test_over_a_real_link_it_shows_what_the_bare_link_did() -> None:
-    link = RealLink("modem", "far", 20e6, 2e6, 0.6)
+    link = RealLink("modem", "far", RealDirection(20e6), RealDirection(2e6), 0.6)
     look = Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1)
     report = RealLinkReport("modem", "far", 0.0, CaptureReport(9, 9, 0), CaptureReport(9, 9, 0), look)
     found = [replace(each, evidence=replace(each.evidence, real_link=report)) for each in runs(8e6, 9e6)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.model.emulated_link import DirectionLateness, Lateness, LinkCounters, SimulatorReport
+from quicsat.model.emulated_link import DirectionLateness, DirectionReport, Lateness, SimulatorReport
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
 from quicsat.model.results import Versions
@@ -121,7 +121,7 @@ def test_a_cell_tells_which_attempt_was_repeated_on_request(tmp_path: Path) -> N
 def test_a_cell_shows_how_late_frames_left_the_simulator(tmp_path: Path) -> None:
     """Of old reports, which do not tell it, the largest lag alone."""
     way = DirectionLateness(1000, 5, 0.025, 0.0001, 0.001, 0.02)
-    counters = LinkCounters(1000, 1000, 0, 0)
+    counters = DirectionReport(1000, 1000, 0, 0)
     old = SimulatorReport(0.0, True, 0.0, 0.007, 0, counters, counters)
     new = replace(old, lateness=Lateness(0.01, 10.0, 0.025, 1, 0.025, way, replace(way, frames=0, late=0)))
     small = builder.small()

@@ -11,7 +11,7 @@ import pytest
 from quicsat.cli import main, run, select_runs
 from quicsat.cli.continuous_integration import CiRequest
 from quicsat.execution import campaign_config
-from quicsat.model.real_link import RealLink
+from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.results import Manifest, Schedule
 from quicsat.model.run import Run
 from quicsat.site import rerun
@@ -108,7 +108,7 @@ def test_only_images_of_the_cell_are_replaced() -> None:
 
 
 def test_a_real_link_needs_hosts() -> None:
-    link = RealLink("modem", "far", 20e6, 2e6, 0.6)
+    link = RealLink("modem", "far", RealDirection(20e6), RealDirection(2e6), 0.6)
     assert "-t sat --hosts hosts.yml" in of_cell(result_set(test_cases=(replace(SAT, link=link),)).manifest)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
 from quicsat.site import sequence
 from quicsat.site.packets import unpack
@@ -25,7 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunTraces, Link]:
     link = Link(delay=DELAY, loss=0.03)
     directory = tmp_path_factory.mktemp("run")
     transfer([SIZE], link, seed=5).write(directory)
-    known = EmulatedLink("simple-p2p", link.delay, link.delay, link.rate, link.rate, link.queue, link.queue)
+    known = EmulatedLink.symmetric("simple-p2p", Direction(link.delay, link.rate, link.queue))
     return read_run(directory, Protocol.HQ, known, check_traces(directory, Protocol.HQ)), link
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quicsat.model.cpu_cost import CpuCost
-from quicsat.model.emulated_link import UNKNOWN, EmulatedLink, Profile
+from quicsat.model.emulated_link import Profile, unknown_link
 from quicsat.model.errors import InputError
 from quicsat.model.results import ImageFacts, Manifest, ResultSet
 from quicsat.model.test_case import TestCase
@@ -42,9 +42,7 @@ def test_links_are_told_in_words() -> None:
 
 def from_elsewhere(rate: float, timeout: float) -> TestCase:
     """As in a file of another runner, which lacks the rest of the link, the files, and what the endpoints do."""
-    return replace(
-        SAT, link=EmulatedLink(UNKNOWN, 0.0, 0.0, rate, 0.0, 0, 0), file_sizes=(), timeout=timeout, client_test="x"
-    )
+    return replace(SAT, link=unknown_link(rate), file_sizes=(), timeout=timeout, client_test="x")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +63,7 @@ def test_what_a_file_of_another_runner_lacks_does_not_differ(rate: float, timeou
 
 def test_a_rate_that_changes_is_not_that_of_a_file() -> None:
     profile = Profile("fade", 60.0, (0.0, 30.0), rates=(20e6, 5e6))
-    fading = replace(SAT, link=replace(SAT.emulated, forward_rate=12.5e6, forward_profile=profile))
+    fading = replace(SAT, link=SAT.emulated.with_forward(rate=12.5e6, profile=profile))
     assert differing(from_elsewhere(20e6, 0.0), fading) == ""
 
 

@@ -19,7 +19,7 @@ from tests.campaign_builder import TERRESTRIAL
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
 
 ASTRA = replace(SAT, name="astra", abbreviation="AST")
-EUTELSAT = replace(SAT, name="eutelsat", abbreviation="EUT", link=replace(SAT.link, forward_rate=50 * MBPS))
+EUTELSAT = replace(SAT, name="eutelsat", abbreviation="EUT", link=SAT.emulated.with_forward(rate=50 * MBPS))
 # The paper's maxima are rounded: 11.5 Mbit/s are 57 % of 20 Mbit/s there, so it was a little less.
 TABLE_2 = (
     (TERRESTRIAL, 15.11, 19.2, 12, 1, "T    |  15.11 |  76 | 19.2 |  96 | 12 |  1"),
@@ -38,7 +38,7 @@ def paper(case: TestCase, mean: float, highest: float, timeouts: int, failures: 
     other = (mean * good - highest) / (good - 1)
     found = []
     for number, (server, client) in enumerate(PAIRS):
-        where = {"server": server, "client": client, "test_case": case.name, "forward_rate": case.link.forward_rate}
+        where = {"server": server, "client": client, "test_case": case.name, "forward_rate": case.link.forward.rate}
         if number < timeouts:
             found.append(run_result(None, outcome=Outcome.TIMEOUT, **where))  # type: ignore[arg-type]
         elif number < timeouts + failures:

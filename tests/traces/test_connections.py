@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
 from quicsat.traces.columns import Form, Frame
 from quicsat.traces.connections import counterparts, handshakes, only
@@ -94,7 +94,7 @@ def test_events_of_a_connection_whose_predecessor_never_reached_the_server(tmp_p
         (tmp_path / path).write_bytes(content)
     (tmp_path / KEY_LOGS[1]).parent.mkdir()
     (tmp_path / KEY_LOGS[1]).write_text(made.key_log)
-    link = EmulatedLink("simple-p2p", 0.1, 0.1, 1e7, 1e7, 25, 25)
+    link = EmulatedLink.symmetric("simple-p2p", Direction(0.1, 1e7, 25))
     found = read_run(tmp_path, Protocol.HQ, link, check_traces(tmp_path, Protocol.HQ)).series()
     assert found.back.connection.tolist() == [0, 1, 1]
     assert found.forward.connection.tolist() == [1, 1]

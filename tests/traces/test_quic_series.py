@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
-from quicsat.model.real_link import RealLink
+from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.traces.quic_series import QuicTracePair, series
 from quicsat.traces.run_traces import RunTraces, check_traces, read_run
 from tests.simulated import Link, transfer
@@ -20,8 +20,12 @@ DELAY = 0.05
 
 def read(directory: Path, link: Link, *, real: bool = False) -> RunTraces:
     """The run over the link, told to be an emulated or a real one."""
-    emulated = EmulatedLink("simple-p2p", link.delay, link.delay, link.rate, link.rate, link.queue, link.queue)
-    known = RealLink("here", "there", link.rate, link.rate, 2 * link.delay) if real else emulated
+    emulated = EmulatedLink.symmetric("simple-p2p", Direction(link.delay, link.rate, link.queue))
+    known = (
+        RealLink("here", "there", RealDirection(link.rate), RealDirection(link.rate), 2 * link.delay)
+        if real
+        else emulated
+    )
     return read_run(directory, Protocol.HQ, known, check_traces(directory, Protocol.HQ))
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from quicsat.analysis import tcp_metrics
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode
-from quicsat.model.real_link import RealLink
+from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.test_case import Link
 from quicsat.report.run_story import story
 from quicsat.traces.run_traces import (
@@ -32,7 +32,7 @@ from quicsat.traces.tls import hello_version
 from tests.quic_builder import CLIENT, EPOCH
 from tests.tcp_traces import Tcp, pcap, transfer
 
-LINK = EmulatedLink("simple-p2p", 0.1, 0.1, 20e6, 20e6, 25, 25)
+LINK = EmulatedLink.symmetric("simple-p2p", Direction(0.1, 20e6, 25))
 
 
 @pytest.fixture
@@ -141,7 +141,9 @@ def test_over_a_real_link_windows_of_third_parties_are_left_out(directory: Path)
         f"{EPOCH}500000000,{port},{window},1448,1,,0,0" for port, window in ((CLIENT[1], 14480), (999, 7), (443, 8))
     ]
     (directory / TCP_INFO).write_text("\n".join(["time,port,congestion_window", *rows]))
-    assert reading(directory, RealLink("a", "b", 1e6, 1e6, 0.2)).series().cwnd.value.tolist() == [14480.0]
+    assert reading(
+        directory, RealLink("a", "b", RealDirection(1e6), RealDirection(1e6), 0.2)
+    ).series().cwnd.value.tolist() == [14480.0]
     assert reading(directory).series().cwnd.value.tolist() == [7.0, 8.0, 14480.0]  # a proxy's own connection
 
 

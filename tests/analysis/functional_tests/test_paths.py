@@ -64,7 +64,7 @@ END = sent(time=10)
 
 
 def seen(client: Trace, server: Trace, *, round_trip: float = 0.03, upstream: bool = False) -> Observation:
-    link = replace(CASE.emulated, forward_delay=round_trip / 2, return_delay=round_trip / 2)
+    link = CASE.emulated.with_both(delay=round_trip / 2)
     rules = Rules.UPSTREAM if upstream else Rules.STANDARD
     return Observation(replace(CASE, link=link, rules=rules), client, server, keys=True)
 

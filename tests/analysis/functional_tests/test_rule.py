@@ -128,7 +128,7 @@ def simulated(directory: Path, check: Check, link: Link | None = None, **options
     found.write(directory)
     keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
     client, server = (read(directory / trace, keys) for trace in (CLIENT_TRACE, SERVER_TRACE))
-    told = replace(CASE.emulated, forward_delay=played.delay, return_delay=played.delay)
+    told = CASE.emulated.with_both(delay=played.delay)
     return judge(Observation(replace(CASE, check=check, link=told), client, server, bool(keys)))
 
 
