@@ -171,8 +171,7 @@ def add_hosts(parser: argparse._ActionsContainer) -> None:
     """Declare the hosts file."""
     parser.add_argument(
         "--hosts", type=Path, metavar="FILE",
-        help="YAML file that lists other machines, for real links or for more parallel runs (default: none; "
-        "example: hosts.yml).",
+        help="YAML file that lists the machines of real links (default: none; example: hosts.yml).",
     )  # fmt: skip
 
 
@@ -249,13 +248,10 @@ def cluster(options: argparse.Namespace) -> Scheduler | None:
 
 
 def machines(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> Mapping[str, Host]:
-    """The hosts that the test cases need or may use, by name; raises InputError, also if a cluster is to use them."""
-    found = hosts.hosts_of(test_cases, hosts.known(options.hosts), options.hosts)
-    if found and options.cluster:
-        raise InputError(
-            "--hosts and --cluster exclude each other: a cluster has neither real links nor hosts driven directly."
-        )
-    return found
+    """The hosts that the test cases need, by name; raises InputError, also if a cluster is to use them."""
+    if options.hosts and options.cluster:
+        raise InputError("--hosts and --cluster exclude each other: a cluster has no real links.")
+    return hosts.hosts_of(test_cases, hosts.known(options.hosts), options.hosts)
 
 
 def without_addresses(words: Sequence[str]) -> tuple[str, ...]:

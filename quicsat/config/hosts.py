@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 
-from quicsat.config.quantities import count, duration, matching, one_of, within
+from quicsat.config.quantities import duration, matching, one_of, within
 from quicsat.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_yaml
 from quicsat.model.errors import InputError
 from quicsat.model.names import NAME_RULE, did_you_mean, is_name
@@ -18,13 +18,12 @@ from quicsat.model.real_link import DAEMON_EXAMPLE, Host, RealLink, Tls, daemon_
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import quoted
 
-KEYS = ("daemon", "testbeds", "tls", "ssh config", "address", "source address", "interface", "clock skew", "network")
+KEYS = ("daemon", "tls", "ssh config", "address", "source address", "interface", "clock skew", "network")
 TLS_EXAMPLES = {"ca": "ca.pem", "certificate": "cert.pem", "key": "key.pem"}
 
 BRIDGE, HOST = "bridge", "host"
 """Values of the network of endpoints."""
 _INTERFACE = matching(r"[A-Za-z0-9._-]{1,15}", "the name of a network interface")
-_TESTBEDS = within(count, "1", "32")
 _SKEW = within(duration, "-24 h", "24 h")
 _NETWORK = one_of((BRIDGE, HOST))
 
@@ -82,7 +81,6 @@ def _read_host(document: Fields, name: str, folder: Path) -> Host | None:
         ssh_config=ssh_config,
         address4="".join(by_version[4]),
         address6="".join(by_version[6]),
-        testbeds=fields.read("testbeds", _TESTBEDS) or 0,
         source_address=fields.read("source address", parse_address) or "",
         interface=fields.read("interface", _INTERFACE) or "",
         clock_skew=fields.read("clock skew", _SKEW) or 0.0,
@@ -128,7 +126,7 @@ def _file_in(folder: Path) -> Callable[[str], Path]:
 
 
 def hosts_of(test_cases: Iterable[TestCase], known: Mapping[str, Host], file: Path | None) -> dict[str, Host]:
-    """The hosts of the real links among ``test_cases``, by name; without any, those with testbeds for emulated ones.
+    """The hosts of the real links among ``test_cases``, by name.
 
     Raises :class:`InputError` with every host that is missing or lacks what it needs.
     """
@@ -140,12 +138,12 @@ def hosts_of(test_cases: Iterable[TestCase], known: Mapping[str, Host], file: Pa
         raise InputError(*dict.fromkeys(problems))
     links = [case.link for case in test_cases if isinstance(case.link, RealLink)]
     names = dict.fromkeys(name for link in links for name in (link.client_host, link.server_host))
-    return {name: host for name, host in known.items() if (name in names if names else host.testbeds)}
+    return {name: host for name, host in known.items() if name in names}
 
 
 def measures_here(hosts: Mapping[str, Host]) -> bool:
-    """Whether the daemon of this machine makes runs: not if all of ``hosts_of`` serve only real links."""
-    return not hosts or any(host.testbeds for host in hosts.values())
+    """Whether the daemon of this machine makes runs: not if both ends are hosts of a real link (``hosts_of``)."""
+    return not hosts
 
 
 def _faults(case: TestCase, link: RealLink, known: Mapping[str, Host], file: Path | None) -> Iterable[str]:

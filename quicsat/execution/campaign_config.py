@@ -24,9 +24,9 @@ class Conditions:
     """How runs are made; a campaign that is continued may have other ones."""
 
     daemon: Host
-    """The Docker daemon that has the images, and makes the runs if no other one does."""
+    """The Docker daemon that has the images, and makes the runs over emulated links without a cluster."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
-    """Hosts that the real links of the plan need, by name, and those that make runs, too."""
+    """Hosts that the real links of the plan need, by name."""
     cluster: Scheduler | None = None
     """Dask scheduler whose workers make the runs; None to make them from this process."""
     testbeds: int | None = 1
@@ -36,11 +36,6 @@ class Conditions:
     """Earlier campaigns, from which durations of runs are estimated."""
     bare_link: float = 0.0
     """Seconds for which TCP throughput of each real link is measured before the campaign; 0 for none."""
-
-    @property
-    def testbeds_elsewhere(self) -> bool:
-        """Whether other machines make runs, too."""
-        return any(host.testbeds for host in self.hosts.values())
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Engines:
     observer: Observer
     daemon: Daemon
     hosts: Mapping[str, Daemon] = field(default_factory=dict)
-    """Daemons of other machines, by the name of the host."""
+    """Daemons of the hosts of real links, by name."""
     stop: threading.Event = field(default_factory=threading.Event)
     caught: list[int] = field(default_factory=list)
     """Numbers of the signals received."""
@@ -100,7 +100,7 @@ class Engines:
         with CpuMonitor().watching() as monitor, analysis_pool(analyse_once, low_priority=low_priority) as analyse:
             emulated = [emulated_backend(self.daemon, config)] if "simulator" in config.images else []
             on_this_machine = not self.daemon.host  # the CPUs of another one are not those that are watched
-            first = LocalWorker(
+            worker = LocalWorker(
                 self.daemon,
                 [*emulated, *links.values()][0],
                 config,
@@ -109,24 +109,11 @@ class Engines:
                 monitor if on_this_machine else CpuMonitor(),
                 self.observer,
                 links=links,
-                link_daemons=tuple(self.hosts.values()) if links else (),
+                link_daemons=tuple(self.hosts.values()),
                 testbeds=self._testbeds(self.daemon, runs, config.clock),
                 measured=on_this_machine and self.conditions.testbeds is None,
             )
-            others = [
-                LocalWorker(
-                    self.hosts[name],
-                    emulated_backend(self.hosts[name], config),
-                    config,
-                    analyse,
-                    self.stop,
-                    observer=self.observer,
-                    testbeds=host.testbeds,
-                )
-                for name, host in self.conditions.hosts.items()
-                if host.testbeds and not links
-            ]
-            yield WorkerPool(self.stop, first, *others)
+            yield WorkerPool(self.stop, worker)
 
     def _testbeds(self, daemon: Daemon, runs: Sequence[Run], clock: Clock) -> int:
         return self.conditions.testbeds or fitting_testbeds(runs, clock, int(daemon.info["NCPU"]))
@@ -155,8 +142,7 @@ def open_engines(conditions: Conditions, observer: Observer) -> Iterator[Engines
             return
         entries = conditions.hosts
         hosts = {name: stack.enter_context(connected(host, campaign)) for name, host in sorted(entries.items())}
-        default = f"of {conditions.daemon.named_by}" if daemon.host else "of this machine"
-        _check_identities({default: daemon, **hosts} if conditions.testbeds_elsewhere else hosts, entries)
+        _check_identities(hosts, entries)
         for identity in sorted({each.id for each in (daemon, *hosts.values())}):
             stack.enter_context(exclusive(identity, f"campaign {campaign}"))
         stack.enter_context(start_reaper((conditions.daemon, *entries.values()), campaign))
@@ -178,24 +164,20 @@ def check_dask() -> None:
 
 def analysis_disturbs(conditions: Conditions, clock: Clock) -> bool:
     """Whether analysis may take CPU time from a run under way whose result depends on it."""
-    return clock is Clock.REAL and (conditions.testbeds != 1 or conditions.testbeds_elsewhere)
+    return clock is Clock.REAL and conditions.testbeds != 1
 
 
 def _check_identities(hosts: Mapping[str, Daemon], entries: Mapping[str, Host]) -> None:
     """Raise :class:`MachineError` if two hosts have the same daemon without saying so in their ``entries``.
 
-    Entries with the same ``daemon`` are addresses of one machine, for real links alone.
+    Entries with the same ``daemon`` are addresses of one machine.
     """
     owners: dict[str, str] = {}
     for name, daemon in hosts.items():
         owner = owners.setdefault(daemon.id, name)
-        if owner != name and not _is_one_machine(entries.get(owner), entries.get(name)):
+        if entries[owner].daemon != entries[name].daemon:
             message = (
                 f"The hosts {owner} and {name} are one Docker daemon, or clones of one ({daemon.id}). If they are two "
                 "machines, remove /etc/docker/key.json, or engine-id in the data root, of one, and start it again."
             )
             raise MachineError(message)
-
-
-def _is_one_machine(one: Host | None, other: Host | None) -> bool:
-    return bool(one and other and one.daemon == other.daemon and not one.testbeds + other.testbeds)

@@ -90,8 +90,6 @@ class Host:
     address4: str = ""
     address6: str = ""
     """Address of a server on this host; empty if it is not reachable over that version of IP."""
-    testbeds: int = 0
-    """Concurrent testbeds of emulated links; 0 if the host serves only real links."""
     source_address: str = ""
     interface: str = ""
     """By which the client's packets must leave; empty if they may leave as they like."""

@@ -245,7 +245,7 @@ def test_a_cluster_needs_dask_as_for_run(checkout: Checkout, monkeypatch: pytest
 
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_hosts_and_a_cluster_exclude_each_other(checkout: Checkout, tmp_path: Path, command: str) -> None:
-    (tmp_path / "hosts.yml").write_text("far: {daemon: unix:///far, testbeds: 1}")
+    (tmp_path / "hosts.yml").write_text("far: {daemon: unix:///far}")
     words = ("--hosts", str(tmp_path / "hosts.yml"), "--cluster", "tcp://localhost:1")
     status, out, err = checkout(command, *GOOD, *words)
     assert (status, out, err.startswith("--hosts and --cluster exclude each other")) == (2, "", True)

@@ -30,7 +30,6 @@ far:
   clock skew: -2 s
 here:
   daemon: unix:///run/docker.sock
-  testbeds: 2
   network: host
 """
 
@@ -53,7 +52,7 @@ def test_a_whole_file(file: Path) -> None:
             source_address="10.0.0.2",
         ),
         "far": Host("far", "tcp://far.example:2376", tls, None, "198.51.100.7", "2001:db8::7", clock_skew=-2.0),
-        "here": Host("here", "unix:///run/docker.sock", testbeds=2, host_network=True),
+        "here": Host("here", "unix:///run/docker.sock", host_network=True),
     }  # fmt: skip
 
 
@@ -83,7 +82,7 @@ def test_a_whole_file(file: Path) -> None:
         ("a: {daemon: unix:///x, interface: 'a b'}\n", ["must be the name of a network interface"]),
         ("a: {daemon: unix:///x, clock skew: 3}\n", ["has no unit"]),
         ("a: {daemon: unix:///x, network: none}\n", ["is none of bridge, host"]),
-        ("a: {daemon: unix:///x, testbeds: 0}\n", ["testbeds"]),
+        ("a: {daemon: unix:///x, testbeds: 2}\n", ["testbeds"]),
     ],
 )
 def test_faults(file: Path, text: str, faults: list[str]) -> None:
@@ -106,11 +105,7 @@ def test_all_faults_at_once(file: Path) -> None:
 def test_hosts_of_the_links_alone(file: Path) -> None:
     known = load_hosts(file)
     assert list(hosts_of([REAL, SAT], known, file)) == ["modem", "far"]
-    assert hosts_of([SAT], {}, None) == {}
-
-
-def test_hosts_with_testbeds_take_part_where_no_link_is_real(file: Path) -> None:
-    assert list(hosts_of([SAT], load_hosts(file), file)) == ["here"]
+    assert hosts_of([SAT], known, file) == {}
 
 
 def test_a_home_that_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

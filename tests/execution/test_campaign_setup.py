@@ -1,10 +1,9 @@
-"""Who carries runs out: several Docker daemons driven directly, and what is loaded for that."""
+"""Who carries runs out, and what is loaded for that."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -22,12 +21,11 @@ from quicsat.execution.observer import Observer
 from quicsat.execution.run_campaign import CampaignOutcome
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
-from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Host
 from quicsat.plan.make_plan import make_plan
 from quicsat.plan.selection import Selection
-from tests.fakes import CASE, PATIENCE, Life, Loader, Program, endpoint, implementation, judge, measure, only_as
+from tests.fakes import CASE, Loader, endpoint, implementation, judge, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,7 +52,7 @@ class Two:
         ends = (implementation("good"),), (implementation(client),)
         selection = Selection(*ends, (replace(CASE, repetitions=repetitions),))
         plan = make_plan(*ends, selection.test_cases, seed=3)
-        usual = {"daemon": Host("", "unix:///here"), "hosts": {"far": Host("far", "unix:///far", testbeds=1)}}
+        usual = {"daemon": Host("", "unix:///here"), "hosts": {"far": Host("far", "unix:///far")}}
         options: dict[str, Any] = {**usual, "check_compliance": False, **settings}
         return measure(selection, plan, self.folder / "results", Observer(self.said.append), **options)
 
@@ -64,64 +62,13 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Two:
     return Two(tmp_path, monkeypatch)
 
 
-def test_hosts_with_testbeds_carry_runs_out_too(two: Two) -> None:
-    begun = {name: threading.Event() for name in two.engines}
-
-    def meet(life: Life) -> int:
-        """Wait for a first client at each daemon; later runs, and repetitions of a run, do not wait."""
-        begun["far" if life.engine is two.engines["far"] else "here"].set()
-        assert all(event.wait(PATIENCE) for event in begun.values()), "no client at one of the daemons"
-        return endpoint(life)
-
-    for engine in two.engines.values():
-        engine.programs["odd"] = only_as(Role.CLIENT, meet)
-    del two.engines["far"].programs["odd"]
-    two.engines["far"].stock["odd"] = only_as(Role.CLIENT, meet)
-    finished = two.measure("odd")
-    assert (finished.fault, finished.out_of_time) == (None, None)
-    assert [each.verdict.outcome for each in finished.record.result_set.results] == [Outcome.SUCCEEDED] * 4
-    assert two.engines["far"].loaded == ["odd"]
-    assert all(engine.all_lives and not engine.lives for engine in two.engines.values())
-    hosts = [each.evidence.host for each in finished.record.history]
-    assert {host.neighbours for host in hosts if host} == {0}
-
-
-def test_the_runs_of_a_daemon_that_vanishes_go_to_the_others(two: Two) -> None:
-    far = two.engines["far"]
-    gone = threading.Event()
-
-    def vanish(life: Life) -> int:
-        far.gone = True
-        gone.set()
-        return endpoint(life)
-
-    def wait(life: Life) -> int:
-        gone.wait(PATIENCE)
-        return endpoint(life)
-
-    programs: dict[str, Program] = {"far": vanish, "here": wait}
-    for name, program in programs.items():
-        two.engines[name].programs["odd"] = only_as(Role.CLIENT, program)
-    finished = two.measure("odd", repetitions=3)
-    record = finished.record
-    assert (finished.fault, finished.out_of_time) == (None, None)
-    assert [each.verdict.outcome for each in record.result_set.results] == [Outcome.SUCCEEDED] * 3
-    assert [each.verdict.code.value for each in record.history if each.verdict.outcome is Outcome.ERROR] == [
-        "daemon-fault"
-    ]
-
-
-def test_a_host_that_is_this_machine_is_refused(two: Two) -> None:
+def test_two_hosts_that_are_one_machine_are_refused_unless_their_entries_say_so(two: Two) -> None:
     two.engines["far"].identity = "here"
-    with pytest.raises(MachineError, match="are one Docker daemon"):
-        two.measure()
-
-
-def test_a_machine_may_have_two_entries_for_real_links(two: Two) -> None:
-    entries = {name: Host(name, "unix:///far") for name in ("direct", "tunnel")}
+    urls = {"direct": "unix:///far", "tunnel": "unix:///far"}
+    entries = {name: Host(name, url) for name, url in urls.items()}
     assert len(two.measure(repetitions=1, hosts=entries).record.result_set.results) == 1
     with pytest.raises(MachineError, match="are one Docker daemon"):
-        two.measure(repetitions=1, hosts={name: replace(host, testbeds=1) for name, host in entries.items()})
+        two.measure(hosts=entries | {"tunnel": Host("tunnel", "unix:///here")})
 
 
 def test_no_dask_is_loaded_without_a_cluster() -> None:
@@ -132,21 +79,19 @@ def test_no_dask_is_loaded_without_a_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clock", "testbeds", "elsewhere", "expected"),
+    ("clock", "testbeds", "expected"),
     [
-        (Clock.REAL, 1, None, False),
-        (Clock.REAL, 2, None, True),
-        (Clock.REAL, None, None, True),
-        (Clock.REAL, 1, 1, True),
-        (Clock.VIRTUAL, None, None, False),
-        (Clock.VIRTUAL, 4, 1, False),
+        (Clock.REAL, 1, False),
+        (Clock.REAL, 2, True),
+        (Clock.REAL, None, True),
+        (Clock.VIRTUAL, None, False),
+        (Clock.VIRTUAL, 4, False),
     ],
 )
 def test_analysis_yields_to_runs_whose_results_depend_on_cpu_time(
-    clock: Clock, testbeds: int | None, elsewhere: int | None, expected: bool
+    clock: Clock, testbeds: int | None, expected: bool
 ) -> None:
-    hosts = {"far": Host("far", "unix:///far", testbeds=elsewhere)} if elsewhere else {}
-    conditions = Conditions(Host("", "unix:///here"), hosts, testbeds=testbeds)
+    conditions = Conditions(Host("", "unix:///here"), testbeds=testbeds)
     assert campaign_setup.analysis_disturbs(conditions, clock) is expected
 
 
