@@ -18,12 +18,16 @@ from typing import NamedTuple
 
 from quicsat.docker.system_calls import SystemCallCounter
 from quicsat.model.evidence import ResourceUse
+from quicsat.model.units import MIB
 
 GROUPS = Path("/sys/fs/cgroup")
 PROCESSES = Path("/proc")
 KEPT = ("shmem", "kernel", "sock")
 """Memory of a control group of version 2 that the kernel cannot drop, besides that of programs: files in memory, what
 the kernel itself has, and packets in sockets; older kernels do not report all of them."""
+CHARGE = 2 * MIB
+"""Bytes by which the use of a group may be below its limit when the kernel ends a process for that limit: a huge page.
+"""
 PERIOD = 0.02
 """Seconds between two readings."""
 
@@ -51,6 +55,22 @@ class ControlGroup(NamedTuple):
         user, system = (int((self.cpu / f"cpuacct.usage_{kind}").read_text()) for kind in ("user", "sys"))
         return ResourceUse(user / 1e9, system / 1e9, memory["total_rss"] + memory.get("total_shmem", 0))
 
+    def starved(self) -> bool:
+        """Whether the kernel ended a process of the group although the group had not reached its own limit, so that the
+        machine, or a group around this one, had no memory left; raises as :meth:`read`.
+
+        In version 2, ``oom`` is about the group's limit, ``oom_kill`` about its processes, whatever they were ended for
+        (Documentation/admin-guide/cgroup-v2.rst of Linux). Version 1 does not count the former (the failure counts stay
+        0 in Linux 6.18), but has the highest use ever, page cache included.
+        """
+        if self.cpu == self.memory:
+            events = _table(self.memory / "memory.events")
+            return events["oom_kill"] > 0 and not events["oom"]
+        if not _table(self.memory / "memory.oom_control").get("oom_kill"):  # not reported before Linux 4.13
+            return False
+        highest, limit = (int((self.memory / f"memory.{name}_in_bytes").read_text()) for name in ("max_usage", "limit"))
+        return highest < limit - CHARGE
+
 
 def control_group(pid: int, identity: str) -> ControlGroup | None:
     """The control group of a container by its id and that of its first process; None if it is not on this machine."""
@@ -77,12 +97,18 @@ class ResourceMonitor:
         self._groups: dict[str, ControlGroup] = {}
         self._counters: dict[str, SystemCallCounter] = {}
         self._use: dict[str, ResourceUse] = {}
+        self._starved: dict[str, bool] = {}
         self._ended = threading.Event()
 
     @property
     def use(self) -> dict[str, ResourceUse]:
         """CPU time, the largest memory and system calls so far, by name."""
         return dict(self._use)
+
+    @property
+    def starved(self) -> list[str]:
+        """Names of the containers of which the kernel ended a process because the machine had no memory left."""
+        return [name for name, starved in self._starved.items() if starved]
 
     def add(self, name: str, pid: int, identity: str) -> None:
         """Watch a container from now on, as long as it is there; nothing happens if it is on another machine."""
@@ -114,3 +140,4 @@ class ResourceMonitor:
                     now = group.read()
                     peak = max(now.memory_peak, self._use[name].memory_peak if name in self._use else 0)
                     self._use[name] = ResourceUse(now.cpu_user, now.cpu_system, peak)
+                    self._starved[name] = group.starved()

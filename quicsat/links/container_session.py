@@ -236,6 +236,10 @@ class ContainerSession:
                 with self._record.phase("stop"):
                     self._stop()
         self._record.add(use=dict(self._monitor.use))
+        if self._monitor.starved:
+            named = " and the ".join(self._monitor.starved)
+            reason = f"the machine ran out of memory, and its kernel ended the {named}, within the limit of its own"
+            raise HarnessFault(ErrorCode.HOST_STARVED, reason)
 
     def fetch(self, role: Role, path: str, flow: int = 1) -> AbstractContextManager[Iterator[bytes]]:
         """See :meth:`quicsat.links.session.Session.fetch`."""

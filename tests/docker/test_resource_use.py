@@ -78,6 +78,21 @@ def test_version_2(place: Path) -> None:
     assert group.read() == ResourceUse(2.5, 0.5, 4096)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(("kills", "limit_reached", "starved"), [(0, 0, False), (1, 3, False), (1, 0, True)])
+def test_whose_memory_it_was_that_ran_out(
+    place: Path, version: int, kills: int, limit_reached: int, starved: bool
+) -> None:
+    """The kernel counts for which group it looked for memory, and of which group it ended a process."""
+    own = place / "own"
+    own.mkdir()
+    (own / "memory.events").write_text(f"low 0\nhigh 0\nmax 9\noom {limit_reached}\noom_kill {kills}\n")
+    (own / "memory.oom_control").write_text(f"oom_kill_disable 0\nunder_oom 0\noom_kill {kills}\n")
+    (own / "memory.limit_in_bytes").write_text("100663296\n")
+    (own / "memory.max_usage_in_bytes").write_text("100622336\n" if limit_reached else "90000000\n")
+    assert ControlGroup(own if version == 2 else place, own).starved() is starved
+
+
 def test_a_container_of_another_machine_is_not_watched(place: Path) -> None:
     (place / "proc/7/cgroup").write_text(FIRST)
     assert control_group(7, "cd34") is None

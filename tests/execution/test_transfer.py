@@ -17,6 +17,7 @@ from quicsat.analysis.analyse import analyse
 from quicsat.analysis.run_outcome import of_flow
 from quicsat.docker import disk_monitor
 from quicsat.docker.archive import ArchiveLimits
+from quicsat.docker.resource_use import ResourceMonitor
 from quicsat.execution import transfer as module
 from quicsat.execution.run_inputs import Inputs, SessionInputs
 from quicsat.links import container_session
@@ -255,6 +256,23 @@ def test_a_client_with_no_memory_left(tmp_path: Path) -> None:
     evidence = carry_out(client_that(greedy), tmp_path, BAD_CLIENT)
     assert evidence.client == Exit(137, out_of_memory=True)
     assert verdict_of(BAD_CLIENT, evidence, tmp_path).code is ErrorCode.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize("role", Role)
+def test_memory_of_the_machine_that_ran_out_is_no_ones_fault(
+    role: Role, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine may report it as it reports an endpoint's own lack of memory, or not at all."""
+
+    def killed(life: Life) -> int:
+        life.out_of_memory = True
+        return 137
+
+    monkeypatch.setattr(ResourceMonitor, "starved", [str(role)])
+    run = BAD_CLIENT if role is Role.CLIENT else BAD_SERVER
+    engine = client_that(killed) if role is Role.CLIENT else server_that(killed)
+    verdict = verdict_of(run, carry_out(engine, tmp_path, run), tmp_path)
+    assert (verdict.outcome, verdict.code) == (Outcome.ERROR, ErrorCode.HOST_STARVED)
 
 
 def test_a_server_that_never_answers(tmp_path: Path) -> None:
