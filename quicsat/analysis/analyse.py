@@ -12,10 +12,10 @@ import numpy as np
 from quicsat.analysis import metrics, queue_drops, run_outcome, tcp_metrics, upstream_outcome
 from quicsat.analysis.causes import FailureContext, explain, explain_tcp
 from quicsat.analysis.endpoint_log_tail import quote
-from quicsat.analysis.failure_context import last_sent
+from quicsat.analysis.failure_context import closed_by_client, failed_connection, last_sent
 from quicsat.analysis.flows import FlowTransfer, flow_metrics, flow_results
 from quicsat.analysis.functional_tests.rule import Observation, judge
-from quicsat.analysis.link_events import link_history
+from quicsat.analysis.link_events import LinkHistory, link_history
 from quicsat.analysis.negotiated import negotiated
 from quicsat.analysis.objects import object_metrics, object_times
 from quicsat.analysis.queue_drops import link_losses
@@ -193,6 +193,7 @@ def _flow(
         succeeded = verdict.outcome is Outcome.SUCCEEDED
         return verdict, measurement, FlowTransfer(run, traces.start, series) if succeeded else None
     measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
+    verdict = _blamed(verdict, run, evidence, traces, series, directory, flow)
     return _explained(verdict, run, evidence, traces, series), _loss_only(traces) if measured else None, None
 
 
@@ -245,23 +246,52 @@ def _nothing_to_read(verdict: Verdict, found: TraceStates) -> bool:
     return verdict.outcome is Outcome.UNSUPPORTED or empty
 
 
+def _blamed(
+    verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces, series: Series, directory: Path, flow: int
+) -> Verdict:
+    """The verdict, unless it blames a server for its end that the client had caused."""
+    client = run_outcome.left_by_client(evidence, run.test_case)
+    server = evidence.server
+    if client is None or verdict.code is not ErrorCode.SERVER_EXITED or server is None or server.life is None:
+        return verdict
+    if evidence.real_link or not isinstance(traces.trace_pair, QuicTracePair):
+        return verdict
+    context = failed_connection(_context(run, evidence, traces.trace_pair, traces, series))
+    if not closed_by_client(context, server.life.end):
+        return verdict
+    return replace(client, reason=client.reason + quote(client, evidence, run.test_case, directory, flow))
+
+
 def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> Verdict:
     """The verdict on a run that did not succeed, with what its traces say of the cause."""
-    size, duration, report = sum(file.size for file in evidence.offered), evidence.transfer_time, evidence.simulator
-    last, own = max(last_sent(series), duration), run.test_case.link
-    link = link_history(own, report, evidence.seed, traces.start, last)
+    size = sum(file.size for file in evidence.offered)
     if isinstance(traces.trace_pair, TcpTracePair):
-        cause, sentence = explain_tcp(traces.trace_pair, series, size, link, duration)
+        link = _link_history(run, evidence, traces, series)
+        cause, sentence = explain_tcp(traces.trace_pair, series, size, link, evidence.transfer_time)
     else:
-        killed = evidence.client is not None and evidence.client.killed
-        rate = metrics.forward_capacity(own, report, evidence.seed, (traces.start, traces.start + last))
-        rate = own.forward.rate if rate is None else rate
-        cause, sentence = explain(FailureContext(traces.trace_pair, series, size, rate, killed, duration, link=link))
+        cause, sentence = explain(_context(run, evidence, traces.trace_pair, traces, series))
     if cause is Cause.TOO_SLOW and verdict.outcome is not Outcome.TIMEOUT:  # it ended before its time
         cause, sentence = Cause.NONE, f"{byte_size(int(series.arrived.new.sum()))} of {byte_size(size)} had arrived."
     reason = " ".join(filter(None, (verdict.reason, sentence, *traces.unread)))
     received = int(series.arrived.new.sum()) if len(series.arrived) else None
     return replace(verdict, reason=reason, cause=cause, received=received)
+
+
+def _link_history(run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> LinkHistory:
+    last = max(last_sent(series), evidence.transfer_time)
+    return link_history(run.test_case.link, evidence.simulator, evidence.seed, traces.start, last)
+
+
+def _context(
+    run: Run, evidence: Evidence, trace_pair: QuicTracePair, traces: RunTraces, series: Series
+) -> FailureContext:
+    size, duration, own = sum(file.size for file in evidence.offered), evidence.transfer_time, run.test_case.link
+    killed = evidence.client is not None and evidence.client.killed
+    during = traces.start, traces.start + max(last_sent(series), duration)
+    rate = metrics.forward_capacity(own, evidence.simulator, evidence.seed, during)
+    rate = own.forward.rate if rate is None else rate
+    link = _link_history(run, evidence, traces, series)
+    return FailureContext(trace_pair, series, size, rate, killed, duration, link=link)
 
 
 def _judged(run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> tuple[Verdict, Measurement | None]:

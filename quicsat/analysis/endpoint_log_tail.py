@@ -28,16 +28,14 @@ TOGETHER = timedelta(seconds=2)
 """Between the first line of a panic and the end of the log: a panic brings others, and what was printed earlier was
 survived."""
 
-SPOKEN = frozenset(
-    {
-        ErrorCode.CLIENT_FAILED,
-        ErrorCode.SERVER_EXITED,
-        ErrorCode.SERVER_NOT_READY,
-        ErrorCode.CRASHED,
-        ErrorCode.OUT_OF_MEMORY,
-    }
-)
-"""The failures about which an endpoint may know more than the traces."""
+SPOKEN = {
+    ErrorCode.CLIENT_FAILED: Role.CLIENT,
+    ErrorCode.SERVER_EXITED: Role.SERVER,
+    ErrorCode.SERVER_NOT_READY: Role.SERVER,
+    ErrorCode.CRASHED: None,
+    ErrorCode.OUT_OF_MEMORY: None,
+}
+"""The failures about which an endpoint may know more than the traces; None: the one that ended first."""
 PANICS = re.compile(
     r"panic: |fatal error: |unexpected fault address"  # Go
     r"|thread '[^']*' (\(\d+\) )?(panicked at|has overflowed its stack)|fatal runtime error: |Error: "  # Rust
@@ -67,10 +65,10 @@ def quote(verdict: Verdict, evidence: Evidence, test_case: TestCase, directory: 
     ``evidence`` is that of one flow, counted from 1, of the run with ``directory``. What an endpoint said is hostile:
     it is cut and made printable.
     """
-    if verdict.code not in SPOKEN:
+    if verdict.code is None or verdict.code not in SPOKEN:
         return ""
     failing = first_failure(evidence, test_case)
-    role = failing[0] if failing is not None else Role.SERVER
+    role = SPOKEN[verdict.code] or (failing[0] if failing is not None else Role.SERVER)
     lines = _lines(directory / OUTPUT, part_name(role, flow))
     if panic := _panic(lines):
         return f' The {role} says: "{printable(panic, LONGEST)}".'

@@ -150,6 +150,23 @@ def _broken(context: FailureContext) -> bool:
     )
 
 
+def closed_by_client(context: FailureContext, server_end: float) -> bool:
+    """Whether the client was the first to close the connection, before the server ended.
+
+    ``server_end``: seconds since 1970 by the clock of the traces.
+    """
+    ends = context.trace_pair.client, context.trace_pair.server
+    by_client, by_server = (_closed(trace, from_server=trace is ends[1]) for trace in ends)
+    return by_client < min(by_server, server_end)
+
+
+def _closed(trace: Trace, *, from_server: bool) -> float:
+    """When a side first closed a connection; infinite if it did not."""
+    closes = trace.signals.packet[np.isin(trace.signals.kind, (Frame.CLOSE, Frame.CLOSE_APPLICATION))]
+    own = closes[trace.from_server[closes] == from_server]
+    return trace.epoch + float(trace.time[own].min()) if len(own) else float("inf")
+
+
 def _context(run: FailureContext, connection: int, elsewhere: int) -> FailureContext:
     """The context of one connection of the run."""
     trace_pair = run.trace_pair

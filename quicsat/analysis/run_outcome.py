@@ -177,6 +177,19 @@ def first_failure(evidence: Evidence, test_case: TestCase) -> tuple[Role, Exit] 
     return min(failed, key=lambda each: lives[each[0]].end, default=None)
 
 
+def left_by_client(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    """The verdict on a run in which the client closed its connection before it had all files, so that the server ended
+    with success as it should; None if the server did not.
+    """
+    client = evidence.client
+    if client is None or not _left_early(evidence, test_case):
+        return None
+    if client.killed:
+        reason = "The client closed the connection before it had all files, and then did not end."
+        return failed(ErrorCode.CLIENT_FAILED, reason)
+    return _failure(Role.CLIENT, client, evidence, test_case) if client.status else None
+
+
 def _failure(role: Role, end: Exit, evidence: Evidence, test_case: TestCase) -> Verdict:
     if end.out_of_memory:
         return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that it may use.")

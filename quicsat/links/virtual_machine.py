@@ -28,7 +28,7 @@ from quicsat.links.container_session import next_event
 from quicsat.links.gateway_description import LOGS, SIDES, gateway_files, layout_of
 from quicsat.links.guest_description import LOG_BYTES, PARTS, SECOND, SIMULATOR, describe, further_parts, host_names
 from quicsat.links.guest_files import GuestOutput, pack_input, read_output
-from quicsat.links.guest_roots import MOUNT, VOLUME, GuestRoots, last_line
+from quicsat.links.guest_roots import MOUNT, VOLUME, GuestRoots
 from quicsat.links.session import (
     CANNOT_EXECUTE,
     DIRECTORIES,
@@ -74,6 +74,8 @@ OUT_OF_MEMORY = (b"Out of memory", b"ran out of memory on the host side")
 or pages that the host lets one process map (vm.max_map_count)."""
 VICTIM = re.compile(rb"Out of memory: Killed process [^\n]* anon-rss:(\d+)kB, [^\n]* oom_score_adj:(-?\d+)")
 """The program that it ended: its memory, and the value by which virtual-time/init tells the parts apart."""
+HARMLESS = re.compile("make_uml_dir: |Failed to initialize umid ")
+"""How the lines begin that each machine prints at its start: it has no directory for the file with its process id."""
 COMPUTED = b"virtual-time: a process of the guest is ended"
 """What the machine prints when it ends a process that computes without end."""
 CPU_PATIENCE, CPU_FACTOR = 300, 5
@@ -337,7 +339,7 @@ def run_machine(container: Container, request: SessionRequest) -> None:
     deadline = time.monotonic() + patience
     while container.running():
         if time.monotonic() >= deadline:
-            reason = f"the virtual machine still ran after {patience:.0f} s: {last_line(container)}"
+            reason = f"the virtual machine still ran after {patience:.0f} s: {_said(container.output()) or 'no word'}"
             raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, reason)
         next_event(events, deadline, request.control.stop)
 
@@ -355,7 +357,16 @@ def _read(container: Container, request: SessionRequest) -> GuestOutput:
     except HarnessFault as fault:
         if fault.code != ErrorCode.VIRTUAL_MACHINE_FAILED:
             raise
-        raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, f"{fault.reason}: {last_line(container)}") from fault
+        said = _said(container.output()) or f"exit status {container.exit().status}"
+        reason = f"{fault.reason}: {said}"
+        raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, reason) from fault
+
+
+def _said(console: bytes) -> str:
+    """The machine's panic, else its last line that it does not print at each start, without its time; may be empty."""
+    lines = [line.partition(" ")[2].strip()[-300:] for line in console.decode(errors="replace").splitlines()]
+    panic = next((line for line in lines if line.startswith("Kernel panic")), "")
+    return panic or next((line for line in reversed(lines) if not HARMLESS.match(line)), "")
 
 
 def _ends(output: GuestOutput, console: bytes, request: SessionRequest) -> dict[tuple[int, Role], Exit]:

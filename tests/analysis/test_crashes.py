@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.analysis import run_outcome
-from quicsat.analysis.analyse import analyse
+from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from quicsat.analysis.endpoint_log_tail import quote
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import Interval
@@ -20,6 +20,7 @@ from quicsat.model.run import OUTPUT, File
 from tests.analysis.test_analyse import EVIDENCE, RUN
 from tests.analysis.test_analyse import directory as directory
 from tests.analysis.test_run_outcome import CASE
+from tests.quic_builder import EPOCH, Connection, Packet, pcap, stream_frame, varint
 
 BEGIN = 1_767_225_600.0
 MOMENTS = {"before ready": 0.5, "handshake": 1.2, "transfer": 3.0, "end": 5.0, "after the other": 5.2}
@@ -155,6 +156,56 @@ def test_what_happens_first_decides(
         complete = verdict_of(replace(evidence, downloaded=(file,)))
         assert complete is not None
         assert complete.reason.startswith("The client ")  # it had all that it wanted
+
+
+CLOSE = varint(0x1D) + varint(7) + varint(0)
+
+
+@pytest.mark.parametrize("clock", Clock)
+@pytest.mark.parametrize("client_end", [Exit(1), Exit(137, killed=True)])
+@pytest.mark.parametrize(("closes", "server_end", "to_blame"), [
+    ({Role.CLIENT: 2.0}, 2.4, Role.CLIENT), ({Role.CLIENT: 2.0, Role.SERVER: 2.31}, 2.4, Role.CLIENT),
+    ({Role.CLIENT: 2.0, Role.SERVER: 1.9}, 2.4, Role.SERVER), ({Role.CLIENT: 2.0}, 1.9, Role.SERVER),
+    ({Role.SERVER: 1.9}, 2.4, Role.SERVER), ({}, 2.4, Role.SERVER),
+])  # fmt: skip
+def test_who_closes_the_connection_first_is_to_blame(
+    tmp_path: Path, closes: dict[Role, float], server_end: float, to_blame: Role, client_end: Exit, clock: Clock
+) -> None:
+    """A server ends with success when its client has closed the connection, and so a moment before the client."""
+    traces, key_log = cut_short(closes)
+    for name, packets in traces.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(pcap(packets))
+    (tmp_path / "client").mkdir()
+    (tmp_path / "client/keys.log").write_text(key_log)
+    (tmp_path / OUTPUT).write_text("server | ended well\nclient | gave up\n")
+    begin = Interval(float(EPOCH) - 1, EPOCH + server_end)
+    evidence = replace(
+        EVIDENCE, server=Exit(0, life=begin), client=replace(client_end, life=replace(begin, end=EPOCH + 4.0)),
+        downloaded=(), clock=clock, phases={"transfer": 10.0},
+    )  # fmt: skip
+    verdict, _ = analyse(RUN, evidence, tmp_path)
+    code = ErrorCode.CLIENT_FAILED if to_blame is Role.CLIENT else ErrorCode.SERVER_EXITED
+    assert (verdict.outcome, verdict.code) == (Outcome.FAILED, code)
+    assert verdict.reason.startswith(f"The {to_blame} ")
+    assert ("gave up" in verdict.reason) == (to_blame is Role.CLIENT)
+
+
+def cut_short(closes: dict[Role, float]) -> tuple[dict[Path, list[Packet]], str]:
+    """Traces, by path, of a transfer of which half arrived, with a close by each side at a time; and their key log."""
+    made, request = Connection(), stream_frame(0, b"GET /f\r\n", fin=True)
+    sent = [
+        (0.0, False, made.client_hello()), (0.3, True, made.server_hello()),
+        (0.6, False, made.one_rtt(0, request, from_server=False)),
+        (0.9, True, made.one_rtt(0, stream_frame(0, bytes(500)), from_server=True)),
+        *((time, role is Role.SERVER, made.one_rtt(9, CLOSE, from_server=role is Role.SERVER))
+          for role, time in closes.items()),
+    ]  # fmt: skip
+    found: dict[Path, list[Packet]] = {}
+    for name, at_server in ((CLIENT_TRACE, False), (SERVER_TRACE, True)):
+        seen = [Packet(time + (0.0 if side is at_server else 0.3), side, data) for time, side, data in sent]
+        found[name] = sorted(seen, key=lambda packet: packet.time)
+    return found, made.key_log
 
 
 def test_without_times_an_unknown_test_outweighs_a_crash() -> None:
