@@ -474,7 +474,13 @@ def _measure(
     facts = (
         None if isinstance(pair, TcpTracePair) else traces.optional("handshake", lambda: negotiated(pair.client), None)
     )
-    notes = (*_notes(traces, test_case, rate), *_clocks(series, evidence), *traces.unread)
+    below = [name for name, value in values.items() if value is not None and value < 0]
+    notes = (
+        *_notes(traces, test_case, rate),
+        *_clocks(series, evidence),
+        *traces.unread,
+        *(f"The traces give a value below 0 for {name}, which is left out." for name in below),
+    )
     return Measurement(_known(values), notes, objects, negotiated=facts, sending_times=sending_times(series))
 
 
@@ -577,4 +583,5 @@ def _loss_only(traces: RunTraces) -> Measurement | None:
 
 
 def _known(values: dict[str, float | None]) -> dict[str, float]:
-    return {name: value for name, value in values.items() if value is not None}
+    """Without what is unknown, and what no run can have."""
+    return {name: value for name, value in values.items() if value is not None and value >= 0}

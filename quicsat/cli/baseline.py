@@ -50,21 +50,19 @@ def run(options: argparse.Namespace) -> int:
     if options.file.is_dir() and options.directory.is_file():
         right = command_line("baseline", options.action, options.file, options.directory)
         raise InputError(f"{options.file}: is a directory. If it is that of the campaign, name it first: {right}")
-    record = store.load(options.directory)
-    for warning in record.warnings:
-        console.message(warning)
+    results = console.warn(store.load(options.directory))
     if options.action == SAVE:
         if options.expect or options.junit or options.comment or options.github:
             raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
         check_outputs([("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory)
         check_earlier("FILE", options.file, "baseline", baseline.is_baseline)
-        baseline.save(record.result_set, options.directory, options.file)
+        baseline.save(results, options.directory, options.file)
         if is_plain(options.file):
             console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
         return ExitStatus.SUCCESS
-    begun = record.result_set.manifest
+    begun = results.manifest
     names = (*begun.servers, *begun.clients)
     request = continuous_integration.read_request(options, names, begun.test_cases, options.directory, options.file)
     request = replace(request, decides=True)
-    status = continuous_integration.conclude(request, record.result_set, options.directory, options.draw)
+    status = continuous_integration.conclude(request, results, options.directory, options.draw)
     return ExitStatus.SUCCESS if status is None else status

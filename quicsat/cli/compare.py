@@ -148,7 +148,9 @@ def _earlier(directory: Path, after: ResultSet) -> Iterator[tuple[Path, ResultSe
             continue
         try:
             results = store.load(place).result_set
-        except InputError:
+        except InputError as error:
+            for problem in error.problems:
+                console.message(f"{problem} It is left out.")
             continue
         if results.manifest.time == after.manifest.time and results.manifest.started < after.manifest.started:
             found.append((place, results))
@@ -169,7 +171,8 @@ def _without_previous(options: argparse.Namespace, passed_over: list[str]) -> in
     from quicsat.results import store
 
     [directory] = options.directories
+    results = console.warn(store.load(directory))
     if options.json is not None:
-        _put(options.json, document(None, None, store.load(directory).result_set, "", passed_over))
+        _put(options.json, document(None, None, results, "", passed_over))
     console.message(f"{directory}: there is no earlier campaign beside it with the same clock and cells.")
     return ExitStatus.UNDECIDED

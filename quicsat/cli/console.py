@@ -7,11 +7,18 @@ import os
 import secrets
 import shutil
 import sys
-from contextlib import suppress
-from typing import TextIO, cast
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TextIO, cast
 
 from quicsat.model.text import printable_lines
 
+if TYPE_CHECKING:
+    from quicsat.model.results import ResultSet
+    from quicsat.results.document import StoredResults
+
+STANDARD_OUTPUT = "standard output"
+"""File name in errors of standard output."""
 _tokens: list[str] = []
 """What lets GitHub read workflow commands again; empty if it reads them."""
 
@@ -49,10 +56,20 @@ def show(text: str) -> None:
 
 
 def _print(text: str, *, flush: bool = False) -> None:
-    try:
+    with _named():
         print(text, flush=flush)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """OSError names standard output if it takes no more; a reader that has gone is no error."""
+    try:
+        yield
     except BrokenPipeError:
         discard_output()
+    except OSError as error:
+        discard_output()  # what is still buffered would raise the same error again
+        raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from error
 
 
 def stop_commands() -> None:
@@ -77,6 +94,13 @@ def message(text: str) -> None:
         _discard(sys.stderr)
 
 
+def warn(record: StoredResults) -> ResultSet:
+    """The results of a campaign, after its warnings: what of it is left out."""
+    for warning in record.warnings:
+        message(warning)
+    return record.result_set
+
+
 def width() -> int | None:
     """Columns of the terminal; None if standard output is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -94,10 +118,8 @@ def live() -> bool:
 
 def flush() -> None:
     """Write what is still buffered; raises OSError if standard output takes no more, though it has a reader."""
-    try:
+    with _named():
         sys.stdout.flush()
-    except BrokenPipeError:
-        discard_output()
 
 
 def discard_output() -> None:

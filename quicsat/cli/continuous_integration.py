@@ -198,7 +198,7 @@ def _known_names(root: Path, implementations: Iterable[str], test_cases: Iterabl
 def _read_baseline(file: Path) -> ResultSet:
     from quicsat.results import baseline
 
-    return baseline.read(file)
+    return console.warn(baseline.read(file))
 
 
 def check_plan(request: CiRequest, clock: Clock, seed: int, *, report: bool = True) -> None:

@@ -137,7 +137,7 @@ def _found(given: Path) -> tuple[ResultSet, RunResult, Path, Path]:
         raise InputError(f"{given}: does not exist. Pass a directory like {EXAMPLES[0].split()[1]}")
     if campaign is None:
         raise InputError(f"{given}: is in no campaign. Pass a directory like {EXAMPLES[0].split()[1]}")
-    results = store.load(campaign).result_set
+    results = console.warn(store.load(campaign))
     if campaign == place:
         bad = [each.key for each in results.results if each.verdict.outcome is not Outcome.SUCCEEDED]
         kind, some = ("Runs that did not succeed", bad) if bad else ("Its runs", [each.key for each in results.results])

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quicsat.cli import other_runners
+from quicsat.cli import console, other_runners
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_outputs
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         [("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory, exported=options.file
     )
     other_runners.earlier_export("export", options.file)
-    results = store.load(options.directory).result_set
+    results = console.warn(store.load(options.directory))
     convert = qir_export.to_qir if options.format == QIR else qir_export.to_qir_se
     qir_export.write_json(options.file, convert(results, log_directory(options.directory, options.file)))
     return ExitStatus.SUCCESS

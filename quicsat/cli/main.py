@@ -54,7 +54,7 @@ def main(
         console.message(f"{fault.reason} ({fault.code})")
         return ExitStatus.MACHINE
     except OSError as error:
-        return _tell(error)
+        return _tell(error, words)
     except RuntimeError as error:
         if not str(error).startswith(PYTHONS_LOOP):
             raise
@@ -103,13 +103,15 @@ def _paths(options: argparse.Namespace) -> Iterator[Path]:
         yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Path))
 
 
-def _tell(error: OSError) -> int:
+def _tell(error: OSError, words: Sequence[str]) -> int:
     """Print an error of the system that no command expected; the exit status."""
-    if error.filename is None:
-        console.discard_output()  # what is still buffered would raise the same error again
+    if error.filename == console.STANDARD_OUTPUT:
+        name = words[0] if words[:1] and words[0] in commands.SUMMARIES else "the command"
+        console.message(f"standard output: the output of {name} is not complete: {error.strerror}.")
+    elif error.filename is None:
         console.message(f"Reading or writing failed: {error.strerror or error}.")
-        return ExitStatus.MACHINE
-    console.message(_sentence(error.filename, error))
+    else:
+        console.message(_sentence(error.filename, error))
     return ExitStatus.USAGE if error.errno in FAULTS_OF_NAMES else ExitStatus.MACHINE
 
 

@@ -35,15 +35,12 @@ def run(options: argparse.Namespace) -> int:
     """Print the matrices."""
     from quicsat.results import store
 
-    record = store.load(options.directory or options.root / "results" / "latest")
-    for warning in record.warnings:
-        console.message(warning)
-    campaign_report.show_results(record.result_set, markdown=options.markdown)
+    results = console.warn(store.load(options.directory or options.root / "results" / "latest"))
+    campaign_report.show_results(results, markdown=options.markdown)
     if options.negotiated:
         from quicsat.report import negotiated_tables
         from quicsat.report.table import render
 
-        results = record.result_set
         table = negotiated_tables.negotiated(results, results.manifest.test_cases)
         console.show(render(table, "markdown" if options.markdown else "text", console.width()))
-    return exit_status_of(record.result_set)
+    return exit_status_of(results)

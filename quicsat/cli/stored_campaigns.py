@@ -114,9 +114,7 @@ def _open(options: argparse.Namespace, place: Path, label: str) -> CampaignResul
         for problem in error.problems:
             console.message(f"{problem} Only the traces are read.")
         return read_runs()
-    for warning in record.warnings:
-        console.message(warning)
-    results = record.result_set
+    results = console.warn(record)
     foreign = not results.manifest.tool_version
     directory = resolved(place) if place.is_dir() and tree is None else None
     of_runs = None if tree is None else partial(read_runs, results.manifest.test_cases)

@@ -14,7 +14,7 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.text import command_line, counted
 from quicsat.model.whole_file import write_atomically
-from quicsat.results.document import document
+from quicsat.results.document import StoredResults, document
 from quicsat.results.store import load
 
 
@@ -66,11 +66,11 @@ def is_baseline(file: Path) -> bool:
     return results == reduced(results)
 
 
-def read(file: Path) -> ResultSet:
+def read(file: Path) -> StoredResults:
     """The campaign of a baseline; raises InputError if the file is none."""
     if not file.exists():
         raise InputError(f"{file}: no such file. `{command_line('baseline', 'save', 'DIR', file)}` writes a baseline.")
     if not file.is_file():
         kind = "a directory" if file.is_dir() else "no regular file"
         raise InputError(f"{file}: is {kind}. Name a file that `./run.py baseline save DIR FILE` has written.")
-    return load(file).result_set
+    return load(file)

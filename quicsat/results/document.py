@@ -251,7 +251,13 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     try:
         version = _Version.model_validate_json(text).schema_version
     except ValidationError as error:
-        message = f"{path}: is no result file of quicsat: it does not state the version of its format (schema_version)."
+        [fault, *_] = error.errors(include_url=False, include_input=False)
+        if fault["type"] == "json_invalid":
+            message = f"{path}: is no complete JSON: {fault['msg'].removeprefix('Invalid JSON: ')}."
+        else:
+            message = (
+                f"{path}: is no result file of quicsat: it does not state the version of its format (schema_version)."
+            )
         raise InputError(message) from error
     if version not in (1, SCHEMA_VERSION):
         raise _unknown_version(path, version)

@@ -63,6 +63,8 @@ LONGEST_INTEGER, DEEPEST = 300, 64
 """Digits of an integer, and levels of a document, from which on a value counts as missing."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_SHOWN = 60
+"""Characters of a wrong value that a warning shows."""
 _DETAILS = re.compile(r"(\d{1,12}(?:\.\d{1,12})?) \(± \d{1,12}(?:\.\d{1,12})?\) kbps")
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?Mbit/s|(\d{1,6}) ?Mbps")
 _ABBREVIATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+~-]{0,200}")
@@ -324,12 +326,15 @@ def _places(
 def _not_understood(places: Sequence[_Place]) -> Iterator[str]:
     unknown = sorted({str(place.cell.result) for place in places if place.cell.result not in _RESULTS})
     yield from (f"the result {quoted(result)} is unknown; it counts as missing." for result in unknown[:MOST_WARNINGS])
-    count = sum(
-        place.measured and place.cell.result == "succeeded" and not _repetitions(place.cell)[0][1] for place in places
-    )
-    if count:
-        succeeded = counted(count, "measurement succeeded, but its value", "measurements succeeded, but their values")
-        yield f"{succeeded} cannot be read."
+    for place in (place for place in places if place.measured):
+        cell, found = place.cell, _repetitions(place.cell)
+        known = sum(goodput is not None for _, goodput in found)
+        where = f"{place.abbreviation}, server {place.server}, client {place.client}: the"
+        if cell.result == "succeeded" and not known:
+            value = f"list {cell.values}" if cell.values else f"value {quoted(cell.details or '')}"
+            yield f'{where} {value[:_SHOWN]} is no goodput above 0, such as "8901 (± 45) kbps"; it counts as unknown.'
+        elif wrong := sum(value is not None for value in cell.values or ()) - known:
+            yield f"{where} goodputs that are not above 0 are left out: {wrong} of {len(cell.values or ())}."
 
 
 def shown_name(name: str) -> str | None:
@@ -451,7 +456,7 @@ def _repetitions(cell: _Cell) -> Sequence[tuple[Verdict, float | None]]:
     known = [(succeeded, value * KBPS) for value in values if value is not None]
     if cell.result == "succeeded":
         details = _DETAILS.fullmatch(cell.details or "")
-        return known or [(succeeded, float(details[1]) * KBPS if details else None)]
+        return known or [(succeeded, (float(details[1]) * KBPS or None) if details else None)]
     if cell.result == "failed":
         return [*known, (_failure(cell), None)]
     return known

@@ -29,6 +29,13 @@ RANGES: Mapping[tuple[str, str], tuple[float, float]] = {
     ("Manifest", "planned_runs"): (0, 10**9),
     ("Evidence", "phases"): (0, 1e9),
     ("ObjectTimes", "size"): (0, 2**53),
+    ("ObjectTimes", "blocked"): (0, 1e9),
+    ("Measurement", "values"): (0, NUMBERS[1]),
+    ("FlowResult", "size"): (0, 2**53),
+    ("FlowResult", "goodput"): (0, NUMBERS[1]),
+    ("FlowResult", "competing_goodput"): (0, NUMBERS[1]),
+    ("FlowResult", "share"): (0, 1),
+    ("FlowResult", "loss_forward"): (0, 1),
 }
 """Class and field -> the range of its numbers, where it is narrower."""
 TIMES = frozenset({("Manifest", "started"), ("Evidence", "started"), ("Baseline", "taken")})

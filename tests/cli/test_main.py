@@ -256,4 +256,6 @@ def test_an_error_of_the_system_is_a_sentence(
 def test_standard_output_on_a_full_disk(words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([ROOT / "run.py", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (3, "Reading or writing failed: No space left on device.\n")
+    name = words[0] if words[0] in commands.SUMMARIES else "the command"
+    told = f"standard output: the output of {name} is not complete: No space left on device.\n"
+    assert (done.returncode, done.stderr) == (3, told)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.main import main
-from quicsat.results.store import load, write_result_json
+from quicsat.results.store import DOCUMENT, load, write_result_json
 from tests.cli.conftest import ROOT, Draws
 
 
@@ -36,6 +38,33 @@ def test_the_same_directory_twice_has_two_labels(places: list[str]) -> None:
     draws = Draws()
     main(ROOT, ["plot", places[0], places[0]], draws)
     assert [campaign.label for campaign in draws.requests[0].campaigns] == ["one", "one-2"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "show DIR", "tables DIR", "compare DIR OTHER", "compare OTHER DIR", "compare --previous DIR",
+        "export DIR FILE", "baseline save DIR FILE", "baseline check DIR BASELINE", "explain RUN", "plot DIR",
+    ],
+)  # fmt: skip
+def test_each_command_names_what_it_leaves_out(
+    line: str, places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A result with a goodput below 0: in ``--previous``, the only campaign, so that it is compared with none."""
+    baseline, damaged = tmp_path / "baseline.json", tmp_path / "damaged"
+    assert main(ROOT, ["baseline", "save", places[0], str(baseline)]) == 0
+    shutil.copytree(places[0], damaged / "campaign")
+    file = damaged / "campaign" / DOCUMENT
+    plain = json.loads(file.read_bytes())
+    plain["results"][2]["measurement"]["values"]["goodput"] = -1.0
+    file.write_text(json.dumps(plain))
+    run = f"{damaged}/campaign/picoquic_quiche/sat/1"
+    named = {"DIR": str(damaged / "campaign"), "OTHER": places[1], "FILE": str(tmp_path / "new.json"), "RUN": run}
+    capsys.readouterr()
+    status = main(ROOT, [named.get(word, word) for word in line.replace("BASELINE", str(baseline)).split()], Draws())
+    err = capsys.readouterr().err
+    assert status in (0, 1, 2, 3, 5)
+    assert f"campaign/{DOCUMENT}: results[2].measurement.values.goodput: " in err
 
 
 # ---- clocks ---------------------------------------------------------------------------------

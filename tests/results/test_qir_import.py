@@ -48,6 +48,23 @@ def qir_se() -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ({"values": None, "details": "0 (± 0) kbps"}, 'the value "0 (± 0) kbps" is no goodput above 0'),
+        ({"values": [0.0, 0.0], "details": ""}, "the list [0.0, 0.0] is no goodput above 0"),
+        ({"values": [0.0, 5000.0]}, "the goodputs that are not above 0 are left out: 1 of 2."),
+    ],
+)
+def test_a_goodput_of_zero_is_left_out_and_named_with_its_place(cell: dict[str, Any], told: str) -> None:
+    content = qir_se()
+    content["measurements"][0][0] |= cell
+    found = read(Path("x.json"), content, {})
+    [warning] = found.warnings
+    assert warning.startswith(f"x.json: SAT, server lsquic, client kwik: {told}")
+    assert 0.0 not in samples(found.result_set, "sat", GOODPUT)[0].values
+
+
 def test_every_repetition_of_qir_se_is_read() -> None:
     results = read(Path("result.json"), qir_se(), {}).result_set
     good, bad = samples(results, "sat", GOODPUT)
@@ -121,7 +138,7 @@ def test_conditions_that_a_file_lacks_are_not_made_up(
     for first, second in ((back, ours), (ours, back)):
         found = campaigns(first, second, first.manifest.test_cases)
         assert (len(found.pairs), found.unlike) == (2, ())
-    assert check_fit(back.manifest, ours.manifest)
+    check_fit(back.manifest, ours.manifest)  # raises InputError for other conditions
     for row in run_tables.links(back, back.manifest.test_cases).rows:
         assert row[2:8] == (None,) * 6
         assert 0 not in row

@@ -66,7 +66,7 @@ def test_every_number_of_a_manifest_and_a_result_has_a_range() -> None:
 
 
 WRONG = [
-    *((("data", "measurement", "values", "goodput"), value) for value in (1e308, -1e308, 5e-324, float("inf"))),
+    *((("data", "measurement", "values", "goodput"), value) for value in (1e308, -1e308, -1e-9, 5e-324, float("inf"))),
     (("data", "evidence", "phases", "transfer"), -1.0),
     (("data", "evidence", "seed"), 2**63),
     *((("data", "attempt"), value) for value in (-5, 0, 10**400)),

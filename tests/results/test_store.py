@@ -65,7 +65,7 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 NUMBER = st.floats(*ranges.NUMBERS).filter(lambda value: value == 0 or abs(value) >= ranges.SMALLEST)
 INTEGER = st.integers(*ranges.INTEGERS)
 st.register_type_strategy(int, INTEGER)
-NUMBERS = st.dictionaries(TEXT, NUMBER, max_size=3)
+NUMBERS = st.dictionaries(TEXT, NUMBER.map(abs), max_size=3)
 COUNTERS = st.builds(DirectionReport)
 NUMBERS_OF_WAY = {"maximum": NUMBER, "p50": NUMBER, "p99": NUMBER, "p999": NUMBER}
 WAY = st.builds(DirectionLateness, frames=INTEGER, late=INTEGER, **NUMBERS_OF_WAY)
