@@ -125,7 +125,7 @@ lint: setup-dev  ## style, format, types and spelling; shell scripts, C and C++,
 	.venv/bin/mypy --cache-dir $(MYPY_CACHE)
 	.venv/bin/codespell
 	.venv/bin/shellcheck $(SHELL_SCRIPTS)
-	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h virtual-time/init/*.[ch] bench/*.c)
+	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h virtual-time/init/*.[ch] endpoints/*/*.[ch])
 	@if [ -x $(BIOME) ]; then $(BIOME) lint --error-on-warnings; else echo "Biome is missing: web/ is not checked"; fi
 
 generate: setup-dev  ## write again what follows from the code: the schema of results, the command reference, tables of the reference
@@ -143,12 +143,6 @@ docs: setup-dev  ## build the documentation into build/docs, docs/paper also as 
 	paper/pdf
 	$(PYTHON) -m paper.archive build/docs/paper/data-set.tar.gz
 
-bench-startup: setup  ## measure how long commands take to start
-	$(PYTHON) bench/startup.py
-
-bench-plots: setup  ## measure how long figures take
-	$(PYTHON) bench/plot_speed.py
-
 bench-compare: setup  ## measure how often compare raises false alarms and overlooks drops
 	$(PYTHON) bench/compare.py
 
@@ -158,29 +152,8 @@ bench-coverage: setup  ## measure how often intervals cover the true value, and 
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) bench/link.py
 
-bench-parallel: images  ## compare the same pairs alone and side by side: time saved, effect on goodput
-	$(PYTHON) run.py images build quinn ngtcp2
-	$(PYTHON) bench/parallel.py -o build/bench-parallel/$$(date +%FT%H-%M-%S)
-
-bench-real-vs-emulated: setup-dev images  ## compare goodput over real and emulated links (half an hour, needs openssh-server)
-	$(PYTHON) run.py images build quinn
-	$(PYTHON) bench/real_vs_emulated.py -o build/bench-real-vs-emulated/$$(date +%FT%H-%M-%S)
-
 bench-ssh-cuts: setup-dev images  ## cut ssh 30 times during campaigns over a real link; count lost runs and wrong verdicts
 	$(PYTHON) bench/ssh_cuts.py
-
-bench-cluster: setup-dev images  ## measure one and two workers of a Dask cluster; kill workers ten times (half an hour)
-	$(PYTHON) run.py images build quinn ngtcp2
-	$(PYTHON) bench/cluster.py --kills 10 -o build/bench-cluster/$$(date +%FT%H-%M-%S)
-
-bench-virtual: images  ## compare virtual with real time; measure how far runs repeat, their cost, throughput (a day; PART="cost …")
-	$(PYTHON) run.py images build virtual-time quiche quinn ngtcp2 msquic s2n-quic
-	$(PYTHON) bench/virtual.py $(if $(PART),--part $(PART)) -o build/bench-virtual/$$(date +%FT%H-%M-%S)
-
-# Needs QEMU, gcc and cpio; `apt-get download` and `dpkg-deb --extract` bring the kernel, a package linux-image-…-amd64.
-bench-other-processor: images  ## compare the packets of virtual time with those on processors that QEMU emulates (KERNEL=DIR; minutes)
-	$(PYTHON) run.py images build virtual-time quiche
-	$(PYTHON) bench/other_processor.py --kernel $(KERNEL) -o build/bench-other-processor/$$(date +%FT%H-%M-%S)
 
 paper: images  ## measure all implementations over the links of arXiv 2202.08228, queues, variants, sweeps (days; PAPER="--estimate")
 	$(PYTHON) -m paper.measure $(PAPER)
@@ -190,9 +163,6 @@ paper-report: setup-dev  ## write docs/paper from paper/data, or from the campai
 
 test-paper: setup-dev  ## compute the numbers of docs/paper again, independently of the report's code (two minutes)
 	$(PYTEST) paper/tests
-
-bench-site: setup-dev  ## measure the website: matrix, filters, a million packets, build time
-	$(PYTHON) bench/site.py
 
 bench-trace: setup-dev  ## measure how long the analysis of two traces of 10 MiB takes, and pyshark's time
 	$(PYTHON) bench/trace.py
@@ -216,14 +186,10 @@ bench-crashes: images  ## crashes of endpoints and faults of the machine, and wh
 bench-text-sinks: setup-dev  ## hostile words in everything that quicsat writes, opened by Chromium, Apache, nginx, Caddy and LaTeX (10 minutes)
 	$(PYTHON) bench/text_sinks.py
 
-bench-faults: setup-dev  ## faults without an engine: 1,000 faulty engines, 2,000 hostile archives, 50 full disks, 2,000 runs (half an hour)
+bench-faults: setup-dev  ## faults without an engine: 1,000 faulty engines, 2,000 hostile archives, 50 full disks (half an hour)
 	$(PYTHON) bench/faults.py
 	$(PYTHON) bench/archives.py
 	$(PYTHON) bench/full_disk.py
-	$(PYTHON) bench/endurance.py
-
-bench-concurrent-start: images  ## start 20 campaigns at the same moment: one runs, 19 fail and name it
-	$(PYTHON) bench/concurrent_start.py
 
 bench-users: images  ## two users and root share one daemon: nobody is shut out or loses anything (root; ten minutes)
 	@$(PYTHON) run.py images build virtual-time

@@ -22,7 +22,8 @@ from aioquic.tls import CipherSuite, SessionTicket
 from webtransport import WT, Session
 
 TEST, IS_CLIENT = os.environ.get("TESTCASE", ""), os.environ.get("ROLE") == "client"
-UNKNOWN, V1, V2 = [0x1A2A3A4A] * (IS_CLIENT and TEST == "versionnegotiation"), 1, 0x6B3343CF
+V1, V2 = 1, 0x6B3343CF
+UNKNOWN = [0x1A2A3A4A] if IS_CLIENT and TEST == "versionnegotiation" else []
 H3, TICKETS = TEST.endswith("http3"), TEST in ("resumption", "zerortt")
 
 
@@ -133,8 +134,8 @@ async def main() -> None:
         cafile="/certs/ca.pem" if IS_CLIENT else None,
         cipher_suites=[CipherSuite.CHACHA20_POLY1305_SHA256] if TEST == "chacha20" else None,
         congestion_control_algorithm=options.congestion_control,
-        original_version=(*UNKNOWN, V1)[0],  # Version 2 is offered in its own test only.
-        supported_versions=[*UNKNOWN, *[V2] * (TEST == "v2"), V1],
+        original_version=UNKNOWN[0] if UNKNOWN else V1,  # Version 2 is offered in its own test only.
+        supported_versions=[*UNKNOWN, *([V2] if TEST == "v2" else []), V1],
         secrets_log_file=Path(secrets).open("a") if secrets else None,  # noqa: SIM115
         quic_logger=Qlog() if os.environ.get("QLOGDIR") else None,
     )

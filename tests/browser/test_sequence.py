@@ -128,7 +128,6 @@ def test_zoom_of_the_plots_keeps_the_packet(page: Watched, site: Site) -> None:
 
 
 def test_no_more_lines_are_drawn_than_there_are_pixels(browser: Browser, large: str) -> None:
-    # How long a step takes is measured by bench/site.py.
     with watched(browser) as found:
         found.open(large)
         ready(found.page)

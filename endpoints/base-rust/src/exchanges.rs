@@ -57,7 +57,8 @@ impl Streams {
     }
 
     fn in_order(paths: &[String], after: &[usize]) -> Outcome<Self> {
-        let waiting = paths.iter().zip(after).enumerate().map(|(place, (path, after))| (place + 1, *after, path.clone()));
+        let waiting =
+            paths.iter().zip(after).enumerate().map(|(place, (path, after))| (place + 1, *after, path.clone()));
         let mut streams = Self { waiting: waiting.collect(), ..Self::default() };
         streams.ask(0)?;
         Ok(streams)
