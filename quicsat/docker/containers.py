@@ -458,7 +458,7 @@ def _labels_of_image(daemon: Daemon, image: str) -> Mapping[str, str] | None:
 
 def _is_own(labels: Mapping[str, str], of_image: Mapping[str, str] | None) -> bool:
     """Whether ``LABEL`` is the container's own, and not its image's."""
-    return of_image is not None and (LABEL not in of_image or labels[LABEL] != of_image[LABEL])
+    return of_image is not None and LABEL in labels and labels[LABEL] != of_image.get(LABEL)
 
 
 def left_behind(daemon: Daemon) -> tuple[str, ...]:

@@ -29,6 +29,11 @@ FILE_NAME = "brief.bin"
 """In the folder of the campaign."""
 GOODPUTS_NAME = "goodputs.bin"
 """Beside it."""
+DAMAGED = (
+    OSError, zlib.error, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError,
+    InputError,
+)  # fmt: skip
+"""Errors when the next build reads what a build has stored, and something has changed it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +168,7 @@ def read(path: Path) -> Brief | None:
             ),
             tuple(map(str, plain["warnings"])),
         )
-    except (OSError, zlib.error, ValueError, KeyError, TypeError, AttributeError, InputError):
+    except DAMAGED:
         return None
 
 
@@ -216,5 +221,5 @@ def read_goodputs(path: Path, manifest: Manifest) -> Goodputs | None:
         }
         skipped = frozenset((str(server), str(client), str(case)) for server, client, case in plain["skipped"])
         return Goodputs(manifest, found, str(plain["unfinished"]), skipped)
-    except (OSError, zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except DAMAGED:
         return None

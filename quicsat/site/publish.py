@@ -247,7 +247,7 @@ def _remembered(
     try:
         key, plain = old.known("comparisons", _both(before, after))
         compared = report_pages.remembered(before, after, plain)
-    except (TypeError, ValueError, KeyError):
+    except brief.DAMAGED:
         return None
     return (
         compared

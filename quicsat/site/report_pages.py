@@ -133,7 +133,7 @@ class Compared:
 
 
 def remembered(before: SiteCampaign, after: SiteCampaign, plain: Mapping[str, Any]) -> Compared:
-    """A comparison that an earlier build has made, from its ``plain``. Raises KeyError, TypeError or ValueError."""
+    """A comparison that an earlier build has made, from its ``plain``. Raises one of ``brief.DAMAGED``."""
     both, worse, better, perhaps = (int(plain[name]) for name in ("both", "worse", "better", "perhaps"))
     return Compared(before, after, both, worse, better, perhaps, str(plain["since"]), tuple(map(str, plain["lines"])))
 

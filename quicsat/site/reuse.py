@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -71,7 +72,9 @@ class OldSite:
     def take(self, site: Site, draft: Draft, folder: PurePosixPath) -> None:
         """Take over a folder."""
         draft.kept.append(folder)
-        site.count(str(folder), PartSize(*self.known("parts", str(folder)) or ()))
+        match self.known("parts", str(folder)):
+            case [int(pages), int(size)] if 0 <= pages <= size <= sys.maxsize:
+                site.count(str(folder), PartSize(pages, size))
 
     def _link(self, site: Site, name: PurePosixPath) -> None:
         """Take over a file, which the old site has as long as it is there."""

@@ -250,13 +250,17 @@ def test_sweep_takes_what_is_ours_and_nothing_else(engine: FakeEngine, daemon: D
     assert list(engine.lives) == [foreign["Id"]]
 
 
-def test_sweep_leaves_a_container_whose_label_is_its_images(engine: FakeEngine, daemon: Daemon) -> None:
-    engine.labels["idle"] = {LABEL: "1"}
+@pytest.mark.parametrize("label", [{LABEL: "1"}, {CAMPAIGN_LABEL: "mine"}])
+def test_sweep_leaves_a_container_whose_label_is_its_images(
+    engine: FakeEngine, daemon: Daemon, label: dict[str, str]
+) -> None:
+    engine.labels["idle"] = label
     daemon.slow.create_container(
-        "idle", name="foreign", command=(), environment={}, host_config={}, hostname=None, labels={LABEL: "1"}
+        "idle", name="foreign", command=(), environment={}, host_config={}, hostname=None, labels=label
     )
     with create_container(daemon, spec()):
-        assert remove_containers(daemon) == 1
+        assert remove_containers(daemon, "mine") == 1
+        assert remove_containers(daemon) == 0
     assert [life.name for life in engine.lives.values()] == ["foreign"]
 
 

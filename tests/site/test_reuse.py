@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -212,7 +214,9 @@ def without_footers(place: Path) -> dict[str, str]:
     return {name: text.partition("<footer>")[0] for name, text in builder.pages(place / "site").items()}
 
 
-@pytest.mark.parametrize("damage", [b"", b"x", zlib.compress(b"[]"), zlib.compress(b'{"manifest": {}}')])
+@pytest.mark.parametrize(
+    "damage", [b"", b"x", zlib.compress(b"[]"), zlib.compress(b'{"manifest": {}}'), zlib.compress(b"[" * 100_000)]
+)
 def test_a_damaged_brief_is_made_again(place: Path, damage: bytes) -> None:
     shown = builder.pages(place / "site").keys()
     for path in (place / "site/runs").glob("*/brief.bin"):
@@ -220,6 +224,19 @@ def test_a_damaged_brief_is_made_again(place: Path, damage: bytes) -> None:
         path.write_bytes(damage)
     builder.build(place / "results", place / "site")
     assert builder.pages(place / "site").keys() == shown
+
+
+def test_damaged_sizes_and_comparisons_in_a_marker_do_not_count(place: Path) -> None:
+    shown, marker = builder.pages(place / "site").keys(), place / "site/site.json"
+    told = json.loads(marker.read_text())
+    odd = cycle(["x", [1, 2, 3], ["1", 2], {"a": 1}, [-1, 2], [1, 10**400], [3, 2], None])
+    told["parts"] = {part: next(odd) for part in told["parts"]}
+    for _, plain in told["comparisons"].values():
+        plain["worse"] = float("inf")
+    marker.write_text(json.dumps(told))
+    made = builder.build(place / "results", place / "site")
+    assert builder.pages(place / "site").keys() == shown
+    assert 0 < made.pages < len(shown)
 
 
 def test_a_brief_tells_what_the_results_do(place: Path) -> None:
