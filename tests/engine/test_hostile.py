@@ -26,7 +26,7 @@ from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.units import MIB
-from tests.engine.bench import SHORT, Bench
+from tests.engine.bench import CASE, SHORT, Bench
 
 
 def test_an_honest_pair_is_the_measure_of_all_others(bench: Bench) -> None:
@@ -169,6 +169,14 @@ def test_clients(outcomes: Outcomes, client: str, code: str) -> None:
 def test_servers(outcomes: Outcomes, server: str, code: str) -> None:
     verdict, _, _ = outcomes[Role.SERVER, server].result()
     assert verdict.code == code
+
+
+@pytest.mark.parametrize("role", [Role.CLIENT, Role.SERVER])
+def test_what_fills_the_disk_is_ended_and_named(outcomes: Outcomes, role: Role) -> None:
+    verdict, _, spent = outcomes[role, FILLER].result()
+    assert (verdict.outcome, verdict.code) == (Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT)
+    assert verdict.reason.startswith(f"The {role.value} wrote 3.")
+    assert spent < CASE.timeout
 
 
 def test_a_flood_of_words_is_cut(outcomes: Outcomes) -> None:

@@ -382,6 +382,7 @@ def test_an_endpoint_that_fills_its_disk_has_no_room(bench: Bench) -> None:
     """It cannot take so much of the machine's memory that the machine no longer ends."""
     verdict, _, spent = bench.run("head -c 3000M /dev/zero >/logs/big; exit 1")
     assert verdict.code == ErrorCode.CLIENT_FAILED
+    assert verdict.reason.startswith("The client ")
     assert "No space left on device" in bench.output
     assert (bench.directory / "client/big").stat().st_size > 300 * MIB
     assert spent < 40
