@@ -175,7 +175,7 @@ def test_servers(outcomes: Outcomes, server: str, code: str) -> None:
 def test_what_fills_the_disk_is_ended_and_named(outcomes: Outcomes, role: Role) -> None:
     verdict, _, spent = outcomes[role, FILLER].result()
     assert (verdict.outcome, verdict.code) == (Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT)
-    assert verdict.reason.startswith(f"The {role.value} wrote 3.")
+    assert verdict.reason.startswith(f"The {role} wrote 3")
     assert spent < CASE.timeout
 
 
