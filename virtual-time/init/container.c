@@ -284,7 +284,7 @@ void start(struct container* container, size_t output_limit) {
     if (!container->text) {
         fail("no memory");
     }
-    container->begin = wall_clock();
+    container->begin = now(CLOCK_REALTIME);
     struct clone_args arguments = {
         .flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_PIDFD,
         .pidfd = (uintptr_t)&container->ended,

@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char* const part_names[PARTS] = {"client",   "simulator", "server",   "client-gateway", "server-gateway",
+                                       "client-2", "server-2",  "client-3", "server-3",       "client-4",
+                                       "server-4", "client-5",  "server-5", "client-6",       "server-6",
+                                       "receiver", "sender",    "sampler"};
+
 enum { LEAST_OUTPUT = 1 << 20 };
 
 static int64_t number(const char* key, const char* text) {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* The first ones have an image and a network of their own; the gateways, between endpoints and simulator, share an image.
    Gateways, and the clients and servers of further flows, are there only if their image is. The others, cross traffic and
@@ -26,9 +27,15 @@ enum {
 };
 extern const char* const part_names[PARTS];
 
-/* ---- faults -------------------------------------------------------------------------------- */
+/* ---- the machine ---------------------------------------------------------------------------- */
 
-/* Records the fault, writes the result as far as it is known, and powers off. Does not return. */
+#define SECOND INT64_C(1000000000)
+
+int64_t now(clockid_t clock); /* nanoseconds; of CLOCK_REALTIME since 1970 */
+_Noreturn void power_off(void);
+/* Says what is called with the first fault, before the power is off. */
+void on_fault(void (*act)(const char* fault));
+/* Reports the fault and powers off. Does not return. */
 _Noreturn void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- description: what a run is, read from the file "run" of the input ---------------------- */
@@ -132,7 +139,5 @@ void add_port(int network, const char* interface, const char* bridge);
 void set_mtu(int network, const char* interface, unsigned mtu);
 /* Adds an address with its prefix ("193.167.0.2/24", "fd00::2/64") and sets the interface up. */
 void add_address(int network, const char* interface, const char* address);
-
-int64_t wall_clock(void); /* nanoseconds since 1970 */
 
 #endif

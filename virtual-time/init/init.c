@@ -2,7 +2,7 @@
  *
  * Block devices: ubda input (tar), ubdb output (tar), ubdc, ubdd, ubde, ubdf images (EROFS) of client, simulator, server,
  * gateways; ubdg, ubdh and so on of client and server of the second flow, and of further ones.
- * All times are simulated. The order of events and the deadlines are those of interop/links/container_session.py. */
+ * All times are simulated. The order of events and the deadlines are those of quicsat/links/container_session.py. */
 #define _GNU_SOURCE
 #include "guest.h"
 
@@ -11,29 +11,21 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND INT64_C(1000000000)
-
 enum {
     PIECE = 4096, /* bytes of output that are read at once */
     STAMP = 32,   /* and what the time of a line needs, with its byte */
 };
 
-const char* const part_names[PARTS] = {"client",   "simulator", "server",   "client-gateway", "server-gateway",
-                                       "client-2", "server-2",  "client-3", "server-3",       "client-4",
-                                       "server-4", "client-5",  "server-5", "client-6",       "server-6",
-                                       "receiver", "sender",    "sampler"};
 static const char* const images[NETWORKS] = {"/dev/ubdc", "/dev/ubdd", "/dev/ubde", "/dev/ubdf", "/dev/ubdf",
                                              "/dev/ubdg", "/dev/ubdh", "/dev/ubdi", "/dev/ubdj", "/dev/ubdk",
                                              "/dev/ubdl", "/dev/ubdm", "/dev/ubdn", "/dev/ubdo", "/dev/ubdp"};
@@ -42,25 +34,7 @@ static struct description description;
 static struct container containers[PARTS];
 static const char* timed_out = "";
 
-/* ---- clocks, ends, faults ------------------------------------------------------------------ */
-
-static int64_t now(clockid_t clock) {
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return time.tv_sec * SECOND + time.tv_nsec;
-}
-
-int64_t wall_clock(void) {
-    return now(CLOCK_REALTIME);
-}
-
-static _Noreturn void power_off(void) {
-    sync();
-    reboot(RB_POWER_OFF);
-    for (;;) {
-        pause();
-    }
-}
+/* ---- the result ---------------------------------------------------------------------------- */
 
 /* The file "result": lines "key=value". What never started has no lines. */
 static void add_result(const char* fault) {
@@ -103,20 +77,9 @@ static void add_result(const char* fault) {
     free(text);
 }
 
-void fail(const char* format, ...) {
-    static bool failed;
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    dprintf(STDERR_FILENO, "guest: %s\n", text);
-    if (!failed) { /* else the output itself is at fault */
-        failed = true;
-        add_result(text);
-        close_output();
-    }
-    power_off();
+static void report_fault(const char* fault) {
+    add_result(fault);
+    close_output();
 }
 
 /* ---- events -------------------------------------------------------------------------------- */
@@ -133,7 +96,7 @@ static void reap(struct container* one) {
     siginfo_t unused;
     if (!waitid(P_PIDFD, (id_t)one->ended, &unused, WEXITED | WNOWAIT | WNOHANG) && unused.si_pid == one->pid) {
         waitpid(one->pid, &one->status, 0);
-        one->end = wall_clock();
+        one->end = now(CLOCK_REALTIME);
         close(one->ended);
         one->ended = -1;
     }
@@ -141,7 +104,7 @@ static void reap(struct container* one) {
 
 /* Appends what a container has printed, each line after its time, as `docker logs --timestamps` shows it. */
 static void append(struct container* one, const char* data, size_t count) {
-    const int64_t time = wall_clock();
+    const int64_t time = now(CLOCK_REALTIME);
     const time_t seconds = time / SECOND;
     struct tm parts;
     char stamp[STAMP];
@@ -546,6 +509,7 @@ static void make_guests_of_networks(void) {
 
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
+    on_fault(report_fault);
     make_own_root();
     must(!set_memory_priority(-1000), "oom_score_adj"); /* programs end first */
     open_output("/dev/ubdb");
