@@ -21,6 +21,8 @@ sys.path.insert(0, str(ROOT))
 from quicsat.cli import main as cli
 from quicsat.cli import run as run_command
 from quicsat.cli.continuous_integration import CiRequest
+from quicsat.cli.program import Program
+from quicsat.cli.select_runs import ChosenRuns
 from quicsat.config import loader, quantities
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import REAL_TIME_RATE
@@ -113,13 +115,12 @@ def campaign(pair: tuple[str, str], cases: Sequence[TestCase], arguments: argpar
     words = ["run", "-s", pair[0], "-c", pair[1], "--clock", arguments.clock.value, "--skip-compliance-check"]
     words += ["--parallel", arguments.parallel, "-l", str(folder)]
     options = cli.parse(words)
-    options.root, options.words, options.draw = ROOT, tuple(words), None
     implementations = loader.load_implementations(ROOT / "implementations.json")
     server, client = (implementations[name] for name in pair)
     selection = Selection((server,), (client,), tuple(cases))
     runs = make_plan((server,), (client,), cases, repetitions=1, seed=arguments.seed)
     selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
-    run_command.measure(options, selection, runs, arguments.seed, CiRequest())
+    run_command.measure(options, Program(ROOT, tuple(words)), ChosenRuns(selection, runs, arguments.seed), CiRequest())
     yield from load(folder).result_set.results
 
 

@@ -219,8 +219,7 @@ def campaigns(part: str, seeds: Sequence[int]) -> list[Campaign]:
 def planned(campaign: Campaign, shard: str) -> tuple[Run, ...]:
     """The runs of a campaign."""
     options = cli.parse([*campaign.command, *_shard(shard)])
-    options.root = ROOT
-    return select(options)[1]
+    return select(options, ROOT).runs
 
 
 def _shard(shard: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console, foreign_inputs
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import Program
 from quicsat.config import loader
 from quicsat.model.errors import InputError
 from quicsat.model.processes import process_pool
@@ -36,6 +37,13 @@ EXAMPLES = (
 )
 
 
+class Options(foreign_inputs.FileSizeOptions):
+    """The options of the command."""
+
+    directories: list[Path]
+    format: str
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
@@ -48,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     shared.add_text_format(group)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print what changed, or the table; the exit status is 3 if a run lost its result.
 
     Raises InputError if a directory contains neither a campaign nor runs of another runner.
@@ -58,12 +66,12 @@ def run(options: argparse.Namespace) -> int:
 
     status = ExitStatus.SUCCESS
     texts = list[str]()
-    for place, name in foreign_inputs.staged(options, options.directories):
+    for place, name in foreign_inputs.staged(program, options.directories):
         if has(place, JOURNAL) or not place.is_dir():
             text, bad = judge_again([place])
             status = ExitStatus.MACHINE if bad else status
         else:
-            known = loader.load_implementations(options.root / "implementations.json")
+            known = loader.load_implementations(program.root / "implementations.json")
             text = _foreign(place, name, known, options.file_size, options.format)
         texts.append(text)
     console.show("\n".join(texts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console, continuous_integration
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
+from quicsat.cli.program import Program
 from quicsat.model.errors import InputError
 from quicsat.model.text import command_line
 from quicsat.model.units import byte_size
@@ -29,6 +29,14 @@ EXAMPLES = (
 )
 
 
+class Options(continuous_integration.CiOptions):
+    """The options of the command."""
+
+    action: str
+    directory: Path
+    file: Path
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
@@ -43,7 +51,7 @@ def add_options(parser: Parser) -> None:
     continuous_integration.add_options(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Write the file, or compare the campaign with it."""
     from quicsat.results import baseline, store
 
@@ -62,7 +70,9 @@ def run(options: argparse.Namespace) -> int:
         return ExitStatus.SUCCESS
     begun = results.manifest
     names = (*begun.servers, *begun.clients)
-    request = continuous_integration.read_request(options, names, begun.test_cases, options.directory, options.file)
+    request = continuous_integration.read_request(
+        options, program.root, names, begun.test_cases, options.directory, options.file
+    )
     request = replace(request, decides=True)
-    status = continuous_integration.conclude(request, results, options.directory, options.draw)
+    status = continuous_integration.conclude(request, results, options.directory, program.draw)
     return ExitStatus.SUCCESS if status is None else status

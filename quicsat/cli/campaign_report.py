@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console, continuous_integration
+from quicsat.cli import options as shared
 from quicsat.cli.exit_status import SIGNAL, ExitStatus, exit_status_of
+from quicsat.cli.program import Program
 from quicsat.cli.progress import lines
 from quicsat.model.errors import UserError
 from quicsat.model.outcomes import Outcome
@@ -54,7 +55,13 @@ def show_results(results: ResultSet, *, markdown: bool) -> None:
         console.show(terminal_tables.overhead(results, markdown=markdown))
 
 
-def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: continuous_integration.CiRequest) -> int:
+class ContinuedOptions(shared.MachineOptions, shared.OutputOptions, continuous_integration.CiOptions):
+    """Those of a campaign that is begun or continued which it does not store."""
+
+
+def conclude(
+    finished: CampaignOutcome, options: ContinuedOptions, program: Program, request: continuous_integration.CiRequest
+) -> int:
     """Print and write the results of a campaign that ended or was interrupted; the exit status.
 
     ``options``: of ``run`` or ``resume``. Raises InputError if it cannot be compared with the
@@ -73,7 +80,7 @@ def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: co
         command = command_line("resume", finished.directory, *chain(*given), *["--github"] * options.github)
         console.message(f"{ended}\n{kept}\nTo continue: {command}")
     try:
-        status = _write(finished, options, request)
+        status = _write(finished, options, program, request)
     except UserError as error:
         if finished.signal is None:
             raise
@@ -86,7 +93,7 @@ def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: co
 
 
 def _write(
-    finished: CampaignOutcome, options: argparse.Namespace, request: continuous_integration.CiRequest
+    finished: CampaignOutcome, options: ContinuedOptions, program: Program, request: continuous_integration.CiRequest
 ) -> ExitStatus | None:
     """Write the files that were asked for; the exit status if expectations decide it."""
     results = finished.record.result_set
@@ -96,4 +103,4 @@ def _write(
 
         document = qir_export.to_qir_se(results, log_directory(finished.directory, options.json))
         qir_export.write_json(options.json, document)
-    return continuous_integration.conclude(request, results, finished.directory, options.draw)
+    return continuous_integration.conclude(request, results, finished.directory, program.draw)

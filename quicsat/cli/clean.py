@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import Program
 from quicsat.config import hosts
 from quicsat.model.text import counted
 
@@ -21,6 +21,12 @@ DESCRIPTION = (
 EXAMPLES = ("clean", "clean --hosts hosts.yml   # clean other machines, too")
 
 
+class Options(shared.HostsOptions):
+    """The options of the command."""
+
+    all_machines: bool
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     group = parser.add_argument_group("machines")
@@ -32,7 +38,7 @@ def add_options(parser: Parser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Remove the containers, and print how many there were."""
     from quicsat.docker import ssh_tunnel
     from quicsat.docker.containers import remove_containers

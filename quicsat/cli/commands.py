@@ -5,11 +5,11 @@ Only the module of the command that runs is imported; docker and numpy take half
 
 from __future__ import annotations
 
-import argparse
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from quicsat.cli.parser import Parser
+from quicsat.cli.program import CommandOptions, Program
 
 PROGRAM = "./run.py"
 DEFAULT = "run"
@@ -64,12 +64,11 @@ class Command(Protocol):
     def add_options(self, parser: Parser) -> None:
         """Declare options and arguments."""
 
-    def run(self, options: argparse.Namespace) -> int:
-        """Run the command and return its exit status.
+    Options: type[CommandOptions]
+    """Annotates all options and arguments, by the names of their values."""
 
-        ``options`` also has ``root`` (the checkout), ``words`` (the command line) and ``draw`` (makes figures) and
-        ``figures`` (names their kinds).
-        """
+    def run(self, options: Any, program: Program) -> int:
+        """Run the command and return its exit status; ``options``: an instance of ``Options``."""
 
 
 def load(name: str) -> Command:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console, stored_campaigns
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus, exit_status_for
+from quicsat.cli.foreign_inputs import CampaignsOptions
+from quicsat.cli.program import Program
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved, status
 from quicsat.report.plot_request import PlotRequest
@@ -35,6 +37,16 @@ EXAMPLES = (
 )
 
 
+class Options(CampaignsOptions):
+    """The options of the command."""
+
+    previous: bool
+    all: bool
+    format: str
+    json: Path | None
+    plot: Path | None
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     group = stored_campaigns.add_directories(parser)
@@ -56,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print the comparison."""
     from quicsat.report import campaign_tables
     from quicsat.report.table import Unit, render
@@ -69,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     passed_over = list[str]()
     if options.previous and not _find_previous(options, passed_over):
         return _without_previous(options, passed_over)
-    opened = stored_campaigns.open_campaigns(options)
+    opened = stored_campaigns.open_campaigns(options, program)
     if len(opened) < len(options.directories):
         raise InputError("There is no second campaign to compare.")
     first, second = opened[0], opened[-1]
@@ -90,12 +102,12 @@ def run(options: argparse.Namespace) -> int:
     _write(options, found, first, second, passed_over)
     if options.plot is not None:
         request = PlotRequest(opened, options.plot, ("comparison",), test_cases=tuple(options.test))
-        console.show("\n" + "\n".join(map(str, stored_campaigns.draw(options, request).files)))
+        console.show("\n" + "\n".join(map(str, stored_campaigns.draw(program, request).files)))
     return status
 
 
 def _write(
-    options: argparse.Namespace,
+    options: Options,
     found: Comparison,
     first: CampaignResults,
     second: CampaignResults,
@@ -114,7 +126,7 @@ def _put(file: Path, content: object) -> None:
     write_atomically(file, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
-def _find_previous(options: argparse.Namespace, passed_over: list[str]) -> bool:
+def _find_previous(options: Options, passed_over: list[str]) -> bool:
     """Put the campaign to compare with in front of the directories; whether there is one.
 
     ``passed_over`` gets those newer ones that did not end, in words.
@@ -166,7 +178,7 @@ def _changed(place: Path) -> float:
     return max((state.st_mtime for state in states if state is not None), default=0.0)
 
 
-def _without_previous(options: argparse.Namespace, passed_over: list[str]) -> int:
+def _without_previous(options: Options, passed_over: list[str]) -> int:
     from quicsat.report.comparison_lines import document
     from quicsat.results import store
 

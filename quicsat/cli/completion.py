@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import commands, console
 from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.config.variants import variant_named
 from quicsat.model.implementation import OWN_IMAGES, Implementation, Role
 
@@ -56,6 +57,12 @@ EXAMPLES = (
 )
 
 
+class Options(CommandOptions):
+    """The options of the command."""
+
+    shell: str
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
@@ -63,31 +70,31 @@ def add_options(parser: Parser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print the script."""
     import shtab
 
-    program, found = Path(options.words[0]).name, names(options)
+    command, found = Path(program.words[0]).name, names(program)
     if options.shell == "zsh":
         found = {kind: tuple(name.replace(":", "\\:") for name in words) for kind, words in found.items()}
-    script = shtab.complete(whole_parser(program, found), shell=options.shell, root_prefix="quicsat")
+    script = shtab.complete(whole_parser(command, found), shell=options.shell, root_prefix="quicsat")
     if options.shell == "zsh":
         script = script.replace(OWN_OPTIONS, f"{OWN_OPTIONS} -A '-*'", 1)
     elif options.shell == "bash":
-        script += COLONS.replace("PROGRAM", program)
+        script += COLONS.replace("PROGRAM", command)
     console.show(script)
     return ExitStatus.SUCCESS
 
 
-def names(options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
-    """What may follow an option or stand for an argument, by the name of its value in the namespace."""
+def names(program: Program) -> dict[str, tuple[str, ...]]:
+    """What may follow an option or stand for an argument, by the name of its value."""
     from quicsat.analysis.metrics import METRICS
     from quicsat.config import loader
     from quicsat.plan.select_test_cases import ALL_FUNCTIONAL_TESTS, ALL_MEASUREMENTS
 
-    known = loader.load_implementations(options.root / "implementations.json").values()
-    usual = loader.load_known_test_cases(options.root / "testcases")
-    cases = [*usual.values(), *loader.load_cases_on_request(options.root / "testcases", usual).values()]
+    known = loader.load_implementations(program.root / "implementations.json").values()
+    usual = loader.load_known_test_cases(program.root / "testcases")
+    cases = [*usual.values(), *loader.load_cases_on_request(program.root / "testcases", usual).values()]
     tests = [
         ALL_MEASUREMENTS,
         ALL_FUNCTIONAL_TESTS,
@@ -100,7 +107,7 @@ def names(options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
         "replace": tuple(f"{each.name}=" for each in known),
         "test": tuple(tests),
         "require": tuple(name for case in cases for name in (case.name, case.abbreviation)),
-        "plot": tuple(options.figures()),
+        "plot": tuple(program.figures()),
         "metric": tuple(metric.name for metric in METRICS),
         "names": (*(each.name for each in known), *OWN_IMAGES),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus, exit_status_for
 from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
 from quicsat.cli.parser import Once, Parser
+from quicsat.cli.program import CommandOptions
 from quicsat.model.errors import InputError, MachineError, UserError
 from quicsat.model.expectations import Expectations
 from quicsat.model.names import VARIANT_SIGN
@@ -61,6 +61,15 @@ class CiRequest:
 # ---- options --------------------------------------------------------------------------------
 
 
+class CiOptions(CommandOptions):
+    """Those of :func:`add_options`."""
+
+    expect: Path | None
+    junit: Path | None
+    comment: Path | None
+    github: bool
+
+
 def add_options(parser: Parser) -> None:
     """Declare what a CI system gets."""
     group = parser.add_argument_group("continuous integration")
@@ -85,7 +94,8 @@ def add_options(parser: Parser) -> None:
 
 
 def read_request(
-    options: argparse.Namespace,
+    options: CiOptions,
+    root: Path,
     implementations: Iterable[str],
     test_cases: Iterable[TestCase],
     campaign: Path | None,
@@ -100,7 +110,7 @@ def read_request(
 
     expectations = Expectations()
     if options.expect:
-        expectations = load_expectations(options.expect, _known_names(options.root, implementations, test_cases))
+        expectations = load_expectations(options.expect, _known_names(root, implementations, test_cases))
     baseline = _only_baseline(options.expect, expectations.baseline, baseline)
     summary = _summary() if options.github else None
     _check_outputs(options, campaign, baseline, summary)
@@ -140,9 +150,7 @@ def _summary() -> Path:
     return Path(name)
 
 
-def _check_outputs(
-    options: argparse.Namespace, campaign: Path | None, baseline: Path | None, summary: Path | None
-) -> None:
+def _check_outputs(options: CiOptions, campaign: Path | None, baseline: Path | None, summary: Path | None) -> None:
     """Check all files that a command writes, here since the expectations name one of the inputs."""
     from quicsat.plan.select_names import split
     from quicsat.plan.select_test_cases import is_file

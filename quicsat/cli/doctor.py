@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import Program
 from quicsat.config import hosts
 
 if TYPE_CHECKING:
@@ -21,19 +21,23 @@ DESCRIPTION = (
 EXAMPLES = ("doctor", "doctor --hosts hosts.yml   # check other machines, too")
 
 
+class Options(shared.HostsOptions):
+    """The options of the command."""
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     shared.add_hosts(parser.add_argument_group("machines"))
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print a line per check."""
     from quicsat.cli.machine_check import State, examine, examine_hosts
     from quicsat.images import build_recipes
 
     worst = ExitStatus.SUCCESS
     known = hosts.known(options.hosts)
-    here = examine(shared.daemon(), build_recipes.expected(options.root), options.root / "results")
+    here = examine(shared.daemon(), build_recipes.expected(program.root), program.results)
     for finding in chain(here, examine_hosts(known.values())):
         console.show(f"{finding.state:4}  {finding.what:16}  {finding.text}")
         if finding.state is not State.OK:

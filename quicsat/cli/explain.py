@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console, foreign_inputs
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import Program
 from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import Outcome
@@ -35,6 +35,12 @@ NAMED = 5
 """Runs of a campaign that a message names."""
 
 
+class Options(foreign_inputs.FileSizeOptions):
+    """The options of the command."""
+
+    run: Path
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
@@ -45,7 +51,7 @@ def add_options(parser: Parser) -> None:
     foreign_inputs.add_file_size(parser.add_argument_group("logs of QIR and QIR-SE"))
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print the outcome, the events, and how to look at their packets; InputError if there is no such run."""
     from quicsat.analysis.endpoint_log_tail import CUT
     from quicsat.analysis.run_outcome import cited_frames
@@ -55,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
     from quicsat.traces.run_traces import SERVER_TRACE
     from quicsat.traces.series import SeriesError, load
 
-    if (foreign := foreign_inputs.one_run(options, options.run)) is not None:
-        return _explain_foreign(options, foreign)
+    if (foreign := foreign_inputs.one_run(program, options.run)) is not None:
+        return _explain_foreign(options, program, foreign)
     results, result, place, directory = _found(options.run)
     verdict = result.verdict
     case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
@@ -88,13 +94,13 @@ def run(options: argparse.Namespace) -> int:
     return ExitStatus.SUCCESS
 
 
-def _explain_foreign(options: argparse.Namespace, run: ForeignRun) -> int:
+def _explain_foreign(options: Options, program: Program, run: ForeignRun) -> int:
     """Print what the files of a run of another runner say."""
     from quicsat.analysis.foreign_runs import examine
     from quicsat.traces.foreign_captures import plain_captures
     from quicsat.traces.series import load
 
-    place = foreign_inputs.scratch(options)
+    place = foreign_inputs.scratch(program)
     found = examine(run, options.file_size, place)
     console.show(f"{run.name}: {found.outcome}")
     for note in found.notes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console, other_runners
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_outputs
+from quicsat.cli.program import CommandOptions, Program
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
@@ -20,6 +20,14 @@ DESCRIPTION = (
     "arXiv 2202.08228."
 )
 EXAMPLES = ("export results/latest all.json --format qir",)
+
+
+class Options(CommandOptions):
+    """The options of the command."""
+
+    directory: Path
+    file: Path
+    format: str
 
 
 def add_options(parser: Parser) -> None:
@@ -34,7 +42,7 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Write the file."""
     from quicsat.results import qir_export, store
 

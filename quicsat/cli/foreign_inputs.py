@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli import options as shared
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.config import loader, quantities
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved
@@ -30,12 +31,29 @@ MOST_NOTES = 20
 """Notes on runs that are shown."""
 
 
+class FileSizeOptions(CommandOptions):
+    """That of :func:`add_file_size`."""
+
+    file_size: int | None
+
+
 def add_file_size(group: argparse._ArgumentGroup) -> None:
     """Declare the size of the files, which other runners may not state."""
     group.add_argument(
         "--file-size", type=shared.value_of(quantities.within(quantities.size, "1 B", "1000 GB")), metavar="SIZE",
         help='Total size of the files of a run (default: from output.txt or the streams; example: "10 MiB").',
     )  # fmt: skip
+
+
+class CampaignsOptions(FileSizeOptions):
+    """Those of commands that read campaigns, see :mod:`quicsat.cli.stored_campaigns`."""
+
+    directories: list[Path]
+    link_rate: float | None
+    test: list[str]
+    fact: list[str]
+    pair: Sequence[str] = ()
+    """Only some of them declare it."""
 
 
 def add_link_rate(group: argparse._ArgumentGroup) -> None:
@@ -50,7 +68,7 @@ def add_link_rate(group: argparse._ArgumentGroup) -> None:
 # ---- what a path names ----------------------------------------------------------------------
 
 
-def staged(options: argparse.Namespace, places: Sequence[Path]) -> list[tuple[Path, str]]:
+def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:
     """The places with their names, with one directory instead of all ``TRIPLE``, each of which is a run in it.
 
     Raises InputError if a file of them is missing.
@@ -59,7 +77,7 @@ def staged(options: argparse.Namespace, places: Sequence[Path]) -> list[tuple[Pa
     others = [(place, str(place)) for place in places if place not in triples]
     if not triples:
         return others
-    root = scratch(options) / "captures"
+    root = scratch(program) / "captures"
     for number, triple in enumerate(triples, start=1):
         _stage(triple, root / STAGED / str(number))
     return [(root, ", ".join(map(str, triples))), *others]
@@ -86,27 +104,26 @@ def _stage(triple: Path, target: Path) -> None:
         take_file(resolved(file), target / name)
 
 
-def scratch(options: argparse.Namespace) -> Path:
+def scratch(program: Program) -> Path:
     """A new directory that is removed when the command ends."""
-    found: Path = options.closing.enter_context(scratch_directory())
-    return found
+    return program.closing.enter_context(scratch_directory())
 
 
-def runs_below(options: argparse.Namespace, place: Path) -> Tree | None:
+def runs_below(program: Program, place: Path) -> Tree | None:
     """The runs of another runner in a directory; None if it is none, or is or lies in a campaign of quicsat."""
     from quicsat.results.qir_logs import find_runs
     from quicsat.results.store import find_campaign
 
     if not place.is_dir() or find_campaign(place)[0] is not None:
         return None
-    tree = find_runs(place, loader.load_implementations(options.root / "implementations.json"))
+    tree = find_runs(place, loader.load_implementations(program.root / "implementations.json"))
     return tree if tree.runs else None
 
 
-def one_run(options: argparse.Namespace, given: Path) -> ForeignRun | None:
+def one_run(program: Program, given: Path) -> ForeignRun | None:
     """The run of another runner that ``given`` names; None if it names none; InputError if it names several."""
-    [(place, _)] = staged(options, [given])
-    tree = runs_below(options, place)
+    [(place, _)] = staged(program, [given])
+    tree = runs_below(program, place)
     if tree is None:
         return None
     if len(tree.runs) > 1:
@@ -118,12 +135,12 @@ def one_run(options: argparse.Namespace, given: Path) -> ForeignRun | None:
 
 
 @contextmanager
-def readable_captures(options: argparse.Namespace, given: Path) -> Iterator[Path]:
+def readable_captures(program: Program, given: Path) -> Iterator[Path]:
     """A directory with captures of the run ``given`` that tshark and quicsat can read alike."""
     from quicsat.results.store import find_campaign
     from quicsat.traces.foreign_captures import plain_captures
 
-    run = one_run(options, given)
+    run = one_run(program, given)
     if run is None:
         yield find_campaign(given)[1]
         return
@@ -137,7 +154,7 @@ def readable_captures(options: argparse.Namespace, given: Path) -> Iterator[Path
 
 
 def read_runs(
-    options: argparse.Namespace, name: str, tree: Tree, listed: Sequence[TestCase] = ()
+    options: CampaignsOptions, program: Program, name: str, tree: Tree, listed: Sequence[TestCase] = ()
 ) -> tuple[StoredResults, Path]:
     """Results of the selected runs, and the directory with their series; notes on them are printed.
 
@@ -145,7 +162,7 @@ def read_runs(
     """
     from quicsat.analysis.foreign_campaign import Given, read_campaign
 
-    place, pairs = scratch(options), getattr(options, "pair", [])
+    place, pairs = scratch(program), options.pair
     labels = {case.name: (case.name, case.abbreviation.casefold()) for case in listed}
     tests = {test.casefold() for test in options.test}
 
@@ -153,7 +170,7 @@ def read_runs(
         is_selected = not tests or bool(tests.intersection(labels.get(key.test_case, (key.test_case,))))
         return is_selected and (not pairs or f"{key.server}_{key.client}" in pairs)
 
-    known = loader.load_implementations(options.root / "implementations.json")
+    known = loader.load_implementations(program.root / "implementations.json")
     record = read_campaign(name, tree.runs, place, Given(options.file_size, options.link_rate), known, wanted, listed)
     for warning in record.warnings[:MOST_NOTES]:
         console.message(warning)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-
 from quicsat.cli import commands, console, reference
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.parser import Parser
+from quicsat.cli.program import CommandOptions, Program
 
 DESCRIPTION = "Show an overview of all commands, the help for one command, or the reference for all commands."
 EXAMPLES = ("help plot", "help --markdown > cli.md   # the reference page")
@@ -25,6 +24,13 @@ Example:
 3 infrastructure error, 4 time up, 75 another campaign is running, 128 + n signal n."""
 
 
+class Options(CommandOptions):
+    """The options of the command."""
+
+    name: str | None
+    markdown: bool
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
@@ -35,7 +41,7 @@ def add_options(parser: Parser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print the help that was asked for."""
     if options.markdown:
         console.show(reference.markdown().removesuffix("\n"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
+from quicsat.cli.program import CommandOptions, Program
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
@@ -30,6 +30,15 @@ EXAMPLES = (
 )
 
 
+class Options(CommandOptions):
+    """The options of the command."""
+
+    action: str
+    names: list[str]
+    lock_file: Path
+    markdown: bool
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
@@ -49,7 +58,7 @@ def add_options(parser: Parser) -> None:
     group.add_argument("-m", "--markdown", action="store_true", help="Print the table of sources as Markdown.")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Carry the action out, and print its table."""
     from quicsat.cli.image_actions import ImageRequest, perform
 
@@ -57,8 +66,8 @@ def run(options: argparse.Namespace) -> int:
         options.action,
         options.names,
         shared.daemon(),
-        options.root,
-        options.words,
+        program.root,
+        program.words,
         markdown=options.markdown,
         lock=options.lock_file,
     )

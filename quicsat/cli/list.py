@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.config import loader
 from quicsat.report import terminal_tables
 
@@ -18,6 +18,12 @@ DESCRIPTION = "List the test cases and implementations that -t, -s and -c accept
 EXAMPLES = ("list tests",)
 
 
+class Options(CommandOptions):
+    """The options of the command."""
+
+    what: str | None
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
@@ -26,15 +32,15 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print the lists."""
     if options.what in (None, TESTS):
-        cases = loader.load_known_test_cases(options.root / "testcases")
-        on_request = loader.load_cases_on_request(options.root / "testcases", cases)
+        cases = loader.load_known_test_cases(program.root / "testcases")
+        on_request = loader.load_cases_on_request(program.root / "testcases", cases)
         console.show(terminal_tables.test_cases([*cases.values(), *on_request.values()]))
-        workloads = loader.known_workloads(options.root / "testcases" / "workloads")
+        workloads = loader.known_workloads(program.root / "testcases" / "workloads")
         console.show(terminal_tables.workloads(workloads.values()))
     if options.what in (None, IMPLEMENTATIONS):
-        known = loader.load_implementations(options.root / "implementations.json")
+        known = loader.load_implementations(program.root / "implementations.json")
         console.show(terminal_tables.implementations(known.values()))
     return ExitStatus.SUCCESS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import logging
 import signal
@@ -10,13 +9,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quicsat import __version__
 from quicsat.cli import commands, console
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.help import overview
 from quicsat.cli.parser import Parser
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.model.errors import HarnessFault, InputError, UserError
 
 if TYPE_CHECKING:
@@ -80,15 +80,15 @@ def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[
     except SystemExit:
         console.flush()  # what the parser has printed is written, too, or raises OSError
         raise
-    options.root, options.draw, options.figures, options.words = root, draw, figures, tuple(sys.argv)
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
     logging.getLogger(PRIVATE).setLevel(logging.WARNING)
     _check_paths(options)
-    with ExitStack() as options.closing:
-        return commands.load(options.command).run(options)
+    with ExitStack() as closing:
+        program = Program(root, tuple(sys.argv), draw, figures, closing)
+        return commands.load(options.command).run(options, program)
 
 
-def _check_paths(options: argparse.Namespace) -> None:
+def _check_paths(options: CommandOptions) -> None:
     """Raise InputError if no file can have one of the paths that the user named."""
     for path in _paths(options):
         try:
@@ -98,7 +98,7 @@ def _check_paths(options: argparse.Namespace) -> None:
                 raise InputError(_sentence(path, error)) from error
 
 
-def _paths(options: argparse.Namespace) -> Iterator[Path]:
+def _paths(options: CommandOptions) -> Iterator[Path]:
     for value in vars(options).values():
         yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Path))
 
@@ -127,13 +127,13 @@ def _version(root: Path) -> str:
     return f"quicsat {__version__}" + (f" ({commit})" if commit != __version__ else "")
 
 
-def parse(words: Sequence[str]) -> argparse.Namespace:
-    """The options of a command line, with ``command``; exits with status 2 and a message if they are wrong."""
+def parse(words: Sequence[str]) -> Any:
+    """The ``Options`` of a command line's command; exits with status 2 and a message if they are wrong."""
     name, rest = commands.DEFAULT, list(words)
     if rest and not rest[0].startswith("-"):
         name = rest.pop(0)
         if name not in commands.SUMMARIES:
             Parser("./run.py", known=tuple(commands.SUMMARIES)).error(f"invalid choice: '{name}'")
-    options = commands.parser_of(name).parse_args(rest)
+    options = commands.load(name).Options()
     options.command = name
-    return options
+    return commands.parser_of(name).parse_args(rest, options)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import CommandOptions, Program
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
 
 DESCRIPTION = "Merge the shards of a campaign (`./run.py run --shard I/N`) into one campaign."
 EXAMPLES = ("merge part-1 part-2 -o whole",)
+
+
+class Options(CommandOptions):
+    """The options of the command."""
+
+    directories: list[Path]
+    output: Path
 
 
 def add_options(parser: Parser) -> None:
@@ -27,7 +34,7 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Merge, and print a summary."""
     from quicsat.results import merge
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import webbrowser
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import port
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.cli.site import PORT
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import entries
@@ -28,6 +28,13 @@ DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 """Variables of the environment of which a graphical desktop, or a user with a browser for terminals, sets one."""
 
 
+class Options(CommandOptions):
+    """The options of the command."""
+
+    site: Path | None
+    port: int
+
+
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
@@ -40,11 +47,11 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Serve the site until Ctrl-C; InputError if there is none."""
     from quicsat.site import serve
 
-    site = options.site or newest(options.root)
+    site = options.site or newest(program.root)
     if not is_site(site):
         raise InputError(
             f"{site}: is not a site made by quicsat. To build one: {command_line('site', 'results', '-o', site)}"

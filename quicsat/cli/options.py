@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from quicsat.cli.parser import Once, Parser
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.config import hosts, quantities
 from quicsat.config.flows import parse_flow
 from quicsat.model.clock import Clock
@@ -25,6 +26,9 @@ from quicsat.plan import order, time_windows
 from quicsat.plan.limits import CampaignLimits
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+    from quicsat.model.flow import Flow
     from quicsat.model.real_link import Host, Scheduler
     from quicsat.model.test_case import TestCase
 
@@ -41,6 +45,23 @@ TEXT_FORMATS = ("text", "markdown", "csv", "latex")
 
 
 # ---- declarations ---------------------------------------------------------------------------
+
+
+class SelectionOptions(CommandOptions):
+    """Those of :func:`add_selection`."""
+
+    server: list[str]
+    client: list[str]
+    test: list[str]
+    beside: list[list[Flow]]
+    replace: list[str]
+    must_include: list[str]
+    repetitions: int | None
+    timeout: float | None
+    strict_upstream: bool
+    seed: int | None
+    shuffle: bool
+    shard: str | None
 
 
 def add_selection(parser: Parser) -> None:
@@ -104,6 +125,13 @@ def add_selection(parser: Parser) -> None:
     )  # fmt: skip
 
 
+class ClockOptions(CommandOptions):
+    """Those of :func:`add_clock`."""
+
+    clock: Clock
+    cpu_cost: float | None
+
+
 def add_clock(parser: Parser) -> None:
     """Declare the clock of the runs."""
     group = parser.add_argument_group("clock")
@@ -117,6 +145,20 @@ def add_clock(parser: Parser) -> None:
         help="Virtual time that each system call and each reading of the clock takes, the same for all programs "
         f'(default: the cpu cost of each implementation, otherwise {CPU_COST * 1e6:.0f} us; example: "1 us").',
     )  # fmt: skip
+
+
+class ScheduleOptions(CommandOptions):
+    """Those of :func:`add_schedule`."""
+
+    parallel: int | None
+    deadline: str | None
+    max_runtime: float | None
+    pause: list[time_windows.Window]
+    time_zone: ZoneInfo | None
+    breaker: int | None
+    skip_on_failure: bool | None
+    require: str | None
+    budget: float | None
 
 
 def add_schedule(parser: Parser) -> None:
@@ -167,6 +209,12 @@ def add_schedule(parser: Parser) -> None:
     )  # fmt: skip
 
 
+class HostsOptions(CommandOptions):
+    """That of :func:`add_hosts`."""
+
+    hosts: Path | None
+
+
 def add_hosts(parser: argparse._ActionsContainer) -> None:
     """Declare the hosts file."""
     parser.add_argument(
@@ -181,6 +229,13 @@ def add_cluster_tls(parser: argparse._ActionsContainer) -> None:
         "--cluster-tls", type=Path, metavar="DIR",
         help="Directory with ca.pem, cert.pem and key.pem, for a tls:// address (default: none; example: ~/tls).",
     )  # fmt: skip
+
+
+class MachineOptions(HostsOptions):
+    """Those of :func:`add_machines`."""
+
+    cluster: str | None
+    cluster_tls: Path | None
 
 
 def add_machines(parser: Parser) -> argparse._ArgumentGroup:
@@ -198,6 +253,13 @@ def add_machines(parser: Parser) -> argparse._ArgumentGroup:
 def add_markdown(parser: argparse._ActionsContainer) -> None:
     """Declare the form of matrices."""
     parser.add_argument("-m", "--markdown", action="store_true", help="Print tables as Markdown.")
+
+
+class OutputOptions(CommandOptions):
+    """Those of :func:`add_output`."""
+
+    json: Path | None
+    markdown: bool
 
 
 def add_output(parser: Parser) -> argparse._ArgumentGroup:
@@ -230,24 +292,24 @@ def daemon() -> Host:
     return address.default_daemon(os.environ)
 
 
-def engine_for_itself(options: argparse.Namespace) -> AbstractContextManager[None]:
+def engine_for_itself(options: MachineOptions, program: Program) -> AbstractContextManager[None]:
     """Hold the lock of this machine's daemon during a campaign, unless it runs on a cluster; raises LockedError.
 
     It needs no large library, so that a second campaign fails at once.
     """
     from quicsat.execution import lock
 
-    return nullcontext() if options.cluster else lock.early(options.words[1:], os.environ)
+    return nullcontext() if options.cluster else lock.early(program.words[1:], os.environ)
 
 
-def cluster(options: argparse.Namespace) -> Scheduler | None:
+def cluster(options: MachineOptions) -> Scheduler | None:
     """The Dask scheduler of ``--cluster``, None if it is not given."""
     from quicsat.model.real_link import Scheduler
 
     return Scheduler(options.cluster, options.cluster_tls) if options.cluster else None
 
 
-def machines(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> Mapping[str, Host]:
+def machines(options: MachineOptions, test_cases: Sequence[TestCase]) -> Mapping[str, Host]:
     """The hosts that the test cases need, by name; raises InputError, also if a cluster is to use them."""
     if options.hosts and options.cluster:
         raise InputError("--hosts and --cluster exclude each other: a cluster has no real links.")
@@ -260,12 +322,12 @@ def without_addresses(words: Sequence[str]) -> tuple[str, ...]:
     return tuple("ADDRESS" if before == "--cluster" else word for before, word in zip(["", *kept], kept, strict=False))
 
 
-def cpu_cost(options: argparse.Namespace) -> float:
+def cpu_cost(options: ClockOptions) -> float:
     """Seconds of virtual time that a system call takes: ``--cpu-cost`` or its default."""
-    return CPU_COST if options.cpu_cost is None else float(options.cpu_cost)
+    return CPU_COST if options.cpu_cost is None else options.cpu_cost
 
 
-def check_clock(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> None:
+def check_clock(options: ClockOptions, test_cases: Sequence[TestCase]) -> None:
     """Raise :class:`InputError` if the options ask for what one clock cannot do."""
     real = [case.name for case in test_cases if case.real]
     if options.clock is Clock.VIRTUAL and real:
@@ -292,13 +354,13 @@ def usual_schedule(clock: Clock) -> Schedule:
     return Schedule(None if clock is Clock.VIRTUAL else 1)
 
 
-def most_testbeds(options: argparse.Namespace, begun: Schedule) -> int | None:
+def most_testbeds(options: ScheduleOptions, begun: Schedule) -> int | None:
     """Runs at a time: ``--parallel``, else as the campaign was ``begun``; None for as many as the CPUs allow."""
     return begun.testbeds if options.parallel == AS_BEGUN else options.parallel
 
 
 def limits(
-    options: argparse.Namespace, environment: Mapping[str, str], begun: Schedule, test_cases: Sequence[TestCase] = ()
+    options: ScheduleOptions, environment: Mapping[str, str], begun: Schedule, test_cases: Sequence[TestCase] = ()
 ) -> CampaignLimits:
     """The limits of :func:`add_schedule`; some of them default to those that the campaign was ``begun`` with.
 

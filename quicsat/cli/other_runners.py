@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quicsat.cli.output_files import holds_something
+from quicsat.cli.program import CommandOptions
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import is_file, read_file, resolved
 from quicsat.model.text import command_line
@@ -39,6 +40,13 @@ class Refusal(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         """Refuse the option."""
         parser.error(f"{self.option_strings[-1]}: {self._sentence}")
+
+
+class OtherRunnerOptions(CommandOptions):
+    """Those of :func:`add_options`."""
+
+    protocol: str
+    no_auto_unsupported: list[str]
 
 
 def add_options(parser: Parser) -> None:

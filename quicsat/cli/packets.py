@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console, foreign_inputs
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import value_of
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.config import quantities
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import is_file
@@ -23,6 +23,14 @@ LONGEST = 200
 """Characters of a field's values that are shown."""
 DESCRIPTION = "Decrypt packets of a run, and show them with every QUIC and TLS field. This command needs tshark."
 EXAMPLES = ("packets results/latest/quic-go_aioquic/sat/1 146",)
+
+
+class Options(CommandOptions):
+    """The options of the command."""
+
+    run: Path
+    frames: list[int]
+    server: bool
 
 
 def add_options(parser: Parser) -> None:
@@ -41,7 +49,7 @@ def add_options(parser: Parser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print a line per frame, and below it a line per field with its values.
 
     Raises InputError if there is no such trace or frame, HarnessFault if tshark fails, MachineError if it is missing.
@@ -50,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
     from quicsat.traces.tshark import tshark_fields
 
-    with foreign_inputs.readable_captures(options, options.run) as directory:
+    with foreign_inputs.readable_captures(program, options.run) as directory:
         trace = directory / (SERVER_TRACE if options.server else CLIENT_TRACE)
         if not is_file(trace):
             raise InputError(f"{options.run}: has no such trace. Pass the directory of a run: {EXAMPLES[0].split()[1]}")

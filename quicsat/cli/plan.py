@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from quicsat.cli import resume as resume_command
 from quicsat.cli import run as run_command
 from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import Program
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.config import hosts
 from quicsat.model.clock import Clock
@@ -40,6 +41,12 @@ EXAMPLES = (
     "plan --resume results/latest                       # the remaining runs of a campaign",
     "plan --resume results/latest --retry failed        # and those that failed",
 )
+
+
+class Options(run_command.Options, resume_command.ContinueOptions):
+    """The options of the command."""
+
+    resume: Path | None
 
 
 def add_options(parser: Parser) -> None:
@@ -70,7 +77,7 @@ class _Planned:
     """What a campaign has measured before it is resumed."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Show the plan."""
     from quicsat.cli import dry_run
     from quicsat.images.pull_or_build import Policy
@@ -79,13 +86,13 @@ def run(options: argparse.Namespace) -> int:
         from quicsat.execution.campaign_setup import check_dask
 
         check_dask()
-    planned = _new(options) if options.resume is None else _resumed(options)
+    planned = _new(options, program) if options.resume is None else _resumed(options, program, options.resume)
     request = dry_run.DryRunRequest(
         daemon=shared.daemon(),
-        root=options.root,
+        root=program.root,
         place=planned.place,
         limits=planned.limits,
-        past=earlier_campaigns(options.root, planned.clock, planned.results),
+        past=earlier_campaigns(program.root, planned.clock, planned.results),
         testbeds=shared.most_testbeds(options, planned.schedule),
         clock=planned.clock,
         measures_here=not options.cluster and hosts.measures_here(planned.machines),
@@ -102,27 +109,27 @@ def run(options: argparse.Namespace) -> int:
     return ExitStatus.MACHINE if forecast.lacks_images else ExitStatus.SUCCESS
 
 
-def _new(options: argparse.Namespace) -> _Planned:
+def _new(options: Options, program: Program) -> _Planned:
     if options.retry:
         raise InputError("--retry repeats runs of a campaign: add --resume DIR.")
-    selection, runs, seed = select_runs.select(options)
-    run_command.check_files(_without_github(options), selection, seed, report=False)
+    chosen = select_runs.select(options, program.root)
+    selection, runs, seed = chosen
+    run_command.check_files(_without_github(options), program.root, chosen, report=False)
     machines = shared.machines(options, selection.test_cases)
     lines = [left_out(selection.servers, selection.clients, selection.test_cases)]
     if options.shuffle and options.seed is None:
         lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
-    schedule, place = shared.usual_schedule(options.clock), options.log_dir or options.root / "results"
+    schedule, place = shared.usual_schedule(options.clock), options.log_dir or program.results
     limits = shared.limits(options, os.environ, schedule, selection.test_cases)
     return _Planned(runs, "\n".join(filter(None, lines)), limits, machines, schedule, options.clock, place)
 
 
-def _resumed(options: argparse.Namespace) -> _Planned:
+def _resumed(options: Options, program: Program, directory: Path) -> _Planned:
     from quicsat.execution.remaining_work import remaining_work
 
     if foreign := _not_of_resume(options):
         raise InputError(f"--resume: a campaign continues with its own options. Leave out {', '.join(foreign)}.")
-    directory: Path = options.resume
-    continued = resume_command.check(_without_github(options), directory, report=False)
+    continued = resume_command.check(_without_github(options), program.root, directory, report=False)
     record = continued.stored
     results, runs = record.result_set, remaining_work(record, resume_command.outcomes(options)).runs
     manifest = results.manifest
@@ -136,13 +143,15 @@ def _resumed(options: argparse.Namespace) -> _Planned:
     )
 
 
-def _not_of_resume(options: argparse.Namespace) -> list[str]:
+def _not_of_resume(options: Options) -> list[str]:
     """The options with another value than their default that ``resume`` does not take."""
     taken = {action.dest for action in parser_of("resume")._actions} | {"resume"}
     others = (action for action in parser_of("plan")._actions if action.dest not in taken)
     return [each.option_strings[-1] for each in others if getattr(options, each.dest, each.default) != each.default]
 
 
-def _without_github(options: argparse.Namespace) -> argparse.Namespace:
+def _without_github(options: Options) -> Options:
     """GitHub takes no command from a plan, and its summary gets nothing."""
-    return argparse.Namespace(**{**vars(options), "github": False})
+    changed = copy.copy(options)
+    changed.github = False
+    return changed

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from quicsat.cli import console, stored_campaigns
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.output_files import check_place
+from quicsat.cli.program import Program
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved
 from quicsat.model.text import counted
@@ -20,6 +22,23 @@ EXAMPLES = (
     "plot results/latest -p offset --pair picoquic_quic-go   # time-offset figures of one pair",
     "plot logs_paper/picoquic_kwik/sat -p offset --link-rate 20Mbit/s   # runs of another runner",
 )
+
+
+class Options(CampaignsOptions):
+    """The options of the command."""
+
+    plot: list[str]
+    pair: list[str]
+    metric: str
+    over: str
+    objective: list[str]
+    without_failed: bool
+    own_scale: bool
+    own_colours: bool
+    overlay: bool
+    no_ideal: bool
+    output: Path | None
+    format: list[str]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -66,9 +85,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Draw, and print the names of the files."""
-    campaigns = stored_campaigns.open_campaigns(options)
+    campaigns = stored_campaigns.open_campaigns(options, program)
     given = options.directories
     first = next((each for each in given if resolved(each) == campaigns[0].directory), given[0])
     home = Path() if campaigns[0].foreign else first if first.is_dir() else first.parent
@@ -94,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         over=options.over,
         objectives=stored_campaigns.objectives(options.objective),
     )
-    gallery = stored_campaigns.draw(options, request)
+    gallery = stored_campaigns.draw(program, request)
     skipped = tuple(f"not drawn: {each}" for each in gallery.skipped)
     if not gallery.files:
         raise InputError("There is nothing to draw.", *gallery.warnings, *skipped)

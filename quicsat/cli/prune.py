@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import value_of
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.config import quantities
 from quicsat.model.errors import MachineError, UserError
 
@@ -29,6 +29,18 @@ EXAMPLES = (
     'prune --traces 14 --min-free "50 GiB"   # show what would be removed',
     "prune --traces 14 --logs 60 --yes       # remove it",
 )
+
+
+class Options(CommandOptions):
+    """The options of the command."""
+
+    directory: Path | None
+    traces: int | None
+    logs: int | None
+    keep: int | None
+    max_size: int | None
+    min_free: int | None
+    yes: bool
 
 
 def add_options(parser: Parser) -> None:
@@ -62,12 +74,12 @@ def add_options(parser: Parser) -> None:
     group.add_argument("--yes", action="store_true", help="Remove the files instead of only listing them.")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print what was removed, or would be; raises MachineError if that does not free enough space."""
     from quicsat.results import prune
     from quicsat.results.store import JOURNAL, has
 
-    place = options.directory or options.root / "results"
+    place = options.directory or program.results
     if not place.is_dir():
         raise UserError(f"{place}: no such directory.")
     if has(place, JOURNAL):

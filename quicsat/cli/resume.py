@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import campaign_report, continuous_integration, other_runners
 from quicsat.cli import options as shared
 from quicsat.cli.commands import parser_of
+from quicsat.cli.program import Program
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.model.outcomes import Outcome
 
@@ -32,6 +33,18 @@ EXAMPLES = (
 RETRY = [
     outcome.value for outcome in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED, Outcome.SKIPPED, Outcome.ERROR)
 ]
+
+
+class ContinueOptions(shared.ScheduleOptions, campaign_report.ContinuedOptions):
+    """Those that decide what is left of a campaign, and how it is run."""
+
+    retry: list[str]
+
+
+class Options(ContinueOptions):
+    """The options of the command."""
+
+    directory: Path | None
 
 
 def add_options(parser: Parser) -> None:
@@ -74,7 +87,7 @@ class Continued:
     request: continuous_integration.CiRequest
 
 
-def check(options: argparse.Namespace, directory: Path, *, report: bool = True) -> Continued:
+def check(options: ContinueOptions, root: Path, directory: Path, *, report: bool = True) -> Continued:
     """Read the campaign and the files that options name; raises InputError with what keeps it from being continued.
 
     ``report``: also write the fault into the reports that were asked for.
@@ -84,7 +97,7 @@ def check(options: argparse.Namespace, directory: Path, *, report: bool = True) 
     stored = store.load_to_continue(directory)
     begun = stored.result_set.manifest
     names = (*begun.servers, *begun.clients)
-    request = continuous_integration.read_request(options, names, begun.test_cases, directory)
+    request = continuous_integration.read_request(options, root, names, begun.test_cases, directory)
     other_runners.check_earlier_results(options.json, directory)
     continuous_integration.check_manifest(request, begun, report=report)
     limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
@@ -92,19 +105,19 @@ def check(options: argparse.Namespace, directory: Path, *, report: bool = True) 
     return Continued(directory, stored, limits, machines, request)
 
 
-def outcomes(options: argparse.Namespace) -> list[Outcome]:
+def outcomes(options: ContinueOptions) -> list[Outcome]:
     """Those of ``--retry``."""
     return [Outcome(word) for word in options.retry]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Check all that needs no engine, run what is left, and print the results."""
-    continued = check(options, options.directory or options.root / "results" / "latest")
-    with shared.engine_for_itself(options):
-        return _measure(options, continued)
+    continued = check(options, program.root, options.directory or program.results / "latest")
+    with shared.engine_for_itself(options, program):
+        return _measure(options, program, continued)
 
 
-def _measure(options: argparse.Namespace, continued: Continued) -> int:
+def _measure(options: Options, program: Program, continued: Continued) -> int:
     """Carry the runs out, and print the results; only here are the libraries imported that this takes."""
     from quicsat.execution import campaign_config, run_campaign
 
@@ -115,8 +128,8 @@ def _measure(options: argparse.Namespace, continued: Continued) -> int:
         shared.cluster(options),
         shared.most_testbeds(options, begun.schedule),
         continued.limits,
-        earlier_campaigns(options.root, begun.clock, continued.stored.result_set),
+        earlier_campaigns(program.root, begun.clock, continued.stored.result_set),
     )
     with campaign_report.view(conditions.past, debug=options.debug) as observer:
         finished = run_campaign.resume_campaign(continued.directory, outcomes(options), conditions, observer)
-    return campaign_report.conclude(finished, options, continued.request)
+    return campaign_report.conclude(finished, options, program, continued.request)

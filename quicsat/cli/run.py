@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import campaign_report, console, continuous_integration, other_runners, select_runs
 from quicsat.cli import options as shared
+from quicsat.cli.campaign_report import ContinuedOptions
 from quicsat.cli.output_files import check_place
+from quicsat.cli.program import Program
 from quicsat.cli.progress import earlier_campaigns
+from quicsat.cli.select_runs import ChosenRuns, SelectingOptions
 from quicsat.config import quantities
 from quicsat.model.clock import Clock
 from quicsat.model.results import Schedule
-from quicsat.model.run import Run
 from quicsat.model.text import printable
-from quicsat.plan import selection as plan
 from quicsat.plan.make_plan import left_out
 
 if TYPE_CHECKING:
@@ -37,6 +36,19 @@ EXAMPLES = (
     "-s quic-go -c quic-go -t sat --repetitions 3 --parallel auto",
     "run -t SAT --seed 1 --shard 2/4 -l part-2             # a quarter of a campaign, see merge",
 )
+
+
+class Options(SelectingOptions, ContinuedOptions):
+    """The options of the command."""
+
+    images: str
+    locked: Path | None
+    skip_compliance_check: bool
+    no_qlog: bool
+    baseline: float
+    log_dir: Path | None
+    note: str
+    save_files: bool
 
 
 def add_options(parser: Parser) -> None:
@@ -87,20 +99,20 @@ def add_options(parser: Parser) -> None:
     other_runners.add_options(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Check all that needs no engine, measure, and print the results."""
-    selection, runs, seed = select_runs.select(options)
-    request = check_files(options, selection, seed)
-    return measure(options, selection, runs, seed, request)
+    chosen = select_runs.select(options, program.root)
+    return measure(options, program, chosen, check_files(options, program.root, chosen))
 
 
 def check_files(
-    options: argparse.Namespace, selection: plan.Selection, seed: int, *, report: bool = True
+    options: Options, root: Path, chosen: ChosenRuns, *, report: bool = True
 ) -> continuous_integration.CiRequest:
     """Read the files that options name, and raise InputError if one cannot be read, or be written at the end.
 
     ``report``: also write what keeps the campaign from being compared into the reports that were asked for.
     """
+    selection = chosen.selection
     if options.log_dir:
         from quicsat.results.store import check_campaign_directory
 
@@ -110,29 +122,20 @@ def check_files(
         from quicsat.images.build_recipes import own_images
         from quicsat.images.lock_file import check_lock
 
-        implementations = dict.fromkeys((*selection.servers, *selection.clients, *selection.others))
-        check_lock(options.locked, options.root, implementations, own_images(selection.test_cases, options.clock))
+        check_lock(options.locked, root, selection.implementations, own_images(selection.test_cases, options.clock))
     names = (each.name for each in (*selection.servers, *selection.clients))
-    request = continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
+    request = continuous_integration.read_request(options, root, names, selection.test_cases, options.log_dir)
     other_runners.check_earlier_results(options.json)
-    continuous_integration.check_plan(request, options.clock, seed, report=report)
+    continuous_integration.check_plan(request, options.clock, chosen.seed, report=report)
     return request
 
 
-def measure(
-    options: argparse.Namespace,
-    selection: plan.Selection,
-    runs: Sequence[Run],
-    seed: int,
-    request: continuous_integration.CiRequest,
-) -> int:
-    """Carry the runs out with an engine for itself, and print the results; only then are large libraries imported.
-
-    ``options``: of :func:`add_options`, with the root of the checkout and the words of the command line.
-    """
+def measure(options: Options, program: Program, chosen: ChosenRuns, request: continuous_integration.CiRequest) -> int:
+    """Carry the runs out with an engine for itself, and print the results; only then are large libraries imported."""
+    selection = chosen.selection
     limits = shared.limits(options, os.environ, Schedule(), selection.test_cases)
     machines = shared.machines(options, selection.test_cases)
-    with shared.engine_for_itself(options):
+    with shared.engine_for_itself(options, program):
         from quicsat.execution import campaign_config, run_campaign
 
         conditions = campaign_config.Conditions(
@@ -141,15 +144,15 @@ def measure(
             shared.cluster(options),
             shared.most_testbeds(options, shared.usual_schedule(options.clock)),
             limits,
-            earlier_campaigns(options.root, options.clock),
+            earlier_campaigns(program.root, options.clock),
             options.baseline,
         )
-        new = _new(options, selection, runs, seed, request)
+        new = _new(options, program, chosen, request)
         if lost := left_out(selection.servers, selection.clients, selection.test_cases):
             console.message(lost)
         with campaign_report.view(conditions.past, debug=options.debug) as observer:
             finished = run_campaign.run_campaign(new, conditions, observer)
-        return campaign_report.conclude(finished, options, request)
+        return campaign_report.conclude(finished, options, program, request)
 
 
 def _note(text: str) -> str:
@@ -160,11 +163,7 @@ def _note(text: str) -> str:
 
 
 def _new(
-    options: argparse.Namespace,
-    selection: plan.Selection,
-    runs: Sequence[Run],
-    seed: int,
-    request: continuous_integration.CiRequest,
+    options: Options, program: Program, chosen: ChosenRuns, request: continuous_integration.CiRequest
 ) -> NewCampaign:
     """What the options measure."""
     from quicsat.execution.campaign_config import ImageSource, NewCampaign
@@ -172,12 +171,10 @@ def _new(
     from quicsat.images.pull_or_build import Policy
 
     return NewCampaign(
-        selection,
-        tuple(runs),
-        seed,
-        shared.without_addresses(options.words),
-        ImageSource(options.root, Policy(options.images), options.locked),
-        results=options.root / "results",
+        *chosen,
+        shared.without_addresses(program.words),
+        ImageSource(program.root, Policy(options.images), options.locked),
+        results=program.results,
         directory=options.log_dir,
         run=RunConfig(
             qlog=not options.no_qlog,

@@ -5,12 +5,14 @@ It imports little, since it runs before the lock of the Docker daemon is taken.
 
 from __future__ import annotations
 
-import argparse
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 from quicsat.cli import options as shared
+from quicsat.cli import other_runners
 from quicsat.config import loader
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Implementation, Protocol
@@ -25,12 +27,27 @@ from quicsat.plan.select_names import select as values_named
 from quicsat.plan.select_names import split
 
 
-def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...], int]:
-    """The selection, its runs in order, and the seed of the campaign; raises :class:`InputError`."""
-    implementations = loader.load_implementations(options.root / "implementations.json")
+class SelectingOptions(
+    shared.SelectionOptions, shared.ClockOptions, shared.ScheduleOptions, other_runners.OtherRunnerOptions
+):
+    """Those that decide which runs a campaign has."""
+
+
+class ChosenRuns(NamedTuple):
+    """What a campaign measures."""
+
+    selection: plan.Selection
+    runs: tuple[Run, ...]
+    """In order."""
+    seed: int
+
+
+def select(options: SelectingOptions, root: Path) -> ChosenRuns:
+    """What the options select; raises :class:`InputError`."""
+    implementations = loader.load_implementations(root / "implementations.json")
     _check_ignored(options.no_auto_unsupported, implementations)
-    known, tests = loader.load_known_test_cases(options.root / "testcases"), options.test
-    on_request = loader.load_cases_on_request(options.root / "testcases", known)
+    known, tests = loader.load_known_test_cases(root / "testcases"), options.test
+    on_request = loader.load_cases_on_request(root / "testcases", known)
     if options.protocol == Protocol.WEBTRANSPORT:
         implementations, known, tests = plan.with_webtransport(implementations, known, tests)
         on_request = {}
@@ -38,7 +55,7 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
         implementations,
         known,
         loader.load_test_cases,
-        loader.known_workloads(options.root / "testcases" / "workloads"),
+        loader.known_workloads(root / "testcases" / "workloads"),
         servers=options.server,
         clients=options.client,
         on_request=on_request,
@@ -69,10 +86,10 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
     runs = order.part_of(runs, options.shard or "")
     if not runs:
         raise InputError(f"Nothing to run: the plan has too few runs for shard {options.shard}.")
-    return selection, order.shuffled(runs, seed) if options.shuffle else runs, seed
+    return ChosenRuns(selection, order.shuffled(runs, seed) if options.shuffle else runs, seed)
 
 
-def must_include(options: argparse.Namespace) -> tuple[str, ...]:
+def must_include(options: shared.SelectionOptions) -> tuple[str, ...]:
     """The names of ``--must-include``, without repeats; InputError if the option is given, but empty."""
     names = tuple(dict.fromkeys(split(options.must_include)))
     if options.must_include and not names:

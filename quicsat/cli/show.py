@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import campaign_report, console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import exit_status_of
+from quicsat.cli.program import CommandOptions, Program
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
 
 DESCRIPTION = "Show the matrices of a campaign. The exit status is the same as the exit status of the campaign."
 EXAMPLES = ("show", "show results/a --markdown")
+
+
+class Options(CommandOptions):
+    """The options of the command."""
+
+    directory: Path | None
+    negotiated: bool
+    markdown: bool
 
 
 def add_options(parser: Parser) -> None:
@@ -31,11 +39,11 @@ def add_options(parser: Parser) -> None:
     shared.add_markdown(group)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print the matrices."""
     from quicsat.results import store
 
-    results = console.warn(store.load(options.directory or options.root / "results" / "latest"))
+    results = console.warn(store.load(options.directory or program.results / "latest"))
     campaign_report.show_results(results, markdown=options.markdown)
     if options.negotiated:
         from quicsat.report import negotiated_tables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import port
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.model.text import counted
 from quicsat.model.units import byte_size
 
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 PORT = 8000
 DESCRIPTION = "Build a static website of campaigns. To publish the website, copy it to a web server."
 EXAMPLES = ("site results -o site --serve", "site results/a results/b -o /var/www/quic --files")
+
+
+class Options(CommandOptions):
+    """The options of the command."""
+
+    directories: list[Path]
+    output: Path | None
+    files: bool
+    serve: int | None
 
 
 def add_options(parser: Parser) -> None:
@@ -40,13 +49,13 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Build the site, print a summary, and serve the site if asked to."""
     from quicsat.site import publish, serve
 
-    target = options.output or options.root / "site"
-    places = options.directories or [options.root / "results"]
-    request = publish.SiteRequest(places, target, options.root, files=options.files, headings=options.figures())
+    target = options.output or program.root / "site"
+    places = options.directories or [program.results]
+    request = publish.SiteRequest(places, target, program.root, files=options.files, headings=program.figures())
     with nullcontext() if options.serve is None else serve.server(target, options.serve) as address:
         built = publish.build(request, console.message)
         console.show(

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from quicsat.cli import console, foreign_inputs
+from quicsat.cli.foreign_inputs import CampaignsOptions
+from quicsat.cli.program import Program
 from quicsat.config import loader, quantities
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.names import did_you_mean
@@ -66,16 +68,16 @@ def add_objectives(group: argparse._ArgumentGroup) -> None:
 # ---- what they select -----------------------------------------------------------------------
 
 
-def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
+def open_campaigns(options: CampaignsOptions, program: Program) -> tuple[CampaignResults, ...]:
     """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError.
 
     A campaign that cannot be read is named and left out, unless it is the only one, or there is nothing of this name.
     """
     conditions = [read_condition(text) for text in options.fact]
     campaigns, problems = list[CampaignResults](), list[str]()
-    for place, _ in foreign_inputs.staged(options, options.directories):
+    for place, _ in foreign_inputs.staged(program, options.directories):
         try:
-            found = _open(options, place, _label(place, campaigns))
+            found = _open(options, program, place, _label(place, campaigns))
         except InputError as error:
             if not place.exists():
                 raise
@@ -91,17 +93,17 @@ def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
     return tuple(campaigns)
 
 
-def _open(options: argparse.Namespace, place: Path, label: str) -> CampaignResults:
+def _open(options: CampaignsOptions, program: Program, place: Path, label: str) -> CampaignResults:
     """A campaign of quicsat or of another runner, whose result file, if there is one, is read before its runs."""
     from quicsat.results.qir_import import open_results
     from quicsat.results.store import DOCUMENT, has
 
-    known = loader.load_implementations(options.root / "implementations.json")
-    tree = foreign_inputs.runs_below(options, place)
+    known = loader.load_implementations(program.root / "implementations.json")
+    tree = foreign_inputs.runs_below(program, place)
 
     def read_runs(listed: Sequence[TestCase] = ()) -> CampaignResults:
         assert tree is not None
-        record, series = foreign_inputs.read_runs(options, label, tree, listed)
+        record, series = foreign_inputs.read_runs(options, program, label, tree, listed)
         return CampaignResults(label, record.result_set, series, foreign=True)
 
     if tree is not None and not has(place, DOCUMENT):
@@ -153,12 +155,11 @@ def _check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:
         raise InputError(*problems)
 
 
-def draw(options: argparse.Namespace, request: PlotRequest) -> Gallery:
+def draw(program: Program, request: PlotRequest) -> Gallery:
     """Draw figures; raises MachineError if the command line was started without plots."""
-    if options.draw is None:
+    if program.draw is None:
         raise MachineError("Figures cannot be drawn here. Start the command line with ./run.py.")
-    gallery: Gallery = options.draw(request)
-    return gallery
+    return program.draw(request)
 
 
 def test_cases(results: ResultSet, wanted: Sequence[str]) -> Sequence[TestCase]:

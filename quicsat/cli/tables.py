@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console, stored_campaigns
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.foreign_inputs import CampaignsOptions
+from quicsat.cli.program import Program
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
@@ -29,6 +31,15 @@ EXAMPLES = (
 )
 
 
+class Options(CampaignsOptions):
+    """The options of the command."""
+
+    table: list[str]
+    pair: list[str]
+    objective: list[str]
+    format: str
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     group = stored_campaigns.add_directories(parser)
@@ -42,12 +53,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     shared.add_text_format(parser.add_argument_group("output"))
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Print the tables of each campaign."""
     from quicsat.report import campaign_tables
     from quicsat.report.table import render
 
-    campaigns = stored_campaigns.open_campaigns(options)
+    campaigns = stored_campaigns.open_campaigns(options, program)
     several = len(campaigns) > 1
     tables = list[tuple[str, "Table"]]()
     for name in options.table or (["history"] if several else ["summary"]):
@@ -67,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     return ExitStatus.SUCCESS
 
 
-def _tables(name: str, campaign: CampaignResults, options: argparse.Namespace) -> Sequence[Table]:
+def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[Table]:
     """The tables of this name of one campaign."""
     from quicsat.report import (
         attempt_tables,

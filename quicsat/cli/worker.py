@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import SIGNAL
+from quicsat.cli.program import CommandOptions, Program
 from quicsat.model.real_link import Scheduler
 
 if TYPE_CHECKING:
@@ -20,6 +21,15 @@ DESCRIPTION = (
     "`scripts/setup --cluster`."
 )
 EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
+
+
+class Options(CommandOptions):
+    """The options of the command."""
+
+    address: str
+    parallel: int | None
+    name: str | None
+    cluster_tls: Path | None
 
 
 def add_options(parser: Parser) -> None:
@@ -41,7 +51,7 @@ def add_options(parser: Parser) -> None:
     shared.add_cluster_tls(group)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options, program: Program) -> int:
     """Serve campaigns until a signal; raises MachineError if there is no Docker daemon, no Dask or no scheduler."""
     from quicsat.analysis.analyse import analyse_once
     from quicsat.execution.admission import AUTO_TESTBEDS

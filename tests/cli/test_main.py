@@ -244,7 +244,7 @@ def test_a_loop_of_links_among_the_results_is_passed_over(checkout: Checkout) ->
 def test_an_error_of_the_system_is_a_sentence(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch, error: Exception, told: str, status: int
 ) -> None:
-    def fail(_: object) -> int:
+    def fail(*_: object) -> int:
         raise error
 
     monkeypatch.setattr("quicsat.cli.list.run", fail)

@@ -14,11 +14,11 @@ from quicsat.model.results import Schedule
 from quicsat.plan.limits import CampaignLimits
 
 
-def parse(*words: str) -> argparse.Namespace:
+def parse(*words: str) -> options.ScheduleOptions:
     parser = Parser("run")
     parser.exit_on_error = False
     options.add_schedule(parser)
-    return parser.parse_args(words)
+    return parser.parse_args(words, options.ScheduleOptions())
 
 
 def test_no_limits() -> None:

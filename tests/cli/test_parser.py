@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from quicsat.cli import commands, main
 from quicsat.cli.commands import parser_of
 
 
-def parse(line: str) -> argparse.Namespace:
+def parse(line: str) -> Any:
     """What the program makes of its command line."""
     return main.parse(shlex.split(line))
 
@@ -146,3 +148,11 @@ def test_help_has_groups_and_no_wide_lines(name: str) -> None:
     assert max(map(len, described.splitlines())) <= 100
     assert not re.search(r"\w-\n", described), "a name or path is torn"
     assert max(map(len, examples.splitlines())) <= 110
+
+
+@pytest.mark.parametrize("name", commands.SUMMARIES)
+def test_the_options_of_a_command_are_annotated(name: str) -> None:
+    actions = {each.dest for each in parser_of(name)._actions if each.default != argparse.SUPPRESS}
+    annotated = set().union(*map(inspect.get_annotations, commands.load(name).Options.__mro__))
+    assert actions | {"command"} <= annotated
+    assert annotated - actions <= {"command", "pair"}

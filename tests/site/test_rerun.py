@@ -10,6 +10,7 @@ import pytest
 
 from quicsat.cli import main, run, select_runs
 from quicsat.cli.continuous_integration import CiRequest
+from quicsat.cli.program import Program
 from quicsat.execution import campaign_config
 from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.results import Manifest, Schedule
@@ -37,10 +38,9 @@ def planned(line: str) -> tuple[list[Run], Manifest]:
     """What a command measures: its runs, and the manifest of its campaign."""
     words = shlex.split(line)
     options = main.parse(words[words.index("./run.py") + 1 :])
-    options.root, options.words = ROOT, ()
-    selection, runs, seed = select_runs.select(options)
-    new = run._new(options, selection, runs, seed, CiRequest())
-    return list(map(without_file, runs)), new.manifest("id", {}, Schedule())
+    chosen = select_runs.select(options, ROOT)
+    new = run._new(options, Program(ROOT), chosen, CiRequest())
+    return list(map(without_file, chosen.runs)), new.manifest("id", {}, Schedule())
 
 
 def without_file(of: Run) -> Run:
