@@ -38,11 +38,11 @@ from quicsat.cli.main import main as command_line
 from quicsat.docker.archive import unpack
 from quicsat.links.artefact_limits import LARGEST_REPORT
 from quicsat.links.simulator_report import read_report
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Exit
 from quicsat.model.run import OUTPUT
 from quicsat.model.stored_files import read_file
-from quicsat.model.trace_size import LEAST_PACKETS
 from quicsat.model.units import MIB, byte_size
 from quicsat.results.store import LARGEST, Journal, write_result_json
 from quicsat.traces import qlog

@@ -30,9 +30,9 @@ from quicsat.analysis import run_outcome
 from quicsat.cli import machine_check
 from quicsat.docker.client import Daemon
 from quicsat.execution import campaign_setup
-from quicsat.execution.campaign_config import Conditions, ImageSource, NewCampaign
+from quicsat.execution.campaign_config import CampaignOutcome, Conditions, ImageSource, NewCampaign
 from quicsat.execution.observer import Observer
-from quicsat.execution.run_campaign import CampaignOutcome, run_campaign
+from quicsat.execution.run_campaign import run_campaign
 from quicsat.execution.run_config import RunConfig
 from quicsat.execution.transfer import Transfer
 from quicsat.images.pull_or_build import Policy

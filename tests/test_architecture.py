@@ -142,6 +142,20 @@ def test_imports_have_no_cycles(name: Callable[[str], str]) -> None:
     assert in_cycles(imports_of(name)) == set()
 
 
+MOST_IMPORTS = 14
+
+
+def test_chains_of_imports_are_short() -> None:
+    imports = imports_of(module_itself)
+
+    @cache
+    def longest(module: str) -> tuple[str, ...]:
+        return module, *max((longest(other) for other in imports[module]), key=len, default=())
+
+    chain = max(map(longest, imports), key=len)
+    assert len(chain) - 1 <= MOST_IMPORTS, " -> ".join(chain)
+
+
 def in_cycles(uses: dict[str, set[str]]) -> set[str]:
     """Those that use each other, and those that use them."""
     left = set(uses)
@@ -270,7 +284,7 @@ TRUSTED = {
     "execution/run_campaign.py": {"Dispatcher(workers, self.journal, self.engines.observer).open"},
     "execution/run_inputs.py": {"TemporaryDirectory", "Path(folder, name).open"},  # new files of a run
     "execution/transfer.py": {"shutil.copyfile"},  # the same
-    "execution/worker_service.py": {"CORE.rglob", "path.read_bytes"},  # this program
+    "execution/worker_messages.py": {"CORE.rglob", "path.read_bytes"},  # this program
     "links/guest_roots.py": {"archive.open"},  # a new file
     "results/qir_logs.py": {"os.scandir"},  # follows no link, and stops at a limit
     "results/store.py": {"os.open", "directory.iterdir"},  # the journal; whether a named directory is empty

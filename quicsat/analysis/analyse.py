@@ -22,7 +22,7 @@ from quicsat.analysis.queue_drops import link_losses
 from quicsat.analysis.series_metrics import gilbert, sending_times, series_metrics
 from quicsat.analysis.uploads import upload_values
 from quicsat.analysis.visits import visit_times
-from quicsat.model.bounds import TooLongError, bounded_memory, bounded_time
+from quicsat.model.bounds import LEAST_PACKETS, TooLongError, bounded_memory, bounded_time
 from quicsat.model.emulated_link import SimulatorReport
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Deadline, Evidence
@@ -34,7 +34,7 @@ from quicsat.model.results import Measurement, ObjectTimes
 from quicsat.model.run import Run
 from quicsat.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase
 from quicsat.model.text import counted
-from quicsat.model.trace_size import LEAST_PACKETS, trace_packets
+from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import MIB, byte_size, seconds
 from quicsat.model.webtransport import WebTransport
 from quicsat.results.compression import compress

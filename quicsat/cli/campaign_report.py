@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from quicsat.cli import console, continuous_integration
 from quicsat.cli import options as shared
-from quicsat.cli.exit_status import SIGNAL, ExitStatus, exit_status_of
+from quicsat.cli.exit_status import SIGNAL, ExitStatus
+from quicsat.cli.outcome_status import exit_status_of
 from quicsat.cli.program import Program
 from quicsat.cli.progress import lines
 from quicsat.model.errors import UserError
@@ -19,8 +20,8 @@ from quicsat.model.text import command_line, counted
 from quicsat.report import functional_table, terminal_tables
 
 if TYPE_CHECKING:
+    from quicsat.execution.campaign_config import CampaignOutcome
     from quicsat.execution.observer import Observer
-    from quicsat.execution.run_campaign import CampaignOutcome
 
 UNSTORED = {
     "--hosts": "hosts", "--cluster": "cluster", "--cluster-tls": "cluster_tls", "-j": "json", "--expect": "expect",

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from quicsat.cli import console, stored_campaigns
 from quicsat.cli import options as shared
-from quicsat.cli.exit_status import ExitStatus, exit_status_for
+from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
+from quicsat.cli.outcome_status import exit_status_for
 from quicsat.cli.program import Program
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved, status

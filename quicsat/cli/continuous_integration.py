@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
-from quicsat.cli.exit_status import ExitStatus, exit_status_for
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.outcome_status import exit_status_for
 from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
 from quicsat.cli.parser import Once, Parser
 from quicsat.cli.program import CommandOptions

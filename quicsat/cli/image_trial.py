@@ -15,9 +15,9 @@ from quicsat.cli.image_check import IPV6, LARGE, PASSING, PEER, SMALL, ImageChec
 from quicsat.config import loader
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.ssh_tunnel import connected
-from quicsat.execution.campaign_config import Conditions, ImageSource, NewCampaign
+from quicsat.execution.campaign_config import CampaignOutcome, Conditions, ImageSource, NewCampaign
 from quicsat.execution.observer import Observer
-from quicsat.execution.run_campaign import CampaignOutcome, run_campaign
+from quicsat.execution.run_campaign import run_campaign
 from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.images.pull_or_build import Images, Policy
 from quicsat.images.status import ImageState, builders, get_all, stock_of

@@ -11,10 +11,10 @@ from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import port
 from quicsat.cli.program import CommandOptions, Program
-from quicsat.cli.site import PORT
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import entries
 from quicsat.model.text import command_line
+from quicsat.site.serve import PORT
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser

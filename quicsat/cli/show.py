@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from quicsat.cli import campaign_report, console
 from quicsat.cli import options as shared
-from quicsat.cli.exit_status import exit_status_of
+from quicsat.cli.outcome_status import exit_status_of
 from quicsat.cli.program import CommandOptions, Program
 
 if TYPE_CHECKING:

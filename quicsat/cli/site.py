@@ -12,11 +12,11 @@ from quicsat.cli.options import port
 from quicsat.cli.program import CommandOptions, Program
 from quicsat.model.text import counted
 from quicsat.model.units import byte_size
+from quicsat.site.serve import PORT
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
 
-PORT = 8000
 DESCRIPTION = "Build a static website of campaigns. To publish the website, copy it to a web server."
 EXAMPLES = ("site results -o site --serve", "site results/a results/b -o /var/www/quic --files")
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from quicsat.model.errors import HarnessFault
 from quicsat.model.outcomes import ErrorCode
-from quicsat.model.run import File
+from quicsat.model.run_key import File
 from quicsat.model.units import MIB, byte_size
 
 CHUNK = 256 * 1024

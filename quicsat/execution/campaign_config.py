@@ -1,4 +1,4 @@
-"""A campaign as it is asked for: what it measures, apart from how its runs are made."""
+"""A campaign as it is asked for: what it measures, apart from how its runs are made; and what it came to."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from quicsat.model.results import ImageFacts, Manifest, ResultSet, Schedule, Ver
 from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.selection import Selection
+from quicsat.results.document import StoredResults
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,20 @@ class NewCampaign:
             own_cpu_costs=run.own_cpu_costs,
             note=self.note,
         )
+
+
+@dataclass(frozen=True)
+class CampaignOutcome:
+    """What a campaign came to."""
+
+    directory: Path
+    record: StoredResults
+    signal: int | None
+    """Number of the signal that ended it early, if any."""
+    fault: str | None = None
+    """Why it could not continue, if so."""
+    out_of_time: str | None = None
+    """Why the limits left no time for the remaining runs, if so."""
 
 
 def schedule_of(conditions: Conditions) -> Schedule:

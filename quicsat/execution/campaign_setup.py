@@ -26,8 +26,8 @@ from quicsat.execution.lock import exclusive
 from quicsat.execution.observer import Observer
 from quicsat.execution.reaper import start_reaper
 from quicsat.execution.run_config import RunConfig
+from quicsat.execution.worker_messages import RemoteConfig
 from quicsat.execution.worker_pool import WorkerPool
-from quicsat.execution.worker_service import RemoteConfig
 from quicsat.links.real import HostLocks, RealBackend
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError

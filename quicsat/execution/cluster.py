@@ -22,7 +22,7 @@ import dask
 import distributed
 from distributed.security import Security
 
-from quicsat.execution.worker_service import WorkerService, code_version
+from quicsat.execution.worker_messages import Service, code_version
 from quicsat.model.errors import HarnessFault, Interrupted, MachineError, UserError
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.real_link import Scheduler
@@ -255,7 +255,7 @@ class ServicePlugin(distributed.WorkerPlugin):
 
     name = PLUGIN
 
-    def __init__(self, service: WorkerService) -> None:
+    def __init__(self, service: Service) -> None:
         self.service = service
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
@@ -269,7 +269,7 @@ def session_key(campaign: str) -> str:
     return f"{PLUGIN}-open-{campaign}-{next(_numbers)}"
 
 
-def serve(scheduler: Scheduler, service: WorkerService, say: Callable[[str], None], *, persistent: bool = True) -> int:
+def serve(scheduler: Scheduler, service: Service, say: Callable[[str], None], *, persistent: bool = True) -> int:
     """Serve as a worker until a signal arrives; returns its number. A lost scheduler is reconnected to.
 
     Raises :class:`MachineError` if no scheduler answers at the start, or, without ``persistent``, when it is lost.
@@ -279,7 +279,7 @@ def serve(scheduler: Scheduler, service: WorkerService, say: Callable[[str], Non
     return asyncio.run(_serve(scheduler, service, say, persistent=persistent))
 
 
-async def _serve(scheduler: Scheduler, service: WorkerService, say: Callable[[str], None], *, persistent: bool) -> int:
+async def _serve(scheduler: Scheduler, service: Service, say: Callable[[str], None], *, persistent: bool) -> int:
     address, testbeds, safety = scheduler.address, service.max_testbeds, security(scheduler.tls)
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 

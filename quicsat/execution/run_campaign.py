@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from quicsat.docker.daemon_images import DaemonImages
-from quicsat.execution.campaign_config import Conditions, ImageSource, NewCampaign, schedule_of
+from quicsat.execution.campaign_config import CampaignOutcome, Conditions, ImageSource, NewCampaign, schedule_of
 from quicsat.execution.campaign_setup import Engines, open_engines
 from quicsat.execution.dispatcher import Dispatcher
 from quicsat.execution.host_facts import processor
@@ -31,24 +31,9 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import ImageFacts, Manifest, Versions
 from quicsat.model.run import Run
 from quicsat.plan.duration_estimate import Durations
-from quicsat.results.document import StoredResults
 from quicsat.results.store import Journal, load, make_campaign_directory, make_dated_directory, write_result_json
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@dataclass(frozen=True)
-class CampaignOutcome:
-    """What a campaign came to."""
-
-    directory: Path
-    record: StoredResults
-    signal: int | None
-    """Number of the signal that ended it early, if any."""
-    fault: str | None = None
-    """Why it could not continue, if so."""
-    out_of_time: str | None = None
-    """Why the limits left no time for the remaining runs, if so."""
 
 
 def run_campaign(new: NewCampaign, conditions: Conditions, observer: Observer) -> CampaignOutcome:

@@ -18,8 +18,8 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.cluster import Cluster, Offer, RefusedError, session_key
 from quicsat.execution.worker import Outage, result_of
+from quicsat.execution.worker_messages import CHUNK, AttemptReport, Registration, RemoteConfig
 from quicsat.execution.worker_pool import WorkerPool
-from quicsat.execution.worker_service import CHUNK, AttemptReport, Registration, RemoteConfig
 from quicsat.links.artefact_limits import run_limits
 from quicsat.model.errors import HarnessFault, Interrupted, MachineError
 from quicsat.model.evidence import Evidence

@@ -5,7 +5,6 @@ It does not depend on how calls are transported; :mod:`quicsat.execution.cluster
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import shutil
 import socket
@@ -13,12 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from queue import Full, Queue
 from typing import IO
 
-from quicsat import __version__
 from quicsat.docker.archive import pack
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import remove_containers
@@ -33,68 +30,25 @@ from quicsat.execution.local_worker import LocalWorker
 from quicsat.execution.lock import exclusive
 from quicsat.execution.observer import Observer
 from quicsat.execution.reaper import start_reaper
-from quicsat.execution.run_config import RunConfig
 from quicsat.execution.worker import Analyse, Outage
+from quicsat.execution.worker_messages import CHUNK, AttemptReport, Registration, RemoteConfig
 from quicsat.model.clock import Clock
 from quicsat.model.errors import HarnessFault, Interrupted, MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.real_link import Host
-from quicsat.model.results import Compliance, RunResult
+from quicsat.model.results import Compliance
 from quicsat.model.run import Run
 from quicsat.model.stored_files import files_below
 from quicsat.model.units import MIB
 from quicsat.model.whole_file import scratch_directory
 
-CHUNK = 4 * MIB
-"""Bytes of an image, or of the files of a run, in one message."""
 UPLOAD_PATIENCE = 60.0
 """Seconds for which a worker waits for the next chunk of an image."""
 ROOM = 512 * MIB
 """Bytes that must be free on the disk of a worker for a run."""
 END_PATIENCE = 30.0
 """Seconds to wait for attempts that are to end; then their containers are removed, here or by the reaper."""
-CORE = Path(__file__).resolve().parents[1]
-
-
-@cache
-def code_version() -> str:
-    """Version of this program with a digest of its source: campaign and worker must run the same code."""
-    digest = hashlib.sha256()
-    for path in sorted(CORE.rglob("*.py")):
-        digest.update(path.relative_to(CORE).as_posix().encode() + b"\0" + path.read_bytes())
-    return f"{__version__} ({digest.hexdigest()[:12]})"
-
-
-@dataclass(frozen=True)
-class RemoteConfig:
-    """What a campaign sends a worker before the first run."""
-
-    campaign: str
-    run: RunConfig
-    real_time_testbeds: int
-    """Maximum number of testbeds for the links of the campaign, if it runs in real time."""
-
-
-@dataclass(frozen=True)
-class Registration:
-    """What a worker answers to a :class:`RemoteConfig`."""
-
-    host: str
-    testbeds: int
-    missing_images: tuple[str, ...]
-    """Names of the images that its daemon lacks."""
-
-
-@dataclass(frozen=True)
-class AttemptReport:
-    """The result of one attempt, as a worker sends it."""
-
-    result: RunResult
-    messages: tuple[str, ...]
-    """Messages for the user."""
-    size: int
-    """Bytes of the archive with the files of the run."""
 
 
 @dataclass

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+LEAST_PACKETS = 250_000
+"""Packets that are read of every trace; 10 MiB take about 16,000."""
 _SIZES = Path("/proc/self/statm")
 _DATA = 5
 """Which number is the size of the process's data, in pages (proc(5))."""

@@ -9,7 +9,7 @@ from signal import SIGXCPU
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import Interval, SimulatorReport
 from quicsat.model.real_link import RealLinkReport
-from quicsat.model.run import File
+from quicsat.model.run_key import File
 
 
 @dataclass(frozen=True)

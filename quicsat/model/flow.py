@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from quicsat.model.implementation import Role
 from quicsat.model.names import folder_name
+from quicsat.model.role import Role
 
 MOST_FLOWS = 6
 """Flows of a run, the first one included: a virtual machine has 16 disks."""

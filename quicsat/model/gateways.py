@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from quicsat.model.units import MIB
-
 
 @dataclass(frozen=True)
 class TcpBuffers:
@@ -27,13 +25,13 @@ class Pep(TcpBuffers):
     """Over the link."""
 
 
-LINUX = TcpBuffers(4 * MIB, 6 * MIB)
+LINUX = TcpBuffers(4_194_304, 6_291_456)
 """Limits that Linux computed for itself on machines with enough memory, until it raised that of receivers to 32 MiB."""
 PEPS = {
     "A": Pep(LINUX.send_buffer, LINUX.receive_buffer, 10, "cubic"),
     "B": Pep(LINUX.send_buffer, LINUX.receive_buffer, 100, "cubic"),
-    "C": Pep(32 * MIB, 32 * MIB, 10, "cubic"),
-    "D": Pep(32 * MIB, 32 * MIB, 100, "cubic"),
+    "C": Pep(33_554_432, 33_554_432, 10, "cubic"),
+    "D": Pep(33_554_432, 33_554_432, 100, "cubic"),
 }
 """Table 3 of Kuhn et al., "QUIC: Opportunities and threats in SATCOM" (ASMS/SPSC 2020): 4 and 6 MB or 33 MB, and 10 or
 100 packets. The congestion control is ours."""

@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from quicsat.model.cpu_cost import NOT_MEASURED, CpuCost
 from quicsat.model.names import folder_name
+from quicsat.model.role import Protocol as Protocol  # they belong to an implementation, but need nothing of it
+from quicsat.model.role import Role as Role
 
 OWN_IMAGES = ("simulator", "link-tools", "virtual-time", "link-gateways")
 """Names of quicsat's own images, which no implementation may have; all but the first are built when runs need them."""
-
-
-class Role(StrEnum):
-    """The role of an endpoint in a run."""
-
-    CLIENT = "client"
-    SERVER = "server"
-
-
-class Protocol(StrEnum):
-    """Application protocols of the transfers, the preferred one first."""
-
-    HQ = "hq"
-    """HTTP/0.9 over QUIC, as in the QUIC Interop Runner's transfers."""
-    H3 = "h3"
-    """HTTP/3."""
-    TCP = "tcp"
-    """HTTPS over TCP and TLS 1.3."""
-    WEBTRANSPORT = "webtransport"
-    """WebTransport over HTTP/3, for tests of it only."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.negotiated import Negotiated
 from quicsat.model.outcomes import Outcome, Verdict
-from quicsat.model.run import RunKey
+from quicsat.model.run_key import RunKey
 from quicsat.model.test_case import TestCase
 from quicsat.model.workload import ObjectType
 

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.implementation import Implementation, Protocol, Role
-from quicsat.model.names import pair_folder
+from quicsat.model.run_key import File as File  # they belong to a run, but need less than it
+from quicsat.model.run_key import RunKey as RunKey
 from quicsat.model.test_case import ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
 
 KEY_LOG = "keys.log"
 """Secrets of TLS, in the logs of an endpoint."""
 OUTPUT = "output.txt"
 """In the directory of a run, the output of both endpoints, a line each: role, ``|``, time, and what was said."""
-
-
-class RunKey(NamedTuple):
-    """Identifies a run within its campaign. Its text is its path: ``quic-go_picoquic+bbr/sat/1``."""
-
-    server: str
-    client: str
-    """Names of implementations or variants."""
-    test_case: str
-    repetition: int
-    """Counted from 1."""
-
-    @property
-    def path(self) -> PurePosixPath:
-        """Directory of the run, relative to the campaign's directory."""
-        return PurePosixPath(str(self))
-
-    def __str__(self) -> str:
-        return f"{pair_folder(self.server, self.client)}/{self.test_case}/{self.repetition}"
 
 
 @dataclass(frozen=True)
@@ -81,12 +62,3 @@ class Run:
         names = {TRANSFER: PROTOCOL_TESTS[self.protocol], ORDERED: ORDERED_TESTS[self.protocol]}
         client, server = self.test_case.client_test, self.test_case.server_test
         return replace(self.test_case, client_test=names.get(client, client), server_test=names.get(server, server))
-
-
-@dataclass(frozen=True)
-class File:
-    """A file that was offered by the server, or found at the client."""
-
-    name: str
-    size: int
-    sha256: str

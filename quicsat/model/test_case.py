@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from quicsat.model.emulated_link import UNKNOWN, EmulatedLink
 from quicsat.model.family import Family
 from quicsat.model.flow import MOST_FLOWS, Flow
-from quicsat.model.implementation import Protocol, Role
 from quicsat.model.names import FLOW_SIGN, is_test_case
 from quicsat.model.objective import Objective
 from quicsat.model.outcomes import Check, Rules
 from quicsat.model.real_link import RealLink
+from quicsat.model.role import Protocol, Role
 from quicsat.model.run_limits import RunLimits
 from quicsat.model.units import byte_size
 from quicsat.model.webtransport import WebTransport

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MIB
@@ -14,8 +15,6 @@ OVERLOAD = 4
 """Multiple of the link's rate that a run may offer on average; includes record headers and small packets."""
 REPEATED = 16
 """Multiple of the size of its files that a transfer may send, both directions together."""
-LEAST_PACKETS = 250_000
-"""Packets that are read of every trace; 10 MiB take about 16,000."""
 BYTES_PER_PACKET = 4000
 """Bytes of a trace for which one packet is read: few runs come near ``OVERLOAD`` and ``REPEATED``."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from quicsat.model.implementation import Role
+from quicsat.model.role import Role
 
 NEGOTIATED = "negotiated_protocol.txt"
 """File in which both sides write the application protocol of the session."""

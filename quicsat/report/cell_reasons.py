@@ -8,6 +8,9 @@ from quicsat.statistics.comparison import Change
 from quicsat.statistics.differences import differences
 from quicsat.statistics.judgement import JudgedCell
 
+REFUSED = "The campaign cannot be compared with the baseline"
+ALL_PAIRS = "all pairs of an implementation"
+
 MOST_REASONS = 3
 """Different reasons of failed runs that are told."""
 

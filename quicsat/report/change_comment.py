@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from quicsat.model.results import ResultSet
 from quicsat.model.text import counted, printable
 from quicsat.model.units import mbit_per_s
-from quicsat.report.cell_reasons import reasons
+from quicsat.report.cell_reasons import REFUSED, reasons
 from quicsat.statistics.comparison import Conclusion
 from quicsat.statistics.judgement import OPEN, Finding, JudgedCell, Judgement
 
@@ -18,7 +18,6 @@ MOST_CELLS = 20
 """Changed cells that are told in full."""
 LARGEST = 60_000
 """Characters of the whole text; GitHub takes 65,536 in a comment."""
-REFUSED = "The campaign cannot be compared with the baseline"
 TICKS = re.compile("`+")
 SIGNS = {
     **dict.fromkeys((Finding.BROKEN, Finding.FAILURE, Finding.LOST, Finding.SLOWER, Finding.BELOW_FLOOR), "❌"),

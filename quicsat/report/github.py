@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from quicsat.model.text import printable
-from quicsat.report.cell_reasons import reasons
+from quicsat.report.cell_reasons import ALL_PAIRS, reasons
 from quicsat.statistics.judgement import NEWS, Finding, JudgedCell, Judgement
 
 MOST_ANNOTATIONS = 10
 """Errors, warnings, and notices, of a step that GitHub shows."""
-ALL_PAIRS = "all pairs of an implementation"
 """Title of what changed over many pairs."""
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}

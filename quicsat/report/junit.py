@@ -7,9 +7,7 @@ from xml.etree import ElementTree
 
 from quicsat.model.results import ResultSet
 from quicsat.model.text import printable
-from quicsat.report.cell_reasons import reasons
-from quicsat.report.change_comment import REFUSED
-from quicsat.report.github import ALL_PAIRS
+from quicsat.report.cell_reasons import ALL_PAIRS, REFUSED, reasons
 from quicsat.statistics.judgement import OPEN, Finding, JudgedCell, Judgement
 
 SKIPPED = frozenset({Finding.KNOWN_FAILURE, Finding.FAILS_AS_BEFORE, Finding.UNSUPPORTED, Finding.NOT_RUN})

@@ -21,8 +21,8 @@ from quicsat.model.stored_files import is_directory, status
 from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import KIB
 from quicsat.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
-from quicsat.site.campaign_pages import Site
 from quicsat.site.campaigns import Key, SiteCampaign
+from quicsat.site.construction import Site
 from quicsat.site.matrix_cell_text import PARTIAL
 from quicsat.site.workers import working
 from quicsat.traces.congestion import recovery

@@ -28,8 +28,9 @@ from quicsat.site import (
     reuse,
 )
 from quicsat.site.atomic_publish import Draft
-from quicsat.site.campaign_pages import History, PartSize
+from quicsat.site.campaign_pages import History
 from quicsat.site.campaigns import SiteCampaign
+from quicsat.site.construction import PartSize, Site
 from quicsat.site.pages import Renderer
 from quicsat.site.report_pages import Compared
 from quicsat.site.workers import working
@@ -104,9 +105,7 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         folder, content = assets(request.root, say)
         renderer = Renderer(request.root / "web" / "templates", folder, request.now)
         uplot = set(LIBRARY) <= set(content)
-        site = campaign_pages.Site(
-            renderer, draft.directory, tuple(found), NAVIGATION, uplot=uplot, headings=request.headings
-        )
+        site = Site(renderer, draft.directory, tuple(found), NAVIGATION, uplot=uplot, headings=request.headings)
         for name, text in content.items():
             site.put(PurePosixPath(folder, name), text)
         options = (request.files, *request.headings.items())
@@ -164,9 +163,7 @@ def _same(old: reuse.OldSite, campaign: SiteCampaign, key: str) -> bool:
     return old.known("keys", campaign.folder) == key and old.has(address.campaign(campaign.folder).parent)
 
 
-def _keep(
-    site: campaign_pages.Site, draft: Draft, old: reuse.OldSite, campaign: SiteCampaign, history: History
-) -> None:
+def _keep(site: Site, draft: Draft, old: reuse.OldSite, campaign: SiteCampaign, history: History) -> None:
     """Take over the pages of a campaign that has not changed; its start page may have to be written again."""
     folder = address.campaign(campaign.folder).parent
     newest = campaign is site.campaigns[0]
@@ -177,7 +174,7 @@ def _keep(
     old.take_over(site, draft, folder, start=False)
 
 
-def _write(site: campaign_pages.Site, campaign: SiteCampaign, history: History, *, files: bool) -> None:
+def _write(site: Site, campaign: SiteCampaign, history: History, *, files: bool) -> None:
     """All pages of one campaign but those of its cells."""
     folder = address.campaign(campaign.folder).parent
     campaign_pages.write_start(site, campaign, history, newest=campaign is site.campaigns[0])
@@ -188,7 +185,7 @@ def _write(site: campaign_pages.Site, campaign: SiteCampaign, history: History, 
 
 
 def _comparisons(
-    site: campaign_pages.Site,
+    site: Site,
     draft: Draft,
     old: reuse.OldSite,
     root: Path,
@@ -223,7 +220,7 @@ def _comparisons(
 
 
 def _compare(
-    site: campaign_pages.Site,
+    site: Site,
     old: reuse.OldSite,
     root: Path,
     after: SiteCampaign,

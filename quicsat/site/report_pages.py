@@ -16,8 +16,9 @@ from quicsat.report.comparison_lines import line
 from quicsat.report.table import Table, Unit, render
 from quicsat.site import address, figures, recent
 from quicsat.site.badges import badge, badge_picture
-from quicsat.site.campaign_pages import History, Site
+from quicsat.site.campaign_pages import History
 from quicsat.site.campaigns import Key, SiteCampaign
+from quicsat.site.construction import Site
 from quicsat.site.matrix_cell_text import BY_KEY, MISSING
 from quicsat.site.pages import day
 from quicsat.site.recent import Past, Trends

@@ -13,13 +13,12 @@ from quicsat.model.outcomes import Rules
 from quicsat.model.results import PARAMETERS, Manifest
 from quicsat.model.test_case import COMBINED, TestCase
 from quicsat.model.text import command_line
-from quicsat.site.campaigns import Key
 
 _READY = Path("testcases")
 """Test cases in here are known by their names."""
 
 
-def of_cell(manifest: Manifest, key: Key) -> str:
+def of_cell(manifest: Manifest, key: tuple[str, str, str]) -> str:
     """What runs the cell again: the same images, repetitions, rules, clock and random numbers."""
     server, client, name = key
     return _line(manifest, (server,), (client,), [case for case in manifest.test_cases if case.name == name], [])

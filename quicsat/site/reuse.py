@@ -16,8 +16,9 @@ from quicsat.results.store import DOCUMENT, JOURNAL
 from quicsat.site import address, brief, figures, made_files
 from quicsat.site.atomic_publish import Draft
 from quicsat.site.brief import Brief
-from quicsat.site.campaign_pages import History, PartSize, Site
+from quicsat.site.campaign_pages import History
 from quicsat.site.campaigns import SiteCampaign
+from quicsat.site.construction import PartSize, Site
 from quicsat.statistics.comparison import Goodputs
 
 START = (address.HOME.name, "matrix")

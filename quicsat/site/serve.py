@@ -15,6 +15,8 @@ from typing import BinaryIO
 
 from quicsat.model.errors import InputError
 
+PORT = 8000
+"""That of a website which is served on this machine, unless the user names another."""
 QVIS = "https://qvis.quictools.info"
 """The origin whose pages may read qlogs."""
 PAGE_POLICY = (

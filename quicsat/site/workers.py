@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from quicsat.model.processes import process_pool
-from quicsat.site.campaign_pages import PartSize, Site
+from quicsat.site.construction import PartSize, Site
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

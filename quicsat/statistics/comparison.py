@@ -31,17 +31,15 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plan.order import is_named
 from quicsat.statistics import group_speed
-from quicsat.statistics.conditions import changed_images, differences, matching
-from quicsat.statistics.reliability import ReliabilityGroup, groups
+from quicsat.statistics.conditions import changed_images, differences, matching, repeatable, same_costs
 from quicsat.statistics.reliability import change as change_of_group
+from quicsat.statistics.reliability import groups
 from quicsat.statistics.reliability import smallest as smallest_of_change
 from quicsat.statistics.same_seeds import (
     SeedChanges,
-    repeatable,
-    same_costs,
     seed_changes,
 )
-from quicsat.statistics.samples import EFFICIENCY, GOODPUT, Sample, mean_ratio, positive, samples
+from quicsat.statistics.samples import EFFICIENCY, GOODPUT, ReliabilityGroup, Sample, mean_ratio, positive, samples
 from quicsat.statistics.significance import (
     LEVEL,
     MOST_EXACT,

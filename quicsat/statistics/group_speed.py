@@ -10,8 +10,7 @@ import math
 from collections.abc import Sequence
 from itertools import starmap
 
-from quicsat.statistics.reliability import ReliabilityGroup
-from quicsat.statistics.samples import Sample, positive
+from quicsat.statistics.samples import ReliabilityGroup, Sample, positive
 from quicsat.statistics.significance import difference, matched, smallest_p
 
 UNITS = 24

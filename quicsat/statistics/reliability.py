@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from quicsat.model.arrays import Floats
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
-from quicsat.statistics.samples import Sample
+from quicsat.statistics.samples import ReliabilityGroup, Sample
 from quicsat.statistics.significance import difference, smallest_p
 
 SEED_EFFECT = 0.5
@@ -28,34 +26,6 @@ FINE_ENOUGH = 0.0005
 _GRID = np.linspace(-6.0, 6.0, 121)
 _MASS = np.exp(-(_GRID**2) / 2) / np.exp(-(_GRID**2) / 2).sum()
 _ABOUT_THE_PAIR = frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT})
-
-
-@dataclass(frozen=True)
-class ReliabilityGroup:
-    """The samples of an implementation in one role in two campaigns, cell by cell; or all samples."""
-
-    role: Role | None
-    """None: all pairs."""
-    implementation: str
-    """Empty: all pairs."""
-    first: tuple[Sample, ...]
-    second: tuple[Sample, ...]
-
-    @cached_property
-    def succeeded(self) -> tuple[int, int]:
-        """Repetitions that succeeded, in the first and in the second campaign."""
-        return sum(each.succeeded for each in self.first), sum(each.succeeded for each in self.second)
-
-    @cached_property
-    def conclusive(self) -> tuple[int, int]:
-        """Conclusive repetitions in both."""
-        return sum(each.conclusive for each in self.first), sum(each.conclusive for each in self.second)
-
-    @cached_property
-    def repetitions(self) -> tuple[int, int]:
-        """Number of repetitions of each campaign."""
-        first, second = ({block for each in many for block in each.blocks} for many in (self.first, self.second))
-        return len(first), len(second)
 
 
 def groups(cells: Sequence[tuple[Sample, Sample]]) -> list[ReliabilityGroup]:

@@ -10,17 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.outcomes import Outcome
-from quicsat.model.results import Manifest
 from quicsat.statistics.samples import Sample, mean_ratio, positive
 from quicsat.statistics.significance import LEVEL, MOST_EXACT, difference, matched
 
 ROUNDING = 1e-9
 """A loss that is smaller than a limit by less than this is as large as the limit."""
-VIRTUAL_MACHINE = "virtual-time"
-"""Image of the virtual machine among those of a campaign; its name changes with its source."""
 
 
 @dataclass(frozen=True)
@@ -77,41 +72,6 @@ class SeedChanges:
 
 def _lost(change: float, share: float) -> bool:
     return change <= -share + ROUNDING
-
-
-def repeatable(first: Manifest, second: Manifest) -> bool:
-    """Whether a run with a seed repeats exactly in both campaigns.
-
-    It does in virtual time with the same CPU costs in the same virtual machine, and on the same processor, as far as
-    these are known.
-    """
-    others = other_virtual_machine(first, second) or other_processor(first, second)
-    return same_costs(first, second) and not others
-
-
-def other_virtual_machine(first: Manifest, second: Manifest) -> bool:
-    """Whether both are known to have used virtual machines from different sources."""
-    before, after = first.images.get(VIRTUAL_MACHINE), second.images.get(VIRTUAL_MACHINE)
-    return before is not None and after is not None and before.reference != after.reference
-
-
-def other_processor(first: Manifest, second: Manifest) -> bool:
-    """Whether both are known to have run on different processors."""
-    return bool(first.processor and second.processor) and first.processor != second.processor
-
-
-def same_costs(first: Manifest, second: Manifest) -> bool:
-    """Whether both use virtual time with the same CPU costs."""
-    if not first.clock is second.clock is Clock.VIRTUAL or first.cpu_cost != second.cpu_cost:
-        return False
-    before, after = _own_cpu_costs(first), _own_cpu_costs(second)
-    return first.own_cpu_costs is second.own_cpu_costs and all(
-        before[name] == after[name] for name in before.keys() & after.keys()
-    )
-
-
-def _own_cpu_costs(manifest: Manifest) -> dict[str, CpuCost]:
-    return {each.name: each.cpu_cost for each in manifest.implementations}
 
 
 def seed_changes(first: Sample, second: Sample) -> SeedChanges | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from quicsat.model.implementation import Protocol
+from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
@@ -240,3 +240,31 @@ def inconclusive(counts: Mapping[PairOutcome, int]) -> str:
     return ", ".join(
         counted(count, one, several) for outcome, (one, several) in words.items() if (count := counts.get(outcome))
     )
+
+
+@dataclass(frozen=True)
+class ReliabilityGroup:
+    """The samples of an implementation in one role in two campaigns, cell by cell; or all samples."""
+
+    role: Role | None
+    """None: all pairs."""
+    implementation: str
+    """Empty: all pairs."""
+    first: tuple[Sample, ...]
+    second: tuple[Sample, ...]
+
+    @cached_property
+    def succeeded(self) -> tuple[int, int]:
+        """Repetitions that succeeded, in the first and in the second campaign."""
+        return sum(each.succeeded for each in self.first), sum(each.succeeded for each in self.second)
+
+    @cached_property
+    def conclusive(self) -> tuple[int, int]:
+        """Conclusive repetitions in both."""
+        return sum(each.conclusive for each in self.first), sum(each.conclusive for each in self.second)
+
+    @cached_property
+    def repetitions(self) -> tuple[int, int]:
+        """Number of repetitions of each campaign."""
+        first, second = ({block for each in many for block in each.blocks} for many in (self.first, self.second))
+        return len(first), len(second)

@@ -28,14 +28,15 @@ from quicsat.traces.packets import Dissector
 from quicsat.traces.protection import SALTS
 from quicsat.traces.records import (
     BACKWARD_LIMIT,
+    CLIENT_TRACE,
     NANOSECONDS,
+    SERVER_TRACE,
     DamagedTraceError,
     PacketRecord,
     dated,
     simulated,
     unsorted_records,
 )
-from quicsat.traces.run_traces import CLIENT_TRACE, SERVER_TRACE
 from quicsat.traces.tshark import editcap
 
 TRACES = {Role.CLIENT: CLIENT_TRACE, Role.SERVER: SERVER_TRACE}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quicsat.model.trace_size import LEAST_PACKETS
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import Form, Message, Trace
 from quicsat.traces.connection_state import HANDSHAKE, INITIAL, ONE_RTT, ConnectionState, Secrets
 from quicsat.traces.frames import RESET_TOKEN

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from quicsat.model.trace_size import LEAST_PACKETS
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import Datagrams
 from quicsat.traces.network import UDP, Segment, digest, segment
 from quicsat.traces.records import (

@@ -13,11 +13,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.model.errors import HarnessFault
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.stored_files import open_file
-from quicsat.model.trace_size import LEAST_PACKETS
 
+CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
+SERVER_TRACE = Path("sim", "trace_node_right.pcap")
+"""In the directory of a run: what the link carried, at its two ends."""
 MOST_CONNECTIONS = 1000
 """Connections of a trace."""
 RECORD_LIMIT = 262_144

@@ -10,13 +10,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.errors import HarnessFault
 from quicsat.model.flow import flow_directory
 from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.test_case import Link
-from quicsat.model.trace_size import LEAST_PACKETS
 from quicsat.traces.columns import Form
 from quicsat.traces.congestion import recovery
 from quicsat.traces.key_log import key_lines, upstream_lines
@@ -24,6 +24,8 @@ from quicsat.traces.network import TCP, UDP
 from quicsat.traces.packet_matching import match_packets
 from quicsat.traces.pcap import TraceState, check
 from quicsat.traces.quic_series import QuicTracePair, series
+from quicsat.traces.records import CLIENT_TRACE as CLIENT_TRACE
+from quicsat.traces.records import SERVER_TRACE as SERVER_TRACE
 from quicsat.traces.records import Condition
 from quicsat.traces.series import Samples, Series
 from quicsat.traces.tcp import TcpTrace, read_tcp
@@ -32,8 +34,6 @@ from quicsat.traces.tcp_info import kernel_window
 from quicsat.traces.trace import read
 from quicsat.traces.tunnel import tunnel_overhead
 
-CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
-SERVER_TRACE = Path("sim", "trace_node_right.pcap")
 EMBEDDED_KEYS = Path("sim", "keys.log")
 """Keys that captures of other runners hold themselves."""
 KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"), EMBEDDED_KEYS)

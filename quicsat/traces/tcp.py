@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from quicsat.model.arrays import Flags, Floats, Integers
-from quicsat.model.trace_size import LEAST_PACKETS
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import ColumnTable
 from quicsat.traces.network import TCP, Segment, segment
 from quicsat.traces.records import MOST_CONNECTIONS, DamagedTraceError, records, too_large

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from quicsat.model.trace_size import LEAST_PACKETS
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import Trace
 from quicsat.traces.key_log import secrets
 from quicsat.traces.network import UDP, segment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 from pathlib import Path
 
-from quicsat.model.trace_size import LEAST_PACKETS
+from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.network import ip_size, segment
 from quicsat.traces.records import DamagedTraceError, records
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from quicsat.model.outcomes import Check, Outcome
 from quicsat.results.store import write_result_json
-from quicsat.site import campaign_pages, campaigns, publish
+from quicsat.site import campaign_pages, campaigns, construction, publish
 from quicsat.site.pages import Renderer
 from quicsat.site.recent import Past
 from quicsat.site.serve import server
@@ -133,7 +133,7 @@ def start_page(place: Path, size: int) -> Path:
     [campaign], _ = campaigns.find([place / "results"])
     assets, content = publish.assets(builder.ROOT, lambda text: None)
     renderer = Renderer(builder.ROOT / "web" / "templates", assets, datetime.now(UTC))
-    site = campaign_pages.Site(renderer, place / "site", (campaign,), publish.NAVIGATION, uplot=False)
+    site = construction.Site(renderer, place / "site", (campaign,), publish.NAVIGATION, uplot=False)
     for name, text in content.items():
         site.put(PurePosixPath(assets, name), text)
     past = {key: Past("▇▆▇▇│▃▄▃▃", "") for key in campaign.cells if key[2] == SAT.name}

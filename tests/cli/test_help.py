@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_COMMANDS = {
     "__init__", "campaign_report", "commands", "console", "continuous_integration", "dry_run", "entry_point",
     "exit_status", "foreign_inputs", "image_actions", "image_check", "image_tables", "image_trial", "live_view",
-    "machine_check", "main", "options", "other_runners", "output_files", "parser",
+    "machine_check", "main", "options", "other_runners", "outcome_status", "output_files", "parser",
     "program", "progress", "reference", "select_runs", "stored_campaigns",
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quicsat.execution import run_campaign
-from quicsat.execution.campaign_config import Conditions
+from quicsat.execution.campaign_config import CampaignOutcome, Conditions
 from quicsat.model.implementation import Role
 from quicsat.model.text import command_line
 from quicsat.plan.limits import CampaignLimits
@@ -39,7 +39,7 @@ def test_resume_goes_on_where_it_was_stopped(
     continued: list[Conditions] = []
     as_it_is = run_campaign.resume_campaign
 
-    def resume(*words: Any) -> run_campaign.CampaignOutcome:
+    def resume(*words: Any) -> CampaignOutcome:
         continued.append(words[2])
         return as_it_is(*words)
 

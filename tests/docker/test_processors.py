@@ -17,7 +17,8 @@ from quicsat.execution import campaign_setup, worker_service
 from quicsat.execution.campaign_config import Conditions
 from quicsat.execution.observer import Observer
 from quicsat.execution.run_config import RunConfig
-from quicsat.execution.worker_service import RemoteConfig, WorkerService
+from quicsat.execution.worker_messages import RemoteConfig
+from quicsat.execution.worker_service import WorkerService
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.outcomes import Outcome

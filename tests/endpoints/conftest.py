@@ -16,8 +16,8 @@ from quicsat.cli.image_trial import Trial, findings, try_out
 from quicsat.config import loader
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
+from quicsat.execution.campaign_config import CampaignOutcome
 from quicsat.execution.observer import Observer
-from quicsat.execution.run_campaign import CampaignOutcome
 from quicsat.images.status import ImageState, stock_of, stock_of_own
 from quicsat.model.errors import LockedError, MachineError
 from quicsat.model.implementation import Implementation, Role

@@ -14,10 +14,10 @@ import pytest
 from quicsat.execution import campaign_setup
 from quicsat.execution.admission import Admission
 from quicsat.execution.backend_for_clock import emulated_backend
-from quicsat.execution.campaign_config import Conditions
+from quicsat.execution.campaign_config import CampaignOutcome, Conditions
 from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.observer import Observer
-from quicsat.execution.run_campaign import CampaignOutcome, resume_campaign
+from quicsat.execution.run_campaign import resume_campaign
 from quicsat.execution.run_config import RunConfig
 from quicsat.links.guest_description import describe
 from quicsat.links.ns3_testbed import Ns3Backend

@@ -14,11 +14,10 @@ import docker
 import pytest
 
 from quicsat.execution import campaign_setup
-from quicsat.execution.campaign_config import Conditions
+from quicsat.execution.campaign_config import CampaignOutcome, Conditions
 from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.host_facts import processor
 from quicsat.execution.observer import Observer
-from quicsat.execution.run_campaign import CampaignOutcome
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.outcomes import Outcome

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from quicsat.execution import campaign_setup as module
+from quicsat.execution.campaign_config import CampaignOutcome
 from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import changed_parameters, remaining_work
-from quicsat.execution.run_campaign import CampaignOutcome, resume_campaign
+from quicsat.execution.run_campaign import resume_campaign
 from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.implementation import Role

@@ -27,8 +27,9 @@ from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.run_config import RunConfig
 from quicsat.execution.worker import Outage, result_of
+from quicsat.execution.worker_messages import AttemptReport, RemoteConfig
 from quicsat.execution.worker_proxy import discover_workers
-from quicsat.execution.worker_service import AttemptReport, RemoteConfig, WorkerService
+from quicsat.execution.worker_service import WorkerService
 from quicsat.model.errors import HarnessFault, Interrupted, MachineError
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Role

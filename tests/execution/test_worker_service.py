@@ -12,10 +12,11 @@ from pathlib import Path
 import docker
 import pytest
 
-from quicsat.execution import worker_service
+from quicsat.execution import worker_messages, worker_service
 from quicsat.execution.lock import exclusive
 from quicsat.execution.run_config import RunConfig
-from quicsat.execution.worker_service import CHUNK, RemoteConfig, WorkerService
+from quicsat.execution.worker_messages import CHUNK, RemoteConfig
+from quicsat.execution.worker_service import WorkerService
 from quicsat.model.clock import Clock
 from quicsat.model.errors import HarnessFault, LockedError, MachineError
 from quicsat.model.outcomes import ErrorCode, Outcome
@@ -161,5 +162,5 @@ def test_whoever_was_forgotten_is_told(service: WorkerService) -> None:
 
 
 def test_an_edition_is_told_down_to_the_sources() -> None:
-    assert worker_service.code_version() == worker_service.code_version()
-    assert worker_service.code_version().count("(") == 1
+    assert worker_messages.code_version() == worker_messages.code_version()
+    assert worker_messages.code_version().count("(") == 1

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from quicsat.model.errors import MachineError
-from quicsat.site.campaign_pages import PartSize, Site
+from quicsat.site.construction import PartSize, Site
 from quicsat.site.pages import Renderer
 from quicsat.site.workers import working
 from tests.site import builder

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from quicsat.cli.exit_status import ExitStatus, exit_status_for
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.outcome_status import exit_status_for
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.expectations import Expectations
