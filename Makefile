@@ -183,6 +183,9 @@ bench-crashes: images  ## crashes of endpoints and faults of the machine, and wh
 	@$(PYTHON) run.py images build virtual-time
 	$(PYTHON) bench/crashes.py
 
+bench-worst-cases: setup-dev  ## memory and CPU time of the largest and slowest evidence that the limits permit (half an hour)
+	$(PYTHON) bench/worst_cases.py
+
 bench-text-sinks: setup-dev  ## hostile words in everything that quicsat writes, opened by Chromium, Apache, nginx, Caddy and LaTeX (10 minutes)
 	$(PYTHON) bench/text_sinks.py
 

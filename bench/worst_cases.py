@@ -378,7 +378,27 @@ def many(directory: Path) -> None:
     stored(directory, MANY, 3)
 
 
+def damaged_journal(directory: Path) -> None:
+    """As many bytes as are read, each of which ends a line."""
+    stored(directory, 1)
+    with (directory / "campaign/journal.jsonl").open("ab") as file:
+        file.writelines(repeated(b"\n", LARGEST - file.tell())())
+
+
+def damaged_results(directory: Path) -> None:
+    """As many bytes as are read, of empty results."""
+    stored(directory, 1, whole=True)
+    path = directory / "campaign/result.json"
+    text = path.read_bytes()
+    begin, end = text.split(b'"results": [')
+    with path.open("wb") as file:
+        file.writelines(repeated(b"{},", LARGEST - len(text), begin + b'"results": [')())
+        file.write(end)
+
+
 CAMPAIGNS: dict[str, tuple[Callable[[Path], None], Act]] = {
+    "journal of newlines: show": (damaged_journal, command("show", "campaign")),
+    "result.json of empty results: show": (damaged_results, command("show", "campaign")),
     "journal of 256 MiB: show": (largest_journal, command("show", "campaign")),
     "journal of 256 MiB: site": (largest_journal, command("site", ".", "-o", "site")),
     "result.json of 30,000 runs: show": (lambda place: stored(place, MANY, 3, whole=True), command("show", "campaign")),

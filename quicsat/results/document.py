@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails, SchemaValidator
 
+from quicsat.model.bounds import bounded_memory
 from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Role
 from quicsat.model.names import (
@@ -31,6 +34,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
 from quicsat.model.run import RunKey
 from quicsat.model.text import printable, quoted
+from quicsat.model.units import MIB
 from quicsat.plan.run_seed import run_seed
 from quicsat.results.ranges import bounded, checked_time
 from quicsat.results.summary import Cell, summarise
@@ -42,6 +46,12 @@ SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 _SEALED = re.compile(rb'(?P<body>\{.*), "sum": "(?P<sum>[0-9a-f]{16})"\}', re.DOTALL)
 _FAULTS_SHOWN = 20
 _WARNINGS_SHOWN = 5
+_MOST_LINES, _MOST_DAMAGED, _MOST_VALUES = 300_000, 10_000, 250_000
+"""Lines of a journal, those of them that are damaged, and values in one line; the largest one that is read has about
+100,000 lines with 200 values each."""
+_ITEM_MEMORY = 256 * MIB
+"""For the values of an item of result.json."""
+_SPACE, _ITEM = re.compile(r"[ \t\r\n]*"), b'{"%s": [%s]}'
 _LONGEST_ABBREVIATION = 96
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _LISTS = ("compliance", "results", "earlier", "summary")
@@ -110,6 +120,15 @@ class _Document(_Strict):
     earlier: tuple[RunResult, ...] = ()
 
 
+class _Item(_Strict):
+    """One of ``_LISTS`` with one item."""
+
+    compliance: tuple[Compliance, ...] = ()
+    results: tuple[RunResult, ...] = ()
+    earlier: tuple[RunResult, ...] = ()
+    summary: tuple[Cell, ...] = ()
+
+
 class _Version(BaseModel):
     schema_version: int
 
@@ -144,6 +163,11 @@ def _line_validator() -> SchemaValidator:
 @cache
 def _document_validator() -> SchemaValidator:
     return _validator(TypeAdapter(_Document))
+
+
+@cache
+def _item_validator() -> SchemaValidator:
+    return _validator(TypeAdapter(_Item))
 
 
 def _validator(adapter: TypeAdapter[Any]) -> SchemaValidator:
@@ -246,52 +270,113 @@ class _TornLine(_DamagedLine):
 def parse_document(path: Path, text: bytes) -> StoredResults:
     """Read result.json. InputError with all faults, with an unknown version among them.
 
-    Members of a newer version with the same schema version are left out, which a warning says.
+    Members of a newer version with the same schema version are left out, which a warning says; so are faulty items of
+    its lists.
     """
+    head, lists = dict[str, bytes](), {name: list[Any]() for name in _LISTS}
+    unknown, dropped = dict[str, None](), list[str]()
     try:
-        version = _Version.model_validate_json(text).schema_version
+        for name, at, part in _parts(text):
+            if at is None:
+                head[name] = part
+            elif len(dropped) <= _MOST_DAMAGED:
+                try:
+                    item, new = _item(name, at, part)
+                    lists[name].append(item)
+                    unknown |= dict.fromkeys(new)
+                except _DamagedLine as damage:
+                    dropped.append(str(damage))
+        version = _Version.model_validate_json(
+            b'{"schema_version": %s}' % head.get("schema_version", b"")
+        ).schema_version
     except ValidationError as error:
-        [fault, *_] = error.errors(include_url=False, include_input=False)
-        if fault["type"] == "json_invalid":
-            message = f"{path}: is no complete JSON: {fault['msg'].removeprefix('Invalid JSON: ')}."
-        else:
-            message = (
-                f"{path}: is no result file of quicsat: it does not state the version of its format (schema_version)."
-            )
+        message = f"{path}: is no result file of quicsat: it does not state the version of its format (schema_version)."
         raise InputError(message) from error
+    except (ValueError, IndexError, RecursionError, MemoryError) as error:
+        raise InputError(f"{path}: is no complete JSON: {error or type(error).__name__}.") from error
     if version not in (1, SCHEMA_VERSION):
         raise _unknown_version(path, version)
+    if len(dropped) > _MOST_DAMAGED:
+        raise InputError(f"{path}: {dropped[0]}", f"{path}: has more than {_MOST_DAMAGED} damaged items.")
     try:
-        found, unknown, dropped = _usable_part((from_version_1(text) if version == 1 else None) or text)
+        found, new = _known_part(_document_validator().validate_json, _object(head))
     except ValidationError as error:
-        raise InputError(*(f"{path}: {fault}" for fault in _faults(error))) from error
+        raise InputError(*(f"{path}: {fault}" for fault in (*_faults(error), *dropped[:_FAULTS_SHOWN]))) from error
     if faults := _manifest_faults(found.manifest):
         raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
-    (results, wrong), (earlier, odd) = (_sorted_out(found.manifest, each) for each in (found.results, found.earlier))
-    result_set = ResultSet(found.manifest, found.compliance, results, found.finished, earlier)
+    (results, wrong), (earlier, odd) = (_sorted_out(found.manifest, lists[name]) for name in ("results", "earlier"))
+    result_set = ResultSet(found.manifest, tuple(lists["compliance"]), results, found.finished, earlier)
     skipped = [f"{path}: {fault}; it was skipped." for fault in dropped]
     skipped += [f"{path}: {fault} It was skipped." for fault in (*wrong, *odd)]
-    warnings = (*_newer(path, found.manifest, unknown), *skipped, *_deviations(path, result_set))
+    warnings = (*_newer(path, found.manifest, (*new, *unknown)), *skipped, *_deviations(path, result_set))
     return StoredResults(result_set, (*result_set.earlier, *result_set.results), _shortened(path, warnings))
 
 
-def _usable_part(text: bytes) -> tuple[_Document, tuple[str, ...], tuple[str, ...]]:
-    """The document without results that violate the schema, names of unknown members, and a fault of each such result.
+def _parts(text: bytes) -> Iterator[tuple[str, int | None, bytes]]:
+    """The members of a JSON object: name, None, and value as JSON; of the lists in ``_LISTS`` each item with its place.
 
-    Raises ValidationError for any other fault.
+    Raises ValueError, IndexError, RecursionError or MemoryError if it is none. A validator takes up to 300 bytes of
+    memory for each value of the text that it is given, faults included 6,000; this takes that of one item.
     """
-    validate = _document_validator().validate_json
+    plain = text.decode("latin-1")  # a character for each byte
+    decoder = json.JSONDecoder()
+
+    def after(at: int) -> int:
+        found = _SPACE.match(plain, at)
+        return found.end() if found else at
+
+    def value(at: int) -> tuple[Any, int]:
+        with bounded_memory(_ITEM_MEMORY):
+            return decoder.raw_decode(plain, at)
+
+    def continues(at: int, end: str) -> bool:
+        if plain[at] not in ("," + end):
+            raise ValueError(at)
+        return plain[at] == ","
+
+    at = after(0)
+    more = plain[at] == "{"
+    while more:
+        name, at = value(after(at + 1))
+        at = after(at)
+        if plain[at] != ":" or not isinstance(name, str):
+            raise ValueError(at)
+        begin = after(at + 1)
+        if name in _LISTS and plain[begin] == "[":
+            at, number = after(begin + 1), 0
+            while plain[at] != "]":
+                _, end = value(at)
+                yield name, number, text[at:end]
+                at, number = after(end), number + 1
+                if continues(at, "]"):
+                    at = after(at + 1)
+        else:
+            _, end = value(begin)
+            yield name, None, text[begin:end]
+            at = end - 1
+        at = after(at + 1)
+        more = continues(at, "}")
+
+
+def _object(members: Mapping[str, bytes]) -> bytes:
+    """JSON of an object whose values are JSON, with the lists that it lacks."""
+    whole = {**dict.fromkeys(_LISTS, b"[]"), **members}
+    return b"{" + b", ".join(json.dumps(name).encode() + b": " + value for name, value in whole.items()) + b"}"
+
+
+def _item(name: str, at: int, text: bytes) -> tuple[Any, tuple[str, ...]]:
+    """An item of one of ``_LISTS``, and the names of its members that this version does not know.
+
+    Raises _DamagedLine.
+    """
+    if text.count(b",") > _MOST_VALUES:
+        raise _DamagedLine(f"{name}[{at}]: has more than {_MOST_VALUES} values")
     try:
-        return *_known_part(validate, text), ()
+        found, unknown = _known_part(_item_validator().validate_json, _ITEM % (name.encode(), text))
     except ValidationError as error:
-        faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
-        wrong = {fault["loc"][:2]: _in_words(fault) for fault in faults if fault["type"] not in _UNKNOWN_MEMBER}
-        if any(len(item) < 2 or item[0] not in _LISTS for item in wrong):
-            raise
-    plain = json.loads(text)
-    for name, at in sorted(wrong, reverse=True):
-        del plain[name][at]
-    return *_known_part(validate, json.dumps(plain).encode()), tuple(wrong.values())
+        fault = _nearest_link(_errors(error))[0]
+        raise _DamagedLine(_in_words({**fault, "loc": (name, at, *fault["loc"][2:])})) from error
+    return getattr(found, name)[0], unknown
 
 
 def _sorted_out(manifest: Manifest, results: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], list[str]]:
@@ -301,23 +386,30 @@ def _sorted_out(manifest: Manifest, results: Sequence[RunResult]) -> tuple[tuple
 
 
 def scan(path: Path, text: bytes) -> Scan:
-    """Read all valid lines of a journal. InputError if its schema version is unknown."""
-    *raw_lines, torn = text.split(b"\n")
+    """Read all valid lines of a journal.
+
+    InputError if its schema version is unknown, or if it has more lines, or more damaged ones, than are read.
+    """
+    count, torn = text.count(b"\n"), text[text.rfind(b"\n") + 1 :]
+    if count > _MOST_LINES:
+        raise InputError(f"{path}: has more than {_MOST_LINES} lines.")
     lines: list[Line] = []
     warnings: list[str] = []
     unknown: dict[str, None] = {}
     end = len(text) - len(torn)
-    for number, raw in enumerate(raw_lines, start=1):
+    for number, raw in enumerate(islice(BytesIO(text), count), start=1):
         try:
-            line, new = _unseal(path, raw)
+            line, new = _unseal(path, raw[:-1])
             lines.append(line)
             unknown |= dict.fromkeys(new)
         except _DamagedLine as damage:
             warnings.append(f"{path}:{number}: {damage}; the line was skipped.")
-            if isinstance(damage, _TornLine) and number == len(raw_lines) and not torn:
-                end -= len(raw) + 1
+            if isinstance(damage, _TornLine) and number == count and not torn:
+                end -= len(raw)
+            if len(warnings) > _MOST_DAMAGED:
+                raise InputError(f"{path}: has more than {_MOST_DAMAGED} damaged lines.") from damage
     if torn:
-        warnings.append(f"{path}:{len(raw_lines) + 1}: the last line is torn, as after a crash; it was skipped.")
+        warnings.append(f"{path}:{count + 1}: the last line is torn, as after a crash; it was skipped.")
     manifest = next((line.data for line in lines if isinstance(line, ManifestLine)), None)
     return Scan(tuple(lines), (*_newer(path, manifest, tuple(unknown)), *warnings), end)
 
@@ -332,8 +424,10 @@ def _newer(path: Path, manifest: Manifest | None, unknown: Sequence[str]) -> tup
     return (f"{path}: a newer version of quicsat{version} wrote it. This version does not read {names}{more}.",)
 
 
-def _known_part(validate: Callable[[bytes], T], text: bytes) -> tuple[T, tuple[str, ...]]:
+def _known_part(validate: Callable[..., T], text: bytes) -> tuple[T, tuple[str, ...]]:
     """The value of a JSON text, and the names of members that this version does not know and that are left out.
+
+    Of the items of a list, only the first with such members is looked at.
 
     Raises ValidationError for any other fault.
     """
@@ -342,22 +436,14 @@ def _known_part(validate: Callable[[bytes], T], text: bytes) -> tuple[T, tuple[s
     except ValidationError as error:
         if (newer := from_version_1(text)) is not None:
             return _known_part(validate, newer)
-        faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
+        faults = _nearest_link(_errors(error))
         if any(fault["type"] not in _UNKNOWN_MEMBER for fault in faults):
             raise
-    plain = json.loads(text)
-    for fault in faults:
-        _remove(plain, fault["loc"])
-    return validate(json.dumps(plain).encode()), tuple(dict.fromkeys(str(fault["loc"][-1]) for fault in faults))
+    return validate(text, extra="ignore"), tuple(dict.fromkeys(str(fault["loc"][-1]) for fault in faults))
 
 
-def _remove(plain: Any, location: Sequence[int | str]) -> None:
-    """Remove a member; steps of its location that are no member, but name a kind of value, are passed over."""
-    *above, name = location
-    for step in above:
-        if isinstance(step, int) or step in plain:
-            plain = plain[step]
-    plain.pop(name, None)
+def _errors(error: ValidationError) -> list[ErrorDetails]:
+    return error.errors(include_url=False, include_context=False, include_input=False)
 
 
 def _unseal(path: Path, raw: bytes) -> tuple[Line, tuple[str, ...]]:
@@ -365,6 +451,8 @@ def _unseal(path: Path, raw: bytes) -> tuple[Line, tuple[str, ...]]:
     sealed = _SEALED.fullmatch(raw)
     if sealed is None or _checksum(sealed["body"]) != sealed["sum"]:
         raise _TornLine("is damaged (its checksum does not match)")
+    if raw.count(b",") > _MOST_VALUES:
+        raise _DamagedLine(f"has more than {_MOST_VALUES} values")
     body = sealed["body"] + b"}"
     try:
         return _known_part(_line_validator().validate_json, body)
@@ -534,7 +622,7 @@ def _deviations(path: Path, results: ResultSet) -> Iterator[str]:
 
 
 def _faults(error: ValidationError) -> list[str]:
-    faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
+    faults = _nearest_link(_errors(error))
     messages = [_in_words(fault) for fault in faults[:_FAULTS_SHOWN]]
     return [*messages, f"and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else messages
 

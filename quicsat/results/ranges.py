@@ -43,7 +43,10 @@ TIMES = frozenset({("Manifest", "started"), ("Evidence", "started"), ("Baseline"
 
 
 def bounded(schema: Any, owner: str = "", field: str = "") -> Any:
-    """A core schema of pydantic with these ranges; ``owner`` and ``field``: class and field that it describes."""
+    """A core schema of pydantic with these ranges; ``owner`` and ``field``: class and field that it describes.
+
+    Of a list, nothing after the first item that is wrong is looked at: all faults take a thousand times its size.
+    """
     if isinstance(schema, list):
         return [bounded(each, owner, field) for each in schema]
     if not isinstance(schema, dict):
@@ -57,6 +60,8 @@ def bounded(schema: Any, owner: str = "", field: str = "") -> Any:
         return core_schema.no_info_after_validator_function(large_enough, {**schema, "ge": least, "le": most})
     if kind == "str" and (owner, field) in TIMES:
         return core_schema.no_info_after_validator_function(checked_time, schema)
+    if kind in ("list", "tuple", "set", "frozenset"):
+        schema = {**schema, "fail_fast": True}
     owner = schema["dataclass_name"] if kind == "dataclass-args" else owner
     field = schema["name"] if kind == "dataclass-field" else field
     return {key: value if key == "metadata" else bounded(value, owner, field) for key, value in schema.items()}

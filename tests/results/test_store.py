@@ -11,6 +11,7 @@ import re
 import resource
 import signal
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -861,3 +862,41 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path, name: str) -> None:
         file.truncate(LARGEST + 1)
     with pytest.raises(InputError, match=f"{name}: cannot be read: it has more than {LARGEST} bytes"):
         load(tmp_path)
+
+
+def test_a_damaged_file_takes_no_multiple_of_its_size(tmp_path: Path) -> None:
+    """The faults of a thousand empty objects took 6 MB."""
+    path = write_result_json(tmp_path, full_result_set())
+    plain = json.loads(path.read_bytes())
+    plain["results"][0]["measurement"]["objects"] = [{}] * 1000
+    plain["summary"] = [{}] * 1000
+    path.write_text(json.dumps(plain))
+    load(tmp_path)
+    tracemalloc.start()
+    found = load(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.result_set.results) == len(full_result_set().results) - 1
+    assert peak < 2**20
+
+
+def test_a_journal_of_damaged_lines_is_refused(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, result_set([]).manifest):
+        pass
+    with (tmp_path / JOURNAL).open("ab") as file:
+        file.write(b"\n" * 10_001)
+    with pytest.raises(InputError, match="more than 10000 damaged lines"):
+        load(tmp_path)
+    with (tmp_path / JOURNAL).open("ab") as file:
+        file.write(b"\n" * 300_000)
+    with pytest.raises(InputError, match="more than 300000 lines"):
+        load(tmp_path)
+
+
+def test_a_line_of_too_many_values_is_damaged(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, result_set([]).manifest):
+        pass
+    with (tmp_path / JOURNAL).open("ab") as file:
+        file.write(reseal(b'{"kind": "result", "data": [' + b"[]," * 250_001 + b"[]]") + b"\n")
+    [warning] = load(tmp_path).warnings
+    assert "more than 250000 values" in warning
