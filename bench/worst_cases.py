@@ -50,7 +50,7 @@ from quicsat.traces.key_log import KEY_LOG_LIMIT
 from quicsat.traces.series import MOST_ROWS, Requests, Samples, StreamData, load, save
 from tests import hostile_archives
 from tests.analysis.test_analyse import EVIDENCE, RUN, transfer
-from tests.campaign_builder import Shape
+from tests.campaign_builder import NAMES, Shape
 from tests.campaign_builder import campaign as synthetic
 from tests.quic_builder import Connection, Packet, pcap_records, stream_frame, varint
 from tests.results_builder import SAT
@@ -332,8 +332,8 @@ def nothing(_: Path) -> None:
 
 def stored(directory: Path, repetitions: int, pairs: int = 1, *, whole: bool = False) -> None:
     """A campaign of so many repetitions, with the journal or, if ``whole``, as result.json alone."""
-    names = tuple(f"s{number}" for number in range(pairs))
-    results = synthetic(Shape(names, ("client",), (SAT,), repetitions=repetitions, failing=0))
+    names = NAMES[:pairs]
+    results = synthetic(Shape(names, NAMES[:1], (SAT,), repetitions=repetitions, failing=0))
     place = directory / "campaign"
     place.mkdir()
     if whole:
