@@ -273,19 +273,8 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     Members of a newer version with the same schema version are left out, which a warning says; so are faulty items of
     its lists.
     """
-    head, lists = dict[str, bytes](), {name: list[Any]() for name in _LISTS}
-    unknown, dropped = dict[str, None](), list[str]()
     try:
-        for name, at, part in _parts(text):
-            if at is None:
-                head[name] = part
-            elif len(dropped) <= _MOST_DAMAGED:
-                try:
-                    item, new = _item(name, at, part)
-                    lists[name].append(item)
-                    unknown |= dict.fromkeys(new)
-                except _DamagedLine as damage:
-                    dropped.append(str(damage))
+        head, lists, unknown, dropped = _taken_apart(text)
         version = _Version.model_validate_json(
             b'{"schema_version": %s}' % head.get("schema_version", b"")
         ).schema_version
@@ -310,6 +299,26 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     skipped += [f"{path}: {fault} It was skipped." for fault in (*wrong, *odd)]
     warnings = (*_newer(path, found.manifest, (*new, *unknown)), *skipped, *_deviations(path, result_set))
     return StoredResults(result_set, (*result_set.earlier, *result_set.results), _shortened(path, warnings))
+
+
+def _taken_apart(text: bytes) -> tuple[dict[str, bytes], dict[str, list[Any]], dict[str, None], list[str]]:
+    """The members of a document without lists, the items of these, names of unknown members, faults of wrong items.
+
+    Items after ``_MOST_DAMAGED`` wrong ones are passed over. Raises as :func:`_parts`.
+    """
+    head, lists = dict[str, bytes](), {name: list[Any]() for name in _LISTS}
+    unknown, dropped = dict[str, None](), list[str]()
+    for name, at, part in _parts(text):
+        if at is None:
+            head[name] = part
+        elif len(dropped) <= _MOST_DAMAGED:
+            try:
+                item, new = _item(name, at, part)
+                lists[name].append(item)
+                unknown |= dict.fromkeys(new)
+            except _DamagedLine as damage:
+                dropped.append(str(damage))
+    return head, lists, unknown, dropped
 
 
 def _parts(text: bytes) -> Iterator[tuple[str, int | None, bytes]]:
