@@ -304,20 +304,22 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
 def _taken_apart(text: bytes) -> tuple[dict[str, bytes], dict[str, list[Any]], dict[str, None], list[str]]:
     """The members of a document without lists, the items of these, names of unknown members, faults of wrong items.
 
-    Items after ``_MOST_DAMAGED`` wrong ones are passed over. Raises as :func:`_parts`.
+    Nothing is read after ``_MOST_DAMAGED`` wrong items. Raises as :func:`_parts`.
     """
     head, lists = dict[str, bytes](), {name: list[Any]() for name in _LISTS}
     unknown, dropped = dict[str, None](), list[str]()
     for name, at, part in _parts(text):
         if at is None:
             head[name] = part
-        elif len(dropped) <= _MOST_DAMAGED:
-            try:
-                item, new = _item(name, at, part)
-                lists[name].append(item)
-                unknown |= dict.fromkeys(new)
-            except _DamagedLine as damage:
-                dropped.append(str(damage))
+            continue
+        try:
+            item, new = _item(name, at, part)
+            lists[name].append(item)
+            unknown |= dict.fromkeys(new)
+        except _DamagedLine as damage:
+            dropped.append(str(damage))
+            if len(dropped) > _MOST_DAMAGED:
+                break
     return head, lists, unknown, dropped
 
 
