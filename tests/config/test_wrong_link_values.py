@@ -68,6 +68,10 @@ def word(*allowed: str) -> Values:
     return Values(", ".join(allowed), ("5",))
 
 
+OTHERS = Values("", ())
+"""Of a key that is not listed here: what is wrong for every key is."""
+
+
 def mapping(key: str) -> Values:
     return Values(f"must be a mapping; write for example {key}: {{", ("5 s",))
 
@@ -103,6 +107,7 @@ EITHER_WAY = {
 }
 WAYS = ("", "forward ", "return ")
 LINK = {
+    **dict.fromkeys(emulated_links.LINK_KEYS, OTHERS),
     **{f"{way}{key}": values for key, values in EITHER_WAY.items() for way in WAYS},
     **{f"{way}reordering": mapping(f"{way}reordering") for way in WAYS},
     **{key: mapping(key) for key in ("blackhole", "rebind", "cross traffic")},

@@ -82,7 +82,7 @@ def changed(value: Any) -> Any:
             return f"{value}x"
         case tuple():
             return (*value[:-1], changed(value[-1]))
-    return value * 2 + 1 if isinstance(value, int) else value / 2
+    return value * 2 + 1 if isinstance(value, int) else value / 2 or 0.5
 
 
 def with_changed(value: Any, place: str) -> Any:
