@@ -26,7 +26,6 @@ CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
 CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
 VARIANT_KEYS = ("server", "client", "congestion control")
 CONTRACT_KEYS = ("protocols", "version")
-CPU_COST_KEYS = ("server", "client")
 
 
 def _parse_date(text: str) -> str:
@@ -48,7 +47,7 @@ _LICENCE = matching(r"[A-Za-z0-9.+() -]{1,100}", "an SPDX expression such as MIT
 _WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}", "one word of letters, digits, dots, hyphens and underscores")
 _PROTOCOL = matching(r"[!-~]{1,100}", "one word of 1 to 100 ASCII characters")
 _VERSION = matching(r"0x[0-9a-f]{1,8}", 'a QUIC version in hexadecimal digits such as "0x1"')
-_CPU_COST = within(duration, "0.1 us", "1 ms")
+CPU_COST = dict.fromkeys(("server", "client"), within(duration, "0.1 us", "1 ms"))
 _PARAMETERS = matching(
     r"[!-~]{1,100}(?: [!-~]{1,100}){0,9}", "one to ten words of ASCII characters, single blanks between"
 )
@@ -91,35 +90,33 @@ def _read_protocols(fields: Fields) -> tuple[Protocol, ...]:
 
 def _read_contract(fields: Fields) -> Contract:
     """The values of PROTOCOLS and VERSION; missing ones keep their defaults."""
-    key = "contract"
-    if not fields.holds_mapping(key):
-        if key in fields:
-            fields.note(f"{key} must be a mapping of {', '.join(CONTRACT_KEYS)}.", fields.line_of(key))
+    section = _section(fields, "contract", CONTRACT_KEYS)
+    if section is None:
         return Contract()
-    section = fields.mapping(key)
-    section.allow_only(CONTRACT_KEYS)
     return Contract(section.read_list("protocols", _PROTOCOL) or (), section.read("version", _VERSION) or "")
 
 
 def _read_cpu_cost(fields: Fields) -> CpuCost:
-    key = "cpu cost"
-    if not fields.holds_mapping(key):
-        if key in fields:
-            fields.note(f"{key} must be a mapping of {', '.join(CPU_COST_KEYS)}.", fields.line_of(key))
-        return CpuCost()
-    section = fields.mapping(key)
-    section.allow_only(CPU_COST_KEYS)
-    return CpuCost(*(section.read(role, _CPU_COST) for role in CPU_COST_KEYS))
+    section = _section(fields, "cpu cost", CPU_COST)
+    return CpuCost() if section is None else CpuCost(**section.values(CPU_COST))
+
+
+def _section(fields: Fields, key: str, keys: Collection[str]) -> Fields | None:
+    """The mapping that is the value of ``key``; None if it is missing, or not a mapping (reported)."""
+    if fields.holds_mapping(key):
+        section = fields.mapping(key)
+        section.allow_only(keys)
+        return section
+    if key in fields:
+        fields.note(f"{key} must be a mapping of {', '.join(keys)}.", fields.line_of(key))
+    return None
 
 
 def _read_congestion_control(fields: Fields) -> CongestionControl | None:
     key = "congestion control"
-    if not fields.holds_mapping(key):
-        if key in fields and not fields.holds_null(key):
-            fields.note(f"{key} must be a mapping of {', '.join(CONGESTION_CONTROL_KEYS)}.", fields.line_of(key))
+    section = None if fields.holds_null(key) else _section(fields, key, CONGESTION_CONTROL_KEYS)
+    if section is None:
         return None
-    section = fields.mapping(key)
-    section.allow_only(CONGESTION_CONTROL_KEYS)
     section.require(CONGESTION_CONTROL_EXAMPLES)
     known = section.read_list("known", _WORD) or ()
     default = _read_known(section, "default", _WORD)

@@ -18,7 +18,12 @@ RANDOM = "random"
 NONE = "none"
 DEDICATED = "dedicated"
 DAMA = "dama"
-DEMAND_KEYS = ("frame", "request delay", "slot", "constant rate")
+DEMAND = {
+    "frame": within(duration, "1 ms", "1 s"),
+    "request delay": within(duration, "0 s", "60 s"),
+    "slot": within(size, "1 B", "1 MB"),
+    "constant rate": within(rate, "0 bit/s", "100 Gbit/s"),
+}
 FRAME, SLOT = 0.0265, 100
 """Defaults: seconds, bytes."""
 
@@ -29,10 +34,6 @@ _NO_FILE = (
 
 _START = within(duration, "0 s", "1 h")
 _STEP = within(duration, "1 ms", "1 h")
-_FRAME = within(duration, "1 ms", "1 s")
-_REQUEST_DELAY = within(duration, "0 s", "60 s")
-_SLOT = within(size, "1 B", "1 MB")
-_CONSTANT_RATE = within(rate, "0 bit/s", "100 Gbit/s")
 
 
 # ---- profiles -------------------------------------------------------------------------------
@@ -138,19 +139,12 @@ def read_demand(link: Fields, inherited: Demand | None, round_trip: float, retur
             example = f"write for example {key}: {{dama: {{frame: 26.5 ms}}}}"
             link.note(f"{key} {quoted(link.in_words(key))} needs dama; {example}")
         return inherited
-    fields = access.part(DAMA)
-    fields.allow_only(DEMAND_KEYS)
-    frame, delay = fields.read("frame", _FRAME), fields.read("request delay", _REQUEST_DELAY)
-    slot, constant_rate = fields.read("slot", _SLOT), fields.read("constant rate", _CONSTANT_RATE)
-    demand = Demand(
-        frame=FRAME if frame is None else frame,
-        delay=round_trip if delay is None else delay,
-        slot=SLOT if slot is None else slot,
-        constant_rate=constant_rate or 0.0,
-    )
+    demand = access.record(DAMA, Demand(FRAME, round_trip, SLOT), None, DEMAND, delay="request delay")
     carried = return_rate * demand.frame / 8
     if return_rate > 0 and demand.slot > carried:
-        fields.note(f"slot {demand.slot} B is more than a frame of the return link carries, {carried:.0f} B.")
+        access.part(DAMA).note(
+            f"slot {demand.slot} B is more than a frame of the return link carries, {carried:.0f} B."
+        )
     return demand
 
 

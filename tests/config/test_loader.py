@@ -396,16 +396,10 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
     ("line", "fault"),
     [
         ("link: {delay: 300}", 'delay "300" has no unit; allowed: 0 s to 60 s (units: us, ms, s, min, h).'),
-        ("link: {delay: -1 ms}", 'delay "-1 ms" is out of range: 0 s to 60 s.'),
         (
             "link: {forward rate: 20 Mbps}",
             "Mbit/s, Gbit/s; allowed: 1 bit/s to 100 Gbit/s. Did you mean Mbit/s?",
         ),
-        ("link: {rate: 0 Mbit/s}", "1 bit/s to 100 Gbit/s"),
-        ("link: {queue: 0}", 'queue "0" is out of range: 1 to 1000000.'),
-        ("link: {loss: 101 %}", 'loss "101 %" is out of range: 0 % to 100 %.'),
-        ("link: {loss: 0.01}", 'loss "0.01" has no unit'),
-        ("link: {loss: {good to bad: 2, bad to good: 1}}", 'good to bad "2" is out of range: 0 to 1.'),
         ("link: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
         (
             "link: {loss: {good to bad: 0.1, bad to good: 1, good: 1}}",

@@ -236,7 +236,7 @@ PARTS = {
     ),
     "capacity on demand": part(
         "return access: {dama: {%s}}",
-        link_profiles.DEMAND_KEYS,
+        link_profiles.DEMAND,
         {
             "frame": duration("1 ms", "1 s", "0 ms", "2 s"),
             "request delay": duration("0 s", "60 s", "61 s"),
