@@ -103,6 +103,8 @@ class Life:
     out_of_memory: bool = False
     signalled: bool = False
     """The engine was asked to send it a signal."""
+    signalled_at: float = 0.0
+    """When the engine records that, seconds since 1970."""
     error: str = ""
     times: Mapping[str, str] = field(default_factory=dict)
     """``StartedAt`` and ``FinishedAt`` of its state, if the engine tells them."""
@@ -780,7 +782,8 @@ class FakeEngine:
     def events(self, *, since: str, until: str, filters: Mapping[str, str]) -> Iterator[bytes]:
         assert float(since) <= float(until)
         life = self._answer("events", filters["container"])
-        return iter([b"{}"] if life.signalled and filters["event"] == "kill" else [])
+        shown = float(until) >= life.signalled_at
+        return iter([b"{}"] if life.signalled and shown and filters["event"] == "kill" else [])
 
     def wait(self, identity: str, timeout: float | None = None) -> dict[str, int]:
         life = self._answer("wait", identity)

@@ -44,6 +44,8 @@ SIMULATOR, HOST, MIXED = "simulator", "1970", "mixed"
 """From when the times of traces count: the start of a simulation, 1970, or one of them per trace."""
 UNMATCHED = 0.05
 """Share of packets that arrived and were never sent, above which the loss is unknown."""
+LEAST_SHARE = 0.9
+"""Share of the packets whose fate damaged traces have to show, so that the loss is that of the run."""
 NO_CAUSE = "The traces do not show the cause: they are not complete."
 
 
@@ -164,14 +166,14 @@ def _findings(
     assert isinstance(traces.trace_pair, QuicTracePair)
     client = traces.trace_pair.client
     streams = stream_bytes(client)
-    if streams.whole is False and (captures.damaged or captures.incomplete or found.cut):
+    if streams.whole is False and (captures.damaged or captures.incomplete or found.cut or _changed(client)):
         streams = replace(streams, whole=None)
     size, source = _size(run, streams, given_size, notes)
     if not streams.arrived:
         notes.append(_undecrypted(client, found))
     handshake, goodput = _at_client(run, captures, found, client, streams, size, notes)
     rate = run.runner_output.forward_rate
-    losses = _losses(captures, found, traces, notes)
+    losses = _losses(captures, found, traces, streams, notes)
     if _failed(run, streams):
         unclear = captures.damaged or captures.incomplete or captures.timeless or not len(found.server.datagrams)
         notes.append(NO_CAUSE if unclear else _cause(run, traces, size))
@@ -206,20 +208,35 @@ def _at_client(
     if handshake is not None and handshake <= 0:
         notes.append("The client's first 1-RTT packet is not later than its first Initial: its times cannot be used.")
         return None, None
-    handshake = None if _hidden(client, found, from_server=False) else handshake
+    hidden = [
+        name for name, side in (("handshake", False), ("goodput", True)) if _hidden(client, found, from_server=side)
+    ]
+    if hidden and streams.arrived:
+        notes.append(f"{_cut_records(found)}, so the {' and the '.join(hidden)} cannot be measured.")
+    handshake = None if "handshake" in hidden else handshake
     goodput = None
     if connections != 1:
         shown = f"{connections} handshakes" if connections else "no handshake that the server answered"
         notes.append(f"The client's trace shows {shown}, so there is no goodput of one connection.")
     elif size is None:
         notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
-    elif _failed(run, streams) or _hidden(client, found, from_server=True):
+    elif _failed(run, streams) or "goodput" in hidden:
         pass
+    elif unread := _changed(client) if streams.whole is None else 0:
+        many = counted(unread, "packet of the server", "packets of the server")
+        notes.append(f"{many} cannot be decrypted in the client's trace, so that its response has a gap: no goodput.")
     elif streams.whole is None and (Role.CLIENT in captures.damaged or captures.incomplete):
         notes.append("The client's trace does not show the whole response, so there is no goodput.")
     else:
         goodput = metrics.goodput(client, size)
     return handshake, goodput
+
+
+def _changed(client: Trace) -> int:
+    """1-RTT packets of the server that cannot be decrypted although others of their connection can."""
+    answers = client.from_server & (client.form == Form.ONE_RTT)
+    readable = np.unique(client.connection[answers & client.decrypted])
+    return int((answers & ~client.decrypted & np.isin(client.connection, readable)).sum())
 
 
 def _hidden(client: Trace, found: TraceStates, *, from_server: bool) -> bool:
@@ -241,6 +258,8 @@ def _undecrypted(client: Trace, found: TraceStates) -> str:
     versions = {*client.version[_initials(client)].tolist()}
     if not versions and client.from_server.all():
         return "The client's trace has no packet of the client, so nothing can be decrypted."
+    if not versions and found.client.cut:
+        return f"{_cut_records(found)}, so nothing can be decrypted."
     if not versions:
         return "The client's trace begins after the handshake: it has no Initial packet, so nothing can be decrypted."
     if not client.from_server.any():
@@ -249,9 +268,13 @@ def _undecrypted(client: Trace, found: TraceStates) -> str:
         names = ", ".join(f"0x{version:08x}" for version in sorted(versions))
         return f"The packets have QUIC version {names}, which is not decrypted."
     if found.client.cut:
-        records = counted(found.client.cut, "record of the client's trace is", "records of the client's trace are")
-        return f"{records} cut (snap length), so the rest cannot be decrypted."
+        return f"{_cut_records(found)}, so the rest cannot be decrypted."
     return "No response could be decrypted: key logs are missing or do not fit, or nothing was answered."
+
+
+def _cut_records(found: TraceStates) -> str:
+    records = counted(found.client.cut, "record of the client's trace is", "records of the client's trace are")
+    return f"{records} cut (snap length)"
 
 
 @dataclass(frozen=True)
@@ -315,7 +338,7 @@ def _complete(run: ForeignRun, streams: StreamBytes) -> bool | None:
 
 
 def _losses(
-    captures: PlainCaptures, found: TraceStates, traces: RunTraces, notes: list[str]
+    captures: PlainCaptures, found: TraceStates, traces: RunTraces, streams: StreamBytes, notes: list[str]
 ) -> tuple[float | None, float | None]:
     """Loss forward and return; None where the traces do not show it."""
     if not len(found.server.datagrams) or captures.incomplete or captures.timeless:
@@ -324,6 +347,12 @@ def _losses(
         notes.append(
             f"{counted(traces.cut, 'packet of the traces is', 'packets of the traces are')} cut, so that "
             "the loss could not be measured."
+        )
+        return None, None
+    both = len(captures.damaged) > 1
+    if captures.damaged and _share_of_run(traces, streams, both=both) < LEAST_SHARE:
+        notes.append(
+            "The traces do not show what became of all packets, since they are damaged: the loss is not known."
         )
         return None, None
     if any(map(_inside_ns3, captures.sources.values())):
@@ -351,6 +380,14 @@ def _losses(
     if _clock(found) == MIXED:
         notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
     return values[0], values[1]
+
+
+def _share_of_run(traces: RunTraces, streams: StreamBytes, *, both: bool) -> float:
+    """Share of the packets whose fate the traces show; 0 if both end early, and the response perhaps later."""
+    if both and not streams.whole:
+        return 0.0
+    ways = traces.trace_pair.forward, traces.trace_pair.back
+    return sum(way.judged for way in ways) / max(sum(len(way.sent) for way in ways), 1)
 
 
 def _inside_ns3(path: Path) -> bool:

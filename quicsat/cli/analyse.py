@@ -92,8 +92,12 @@ def _foreign(place: Path, name: str, known: Collection[str], size: int | None, f
         )
     with process_pool(min(len(tree.runs), os.cpu_count() or 1)) as pool:
         found = list(pool.map(partial(examine, size=size), tree.runs))
-    table = render(_sheet(place, tree, found), form)
-    return table if form == "csv" else f"{_summary(name, tree)}\n\n{table}"
+    sheet = _sheet(place, tree, found)
+    if form == "csv":  # has no place for notes
+        for note in sheet.notes:
+            console.message(note)
+        return render(sheet, form)
+    return f"{_summary(name, tree)}\n\n{render(sheet, form)}"
 
 
 def _summary(name: str, tree: Tree) -> str:

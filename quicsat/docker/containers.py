@@ -101,6 +101,8 @@ class ContainerSpec:
 SIGKILLED = 128 + 9
 OUT_OF_MEMORY_INSPECTIONS, INSPECTION_PAUSE = 5, 0.1
 """How often, and after how many seconds each time, an engine is asked whether it reports a lack of memory late."""
+LATE_EVENT = 2.0
+"""Seconds by which an engine may record that it sent a signal after the end that the signal brought."""
 DISORDER = timedelta(seconds=1)
 """By how much the recorded end of a container may precede its start."""
 
@@ -218,7 +220,8 @@ class Container:
         if state["Running"] or (life := lifetime(state)) is None:
             return False
         filters = {"container": self.id, "event": "kill"}
-        since, until = f"{life.begin:.6f}", f"{life.end:.6f}"
+        late = LATE_EVENT if state["ExitCode"] else 0.0  # the engine answers when that time is over
+        since, until = f"{life.begin:.6f}", f"{life.end + late:.6f}"
         with suppress(*LIBRARY_ERRORS):
             return any(self._daemon.quick.events(since=since, until=until, filters=filters))
         return False

@@ -63,14 +63,17 @@ def end_of(result: RunResult) -> str:
     return f"{', '.join([took, *words])}."
 
 
+def _arrival(delay: float) -> str:
+    """How long a packet took; empty if that is unknown: it did not arrive, or its times are those of others, with which
+    a capture merged it."""
+    return f"; it arrives after {seconds(delay)}" if delay >= 0 else ""
+
+
 def _first(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryEvent]:
     if not len(packets):
         return
     row = int(np.nanargmin(packets.sent))
-    arrived = float(packets.arrived[row])
-    fate = "; it is lost" if packets.lost[row] else ""
-    if np.isfinite(arrived):
-        fate = f"; it arrives after {seconds(arrived - float(packets.sent[row]))}"
+    fate = "; it is lost" if packets.lost[row] else _arrival(float(packets.arrived[row] - packets.sent[row]))
     yield StoryEvent(float(packets.sent[row]), f"The {side} sends its first packet{fate}.", -1, from_server)
 
 
@@ -110,8 +113,7 @@ def _requests(series: Series) -> Iterator[StoryEvent]:
         else f"The client sends the first of {len(requests)} requests"
     )
     first = int(requests.sent.argmin())
-    came = float(requests.arrived[first])
-    fate = f"; it arrives after {seconds(came - float(requests.sent[first]))}" if np.isfinite(came) else ""
+    fate = _arrival(float(requests.arrived[first] - requests.sent[first]))
     yield StoryEvent(float(requests.sent[first]), f"{text}{fate}.")
     arrived = series.arrived
     if len(arrived):

@@ -91,13 +91,11 @@ class Repair:
         if self._shift:
             notes.append(f"The clock of {whose} was wrong: its first record is not of the years 2000 to 2099.")
         if self._copied:
-            notes.append(
-                f"{whose.capitalize()} has its packets several times, of several interfaces; copies were left out."
-            )
+            notes.append(f"{whose.capitalize()} has its packets several times; copies were left out.")
         if self._single:
             notes.append(
-                f"{counted(self._single, 'packet has', 'packets have')} fewer copies in {whose} than others, due to "
-                "losses between the interfaces: the loss is not known."
+                f"{counted(self._single, 'packet has', 'packets have')} fewer copies in {whose} than others, as with "
+                "losses between several interfaces: the loss is not known."
             )
         servers = sorted({ends[0][1] if server else ends[1][1] for ends, server in capture.flows.items()} - {QUIC_PORT})
         if servers and self._moved:

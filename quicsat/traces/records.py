@@ -37,6 +37,21 @@ BACKWARD_LIMIT = 1_000_000
 NANOSECONDS = 1_000_000_000
 
 
+UNPACK = "unpack it. If that fails, the file is damaged."
+CONVERT = "convert it with `editcap -F pcapng IN OUT`."
+OTHER_FORMATS = {
+    "compressed with zstd": (b"\x28\xb5\x2f\xfd", UNPACK),
+    "compressed with xz": (b"\xfd7zX", UNPACK),
+    "compressed with lz4": (b"\x04\x22\x4d\x18", UNPACK),
+    "compressed with bzip2": (b"BZh9", UNPACK),
+    "a ZIP archive": (b"PK\x03\x04", UNPACK),
+    "a text file of K12": (b"+---", CONVERT),
+    "a capture of snoop": (b"snoo", CONVERT),
+    "a capture of Microsoft Network Monitor": (b"GMBU", CONVERT),
+}
+"""Files in place of a trace, by what they are: their first four bytes, and what helps."""
+
+
 class Condition(StrEnum):
     """In which state a trace file is."""
 
@@ -130,6 +145,9 @@ def _open(stream: BinaryIO, name: str, most: int) -> Iterator[PacketRecord]:
                 return _pcap(stream, name, order, unit)
     if len(magic) < 4:
         raise DamagedTraceError(Condition.TRUNCATED, f"{name} ends within its header.")
+    for kind, (beginning, remedy) in OTHER_FORMATS.items():
+        if magic == beginning:
+            raise DamagedTraceError(Condition.CORRUPT, f"{name} is {kind}: {remedy}")
     raise DamagedTraceError(Condition.CORRUPT, f"{name} is no trace: it begins with the bytes {magic.hex()}.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import Any
 
@@ -182,6 +183,9 @@ def test_a_container_that_somebody_else_stops_is_no_failure_of_its_program(engin
             container.start()
             [life] = engine.lives.values()
             life.times = times
+            life.signalled_at = datetime(
+                2026, 11, 27, 20, 0, 2, tzinfo=UTC
+            ).timestamp()  # after the end that it brought
             if stopped:
                 engine.kill(container.id, "SIGKILL")
                 with pytest.raises(HarnessFault, match="was stopped from outside") as caught:
