@@ -158,6 +158,8 @@ def compare(site: Site, before: SiteCampaign, after: SiteCampaign, first: Goodpu
         (
             *map(line, [*worse, *perhaps, *better][:_MOST_LINES]),
             *(f"Image that changed: {each}" for each in found.changed_images),
+            *found.unlike,
+            *([found.unfinished] if found.unfinished else []),
         ),
     )
     if both:

@@ -90,6 +90,7 @@ def test_a_campaign_that_was_killed_hides_nothing_and_gains_are_told(tmp_path: P
     builder.build(tmp_path / "results", tmp_path / "site")
     feed = (tmp_path / "site" / "feed.xml").read_text()
     assert "4 got worse, 0 got better" in feed
+    assert "2 of 8 runs measured; unfinished." in feed
     start = (tmp_path / "site" / "index.html").read_text()
     assert "4 pairs got worse since 2026-11-" in start
     assert "is incomplete (2 of 8 runs) and was left out." in start
