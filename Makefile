@@ -52,8 +52,11 @@ setup-dev:
 	@scripts/setup --dev
 
 demo: setup  ## measure quic-go and aioquic over two links, and picoquic with BBR over a satellite link that loses packets
-	$(PYTHON) run.py -s quic-go aioquic -c quic-go aioquic -t terrestrial sat --repetitions 1
-	$(PYTHON) run.py -s picoquic:bbr -c picoquic -t satloss --repetitions 1
+	$(PYTHON) run.py demo
+
+dist: setup-dev  ## build the source distribution and the wheel into build/dist
+	rm -rf build/dist
+	$(PYTHON) -m hatchling build --directory build/dist
 
 images: setup  ## build the simulator and the endpoints that tests need
 	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic

@@ -89,8 +89,8 @@ def measure(daemon: Daemon, options: argparse.Namespace) -> int:
 
 def found_images(daemon: Daemon, clocks: Collection[str]) -> dict[str, str]:
     """Ids of the images by name, with that of the endpoint that crashes."""
-    references = build_recipes.expected(ROOT)
-    references |= {name: build_recipes.find_recipe(ROOT, name, folder).tag for name, folder in OWN_FOLDERS.items()}
+    references = build_recipes.expected()
+    references |= {name: build_recipes.find_recipe(name, folder).tag for name, folder in OWN_FOLDERS.items()}
     needed = ["simulator", "aioquic", *(["virtual-time"] if Clock.VIRTUAL in clocks else [])]
     found = {name: DaemonImages(daemon).find(references[name]) for name in needed}
     if missing := [name for name, facts in found.items() if facts is None]:

@@ -29,8 +29,6 @@ MOST_OF_PAIRS = 300
 """Figures of single pairs that are drawn if neither plots nor pairs are named: about two minutes of one CPU."""
 MOST_SECONDS = 300.0
 """For these figures, on any machine."""
-RENAMED = {"dates": "by-date", "pairs": "scatter-matrix", "relation": "two-case-scatter", "swarm": "strip-plot"}
-"""Names of the release before -> names of today; remove with the next release."""
 
 
 @cache
@@ -58,17 +56,12 @@ def with_clock(drawing: Drawing, request: PlotRequest) -> Drawing:
 
 
 def draw(request: PlotRequest) -> Gallery:
-    """Draw the requested plots; raises InputError for an unknown name. Old names still work, with a warning.
+    """Draw the requested plots; raises InputError for an unknown name.
 
     Pictures of single pairs are bounded unless the request names plots or pairs.
     """
     known = plots()
-    names = tuple(dict.fromkeys(RENAMED.get(name, name) for name in request.plots))
-    warnings = tuple(
-        f"--plot {name} is now called {RENAMED[name]}; the old name goes in the next release."
-        for name in dict.fromkeys(request.plots)
-        if name in RENAMED
-    )
+    names = tuple(dict.fromkeys(request.plots))
     for name in names:
         if name not in known:
             raise InputError(f"There is no plot {quoted(name)}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
@@ -80,7 +73,7 @@ def draw(request: PlotRequest) -> Gallery:
         tuple(work.files),
         tuple(work.captions),
         (*work.skipped, *work.bounds),
-        (*warnings, *request.warnings),
+        request.warnings,
         work.unchanged,
     )
 

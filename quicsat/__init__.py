@@ -1,3 +1,1 @@
 """The core of quicsat: plan, execute, analyse, store and show transfers over satellite links."""
-
-__version__ = "0.1.0"

@@ -84,8 +84,8 @@ def build(store: DaemonImages, names: Sequence[str], say: Callable[[str], None])
         say(f"making {ARM64_BASE}")
         bootstrap(store)
     bases, images = {"BASE": ARM64_BASE}, dict[str, str]()
-    recipes = [(argument, find_recipe(ROOT, *BASES[argument])) for argument in BASES]
-    recipes += [(name, find_recipe(ROOT, name, f"endpoints/{name}")) for name in names]
+    recipes = [(argument, find_recipe(*BASES[argument])) for argument in BASES]
+    recipes += [(name, find_recipe(name, f"endpoints/{name}")) for name in names]
     wanted = {argument for name, recipe in recipes if name in names for argument in recipe.arguments}
     for name, original in recipes:
         if name not in wanted and name not in names:

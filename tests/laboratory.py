@@ -291,10 +291,10 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
 
 def images_of(root: Path, *names: str) -> list[str]:
     """References of images built here: endpoints, their base, and those that are no endpoints."""
-    own = {name: build_recipes.find_recipe(root, name, folder) for name, folder in build_recipes.OWN_FOLDERS.items()}
-    own["endpoint-base"] = build_recipes.find_base(root, "ENDPOINT_BASE")
+    own = {name: build_recipes.find_recipe(name, folder) for name, folder in build_recipes.OWN_FOLDERS.items()}
+    own["endpoint-base"] = build_recipes.find_base("ENDPOINT_BASE")
     expected = {
-        **build_recipes.expected(root),
+        **build_recipes.expected(),
         **{name: recipe.tag for name, recipe in own.items()},
         "base": build_recipes.BASE,
     }

@@ -14,7 +14,7 @@ from quicsat.cli import console, foreign_inputs
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import Program
-from quicsat.config import loader
+from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.processes import process_pool
 from quicsat.model.text import counted
@@ -71,7 +71,7 @@ def run(options: Options, program: Program) -> int:
             text, bad = judge_again([place])
             status = ExitStatus.MACHINE if bad else status
         else:
-            known = loader.load_implementations(program.root / "implementations.json")
+            known = Inventory(program.root).implementations
             text = _foreign(place, name, known, options.file_size, options.format)
         texts.append(text)
     console.show("\n".join(texts))

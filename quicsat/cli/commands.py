@@ -10,8 +10,8 @@ from typing import Any, Protocol, cast
 
 from quicsat.cli.parser import Parser
 from quicsat.cli.program import CommandOptions, Program
+from quicsat.model.text import PROGRAM
 
-PROGRAM = "./run.py"
 DEFAULT = "run"
 """The command of a command line that begins with an option."""
 
@@ -21,6 +21,7 @@ GROUPS = {
         "plan": "Show the runs, images, duration and disk space of a campaign without starting it.",
         "resume": "Continue a campaign that was interrupted.",
         "list": "List test cases and implementations.",
+        "demo": "Prepare this machine, and measure three implementations in a few minutes.",
     },
     "Results": {
         "show": "Show the matrices of a campaign.",
@@ -39,6 +40,7 @@ GROUPS = {
     },
     "Maintain": {
         "images": "List, build, pull or check Docker images.",
+        "setup": "Install what quicsat needs outside of Python, and start a Docker engine.",
         "doctor": "Check whether this machine is ready, and suggest a fix for each problem.",
         "clean": "Remove containers that a killed campaign left behind.",
         "merge": "Merge the shards of a campaign into one.",

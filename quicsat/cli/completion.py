@@ -48,7 +48,7 @@ OWN_OPTIONS = "_arguments -C -s"
 """How the script for zsh declares options, first those in front of a command, which shall not hide the command's."""
 DESCRIPTION = (
     "Print a script that lets a shell complete commands, options, and the names of implementations, variants, test "
-    "cases and figures. The script contains the names from this checkout. Load it when your shell starts."
+    "cases and figures. The script contains the names that are known here. Load it when your shell starts."
 )
 EXAMPLES = (
     'completion bash   # in ~/.bashrc: eval "$(./run.py completion bash)"',
@@ -89,12 +89,12 @@ def run(options: Options, program: Program) -> int:
 def names(program: Program) -> dict[str, tuple[str, ...]]:
     """What may follow an option or stand for an argument, by the name of its value."""
     from quicsat.analysis.metrics import METRICS
-    from quicsat.config import loader
+    from quicsat.config.inventory import Inventory
     from quicsat.plan.select_test_cases import ALL_FUNCTIONAL_TESTS, ALL_MEASUREMENTS
 
-    known = loader.load_implementations(program.root / "implementations.json").values()
-    usual = loader.load_known_test_cases(program.root / "testcases")
-    cases = [*usual.values(), *loader.load_cases_on_request(program.root / "testcases", usual).values()]
+    inventory = Inventory(program.root)
+    known = inventory.implementations.values()
+    cases = [*inventory.test_cases.values(), *inventory.on_request.values()]
     tests = [
         ALL_MEASUREMENTS,
         ALL_FUNCTIONAL_TESTS,

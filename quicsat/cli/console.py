@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
-from quicsat.model.text import printable_lines
+from quicsat.model.text import as_installed, printable_lines
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
@@ -89,7 +89,7 @@ def allow_commands(*commands: str) -> None:
 def message(text: str) -> None:
     """Print progress, a warning or an error to standard error, with control characters escaped: images supply some."""
     try:
-        print(printable_lines(text), file=sys.stderr, flush=True)
+        print(printable_lines(as_installed(text)), file=sys.stderr, flush=True)
     except OSError:  # the work goes on; nothing is left that could be told
         _discard(sys.stderr)
 

@@ -188,19 +188,20 @@ def _is_report(file: Path) -> bool:
 
 
 def _known_names(root: Path, implementations: Iterable[str], test_cases: Iterable[TestCase]) -> KnownNames:
-    from quicsat.config import loader
     from quicsat.config.expectations import KnownNames
+    from quicsat.config.inventory import Inventory
 
-    known = loader.load_implementations(root / "implementations.json")
-    cases = loader.load_known_test_cases(root / "testcases")
-    on_request = loader.load_cases_on_request(root / "testcases", cases)
-    workloads = loader.known_workloads(root / "testcases" / "workloads")
-    variants = (f"{each.name}{VARIANT_SIGN}{variant.name}" for each in known.values() for variant in each.variants)
-    labels = (case.labels for case in (*cases.values(), *on_request.values(), *test_cases))
+    known = Inventory(root)
+    variants = (
+        f"{each.name}{VARIANT_SIGN}{variant.name}"
+        for each in known.implementations.values()
+        for variant in each.variants
+    )
+    labels = (case.labels for case in (*known.test_cases.values(), *known.on_request.values(), *test_cases))
     return KnownNames(
-        frozenset((*known, *variants, *implementations)),
+        frozenset((*known.implementations, *variants, *implementations)),
         frozenset().union(*labels),
-        frozenset(name for each, files in workloads.items() for name in (each, files.abbreviation)),
+        frozenset(name for each, files in known.workloads.items() for name in (each, files.abbreviation)),
     )
 
 

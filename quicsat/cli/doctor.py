@@ -10,6 +10,7 @@ from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import Program
 from quicsat.config import hosts
+from quicsat.model.text import as_installed
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
@@ -37,10 +38,10 @@ def run(options: Options, program: Program) -> int:
 
     worst = ExitStatus.SUCCESS
     known = hosts.known(options.hosts)
-    here = examine(shared.daemon(), build_recipes.expected(program.root), program.results)
+    here = examine(shared.daemon(), build_recipes.expected(), program.results)
     for finding in chain(here, examine_hosts(known.values())):
         console.show(f"{finding.state:4}  {finding.what:16}  {finding.text}")
         if finding.state is not State.OK:
-            console.show(f"{'':24}-> {finding.remedy}")
+            console.show(f"{'':24}-> {as_installed(finding.remedy)}")
             worst = ExitStatus.MACHINE if finding.state is State.FAIL else worst
     return worst

@@ -47,7 +47,7 @@ class DryRunRequest:
     daemon: Host
     """That has the images, and makes the runs if no other one does."""
     root: Path
-    """The checkout."""
+    """The folder with the results, and perhaps files of the user's own."""
     place: Path
     """Directory for the results, or the one that will contain it."""
     limits: CampaignLimits
@@ -224,7 +224,7 @@ def _images_at(daemon: Daemon, request: DryRunRequest, runs: Sequence[Run]) -> F
             ends,
             own,
         )
-    stocked: list[Stocked] = [stock_of_own(store, request.root, name) for name in own]
+    stocked: list[Stocked] = [stock_of_own(store, name) for name in own]
     stocked += [used_by(store, request.root, end) for end in ends]
     states = {} if request.policy is Policy.LOCAL else {ImageState.OUTDATED: "outdated, will be rebuilt"}
     rows = [

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.program import CommandOptions, Program
-from quicsat.config import loader, quantities
+from quicsat.config import quantities
+from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved
 from quicsat.model.text import counted
@@ -116,7 +117,7 @@ def runs_below(program: Program, place: Path) -> Tree | None:
 
     if not place.is_dir() or find_campaign(place)[0] is not None:
         return None
-    tree = find_runs(place, loader.load_implementations(program.root / "implementations.json"))
+    tree = find_runs(place, Inventory(program.root).implementations)
     return tree if tree.runs else None
 
 
@@ -170,7 +171,7 @@ def read_runs(
         is_selected = not tests or bool(tests.intersection(labels.get(key.test_case, (key.test_case,))))
         return is_selected and (not pairs or f"{key.server}_{key.client}" in pairs)
 
-    known = loader.load_implementations(program.root / "implementations.json")
+    known = Inventory(program.root).implementations
     record = read_campaign(name, tree.runs, place, Given(options.file_size, options.link_rate), known, wanted, listed)
     for warning in record.warnings[:MOST_NOTES]:
         console.message(warning)

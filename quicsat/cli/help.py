@@ -6,6 +6,7 @@ from quicsat.cli import commands, console, reference
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.parser import Parser
 from quicsat.cli.program import CommandOptions, Program
+from quicsat.model.text import PROGRAM
 
 DESCRIPTION = "Show an overview of all commands, the help for one command, or the reference for all commands."
 EXAMPLES = ("help plot", "help --markdown > cli.md   # the reference page")
@@ -17,9 +18,7 @@ Measure QUIC implementations over satellite links. Options of a command: {progra
 
 {groups}
 
-Example:
-  {program} -s quic-go -c aioquic -t sat          one server, one client, one link
-
+Example, one server, one client, one link: {program} -s quic-go -c aioquic -t sat
 {program} --version: the version. Exit status: 0 success, 1 a run failed, 2 wrong option or file,
 3 infrastructure error, 4 time up, 75 another campaign is running, 128 + n signal n."""
 
@@ -58,4 +57,4 @@ def overview() -> str:
         f"{title}:\n" + "\n".join(f"  {name:10} {summary}" for name, summary in group.items())
         for title, group in commands.GROUPS.items()
     ]
-    return OVERVIEW.format(program=commands.PROGRAM, groups="\n\n".join(groups))
+    return OVERVIEW.format(program=PROGRAM, groups="\n\n".join(groups))

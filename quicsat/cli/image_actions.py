@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from quicsat.cli import image_tables
-from quicsat.config import loader
+from quicsat.config.inventory import Inventory
 from quicsat.config.variants import variant_named
 from quicsat.docker import provenance
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.ssh_tunnel import connected
+from quicsat.images.build_recipes import recipe_of
 from quicsat.images.lock_file import images_here, lock_text, read_lock
 from quicsat.images.pull_or_build import Images, Policy
 from quicsat.images.status import Got, ImageState, builders, get_all, stock_of, stock_of_own
@@ -51,7 +52,7 @@ class ImageRequest:
     daemon: Host
     """That has the images."""
     root: Path
-    """The checkout."""
+    """The folder with files of the user's own, if there are any."""
     command: tuple[str, ...]
     markdown: bool = False
     lock: Path = Path("images.lock")
@@ -60,7 +61,7 @@ class ImageRequest:
 
 def perform(request: ImageRequest, say: Callable[[str], None]) -> Report:
     """Carry out an action other than ``check``; raises :class:`UserError` if nothing of it can be done."""
-    known = loader.load_implementations(request.root / "implementations.json")
+    known = Inventory(request.root).implementations
     chosen, own = select_images(request.names, known)
     packages = tuple(known[name] for name in dict.fromkeys(each.name.partition(":")[0] for each in chosen))
     with connected(request.daemon, "images") as daemon:
@@ -78,7 +79,7 @@ def perform(request: ImageRequest, say: Callable[[str], None]) -> Report:
 
 def _list(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementation], own: Sequence[str]) -> Report:
     store = DaemonImages(daemon)
-    found = [stock_of_own(store, request.root, name) for name in own]
+    found = [stock_of_own(store, name) for name in own]
     found += [each for package in packages for each in stock_of(store, request.root, package)]
     return Report(image_tables.images(found, datetime.now(UTC)))
 
@@ -92,7 +93,7 @@ def _sources(request: ImageRequest, daemon: Daemon, packages: Sequence[Implement
             if each.image is not None and each.state is not ImageState.OUTDATED:
                 origins.append(image_tables.Origin(each.name, each.state, each.image.version, each.image.provenance))
             elif each.source == "built" and package.build is not None:
-                labels = provenance.labels_of(request.root / package.build / "Dockerfile")
+                labels = provenance.labels_of(recipe_of(request.root, each.name, package.build).folder / "Dockerfile")
                 origins.append(image_tables.stated(each.name, "as the Dockerfile states", labels))
     return Report(image_tables.sources(origins, markdown=request.markdown))
 
@@ -107,7 +108,7 @@ def _build(
     store = DaemonImages(daemon)
     images = Images(store, request.root, Policy.BUILD, say)
     ways: dict[str, Callable[[], ImageFacts]] = {name: partial(images.ensure_own, name) for name in own}
-    stocked = [stock_of_own(store, request.root, name) for name in own]
+    stocked = [stock_of_own(store, name) for name in own]
     for package in packages:
         if package.build is not None or request.names:
             ways[package.name] = partial(images.ensure, package)

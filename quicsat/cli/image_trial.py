@@ -12,7 +12,7 @@ from pathlib import Path
 from quicsat.cli import image_tables
 from quicsat.cli.image_actions import ImageRequest, Report
 from quicsat.cli.image_check import IPV6, LARGE, PASSING, PEER, SMALL, ImageCheck, check_cases, check_runs, outcome_of
-from quicsat.config import loader
+from quicsat.config.inventory import Inventory
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.ssh_tunnel import connected
 from quicsat.execution.campaign_config import CampaignOutcome, Conditions, ImageSource, NewCampaign
@@ -26,6 +26,7 @@ from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.product_files import build_folder
 from quicsat.model.results import ResultSet
 from quicsat.model.run import RunKey
 from quicsat.model.stored_files import files, files_below
@@ -43,7 +44,7 @@ CLIENT_TRACE = "sim/trace_node_left.pcap"
 
 def check(request: ImageRequest, observer: Observer) -> Report:
     """A small campaign below build/checks, which leaves results/latest as it is."""
-    known = loader.load_implementations(request.root / "implementations.json")
+    known = Inventory(request.root).implementations
     chosen: Sequence[Implementation] = select_images(request.names, known)[0]
     peer = known.get(PEER)
     if peer is None:
@@ -130,7 +131,7 @@ def try_out(trial: Trial, observer: Observer) -> CampaignOutcome:
         seed,
         request.command,
         ImageSource(request.root, Policy.AUTO),
-        results=request.root / "build" / "checks",
+        results=build_folder() / "checks",
         directory=trial.directory,
         run=RunConfig(
             qlog=trial.qlog,
@@ -145,7 +146,7 @@ def try_out(trial: Trial, observer: Observer) -> CampaignOutcome:
 
 def _cases(root: Path) -> tuple[TestCase, ...]:
     """The transfers of a check, and all functional tests."""
-    known = loader.load_known_test_cases(root / "testcases")
+    known = Inventory(root).test_cases
     if "terrestrial" not in known:
         raise InputError("images check needs the test case terrestrial, which is missing in testcases/.")
     return (*check_cases(known["terrestrial"]), *(case for case in known.values() if case.functional))

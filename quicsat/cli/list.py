@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import CommandOptions, Program
-from quicsat.config import loader
+from quicsat.config.inventory import Inventory
 from quicsat.report import terminal_tables
 
 if TYPE_CHECKING:
@@ -34,13 +34,10 @@ def add_options(parser: Parser) -> None:
 
 def run(options: Options, program: Program) -> int:
     """Print the lists."""
+    known = Inventory(program.root)
     if options.what in (None, TESTS):
-        cases = loader.load_known_test_cases(program.root / "testcases")
-        on_request = loader.load_cases_on_request(program.root / "testcases", cases)
-        console.show(terminal_tables.test_cases([*cases.values(), *on_request.values()]))
-        workloads = loader.known_workloads(program.root / "testcases" / "workloads")
-        console.show(terminal_tables.workloads(workloads.values()))
+        console.show(terminal_tables.test_cases([*known.test_cases.values(), *known.on_request.values()]))
+        console.show(terminal_tables.workloads(known.workloads.values()))
     if options.what in (None, IMPLEMENTATIONS):
-        known = loader.load_implementations(program.root / "implementations.json")
-        console.show(terminal_tables.implementations(known.values()))
+        console.show(terminal_tables.implementations(known.implementations.values()))
     return ExitStatus.SUCCESS

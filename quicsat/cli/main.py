@@ -11,13 +11,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quicsat import __version__
 from quicsat.cli import commands, console
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.help import overview
 from quicsat.cli.parser import Parser
 from quicsat.cli.program import CommandOptions, Program
 from quicsat.model.errors import HarnessFault, InputError, UserError
+from quicsat.model.text import PROGRAM
 
 if TYPE_CHECKING:
     from quicsat.report.plot_request import Draw
@@ -37,7 +37,7 @@ def main(
     draw: Draw | None = None,
     figures: Callable[[], Mapping[str, str]] = dict,
 ) -> int:
-    """Run the command line for the checkout at ``root``; the exit status. ``draw`` makes figures.
+    """Run the command line for the folder ``root``, see :func:`start`; the exit status. ``draw`` makes figures.
 
     ``figures`` names all kinds of figures, with the heading of each.
     """
@@ -73,7 +73,7 @@ def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[
         console.show(overview())
         return ExitStatus.SUCCESS
     if words == ["--version"]:
-        console.show(_version(root))
+        console.show(_version())
         return ExitStatus.SUCCESS
     try:
         options = parse(words)
@@ -119,12 +119,12 @@ def _sentence(path: object, error: OSError) -> str:
     return f"{path}: cannot be read or written: {error.strerror}."
 
 
-def _version(root: Path) -> str:
+def _version() -> str:
     """``quicsat 0.1.0 (d8a2457)``: the release, and the commit of a checkout."""
-    from quicsat.execution.tool_version import tool_version
+    from quicsat.config.tool_version import release, tool_version
 
-    commit = tool_version(root)
-    return f"quicsat {__version__}" + (f" ({commit})" if commit != __version__ else "")
+    commit = tool_version()
+    return f"quicsat {release()}" + (f" ({commit})" if commit != release() else "")
 
 
 def parse(words: Sequence[str]) -> Any:
@@ -133,7 +133,7 @@ def parse(words: Sequence[str]) -> Any:
     if rest and not rest[0].startswith("-"):
         name = rest.pop(0)
         if name not in commands.SUMMARIES:
-            Parser("./run.py", known=tuple(commands.SUMMARIES)).error(f"invalid choice: '{name}'")
+            Parser(PROGRAM, known=tuple(commands.SUMMARIES)).error(f"invalid choice: '{name}'")
     options = commands.load(name).Options()
     options.command = name
     return commands.parser_of(name).parse_args(rest, options)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
 
 DESCRIPTION = (
-    "Serve the newest website of this checkout on this machine, and print its address. If there is a graphical "
+    "Serve the newest website in this folder on this machine, and print its address. If there is a graphical "
     "desktop, also open the website in a browser. Press Ctrl-C to stop. To build a website, use `./run.py site`."
 )
 EXAMPLES = ("open", "open /var/www/quic --port 8001")
@@ -39,7 +39,7 @@ def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
         "site", type=Path, nargs="?", metavar="SITE",
-        help="Directory of the website (default: the newest one in this checkout; example: site).",
+        help="Directory of the website (default: the newest one in this folder; example: site).",
     )  # fmt: skip
     parser.add_argument_group("output").add_argument(
         "--port", type=port, default=PORT, metavar="PORT",

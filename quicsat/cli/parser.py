@@ -1,4 +1,4 @@
-"""The option parser: grouped help, hints for mistyped words, options before or after arguments, old spellings."""
+"""The option parser: grouped help, hints for mistyped words, options before or after arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.model.names import did_you_mean
-from quicsat.model.text import command_line, escaped
+from quicsat.model.text import as_installed, command_line, escaped
 
 MOST_COLUMNS = 100
 """Width of help on wide terminals."""
@@ -47,13 +47,8 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
         self._negative_number_matcher = NEGATIVE
         self._known = known
-        self._renamed = dict[str, str]()
         self._bare = dict[str, str]()
         self._hint: Callable[[str], str] = lambda _option: ""
-
-    def rename(self, old: str, new: str) -> None:
-        """Accept the spelling ``old`` of the option ``new`` for one release, with a warning."""
-        self._renamed[old] = new
 
     def without_value(self, flag: str, sentence: str) -> None:
         """Refuse a word behind ``flag``, which has no value, with a sentence; for commands without arguments."""
@@ -65,12 +60,12 @@ class Parser(argparse.ArgumentParser):
 
     def format_usage(self) -> str:
         """``usage: ./run.py tables [OPTIONS] DIR...``, with required options and arguments."""
-        return f"usage: {usage(self)}\n"
+        return as_installed(f"usage: {usage(self)}\n")
 
     def format_help(self) -> str:
         """As always, with the short usage."""
         self.usage = usage(self).replace("%", "%%")
-        return super().format_help()
+        return as_installed(super().format_help())
 
     def print_help(self, _file: object = None) -> None:
         """To standard output; raises OSError if that takes no more, which argparse ignores."""
@@ -78,8 +73,8 @@ class Parser(argparse.ArgumentParser):
         console.flush()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As always, after old spellings are replaced and arguments are moved before options."""
-        words = [self._current(word) for word in (sys.argv[1:] if args is None else args)]
+        """As always, after arguments are moved before options."""
+        words = list(sys.argv[1:] if args is None else args)
         for flag, word in pairwise(words):
             if flag in self._bare and not word.startswith("-"):
                 self.error(f"argument {flag}: {self._bare[flag]}")
@@ -92,15 +87,6 @@ class Parser(argparse.ArgumentParser):
             found, unknown = super().parse_known_args([*arguments, *options], namespace)
             return found, sorted(unknown, key=lambda word: typed.get(word, len(words)))
         return super().parse_known_args(words, namespace)
-
-    def _current(self, word: str) -> str:
-        """The option in its new spelling, if ``word`` is an old one."""
-        old, equals, value = word.partition("=")
-        if old not in self._renamed:
-            return word
-        new = self._renamed[old]
-        console.message(f"{old} is now called {new}; the old spelling will be removed in the next release.")
-        return f"{new}{equals}{value}"
 
     def _divided(self, words: Sequence[str], *, bare: bool) -> tuple[list[str], list[str]]:
         """Arguments, and options with their values; ``bare``: an existing file is a path without a slash, too."""

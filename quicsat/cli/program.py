@@ -24,7 +24,7 @@ class Program:
     """The checkout, the command line, and what a command uses besides its options."""
 
     root: Path
-    """The checkout."""
+    """The user's folder: the checkout, or the working directory of the command ``quicsat``."""
     words: tuple[str, ...] = ()
     """The command line, with the name of the program."""
     draw: Draw | None = None

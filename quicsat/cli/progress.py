@@ -22,7 +22,7 @@ PAST = 3
 
 
 def earlier_campaigns(root: Path, clock: Clock, resumed: ResultSet | None = None) -> tuple[ResultSet, ...]:
-    """The newest campaigns of the checkout at ``root`` with that clock, after the one that is ``resumed``, if any."""
+    """The newest campaigns in the folder ``root`` with that clock, after the one that is ``resumed``, if any."""
     from quicsat.results import store
 
     others = [each for each in store.newest(root / "results", PAST) if each.manifest.clock is clock]

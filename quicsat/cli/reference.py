@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Iterable
 
 from quicsat.cli import commands
-from quicsat.cli.commands import PROGRAM, parser_of
+from quicsat.cli.commands import parser_of
 from quicsat.cli.parser import invocation, usage
+from quicsat.model.text import PROGRAM
 
 INTRODUCTION = f"""\
 # Command line

@@ -79,7 +79,6 @@ def add_options(parser: Parser) -> None:
         help="First measure TCP throughput of real links with iperf3, in each direction for this duration, in seconds "
         "if it has no unit (default: 0, which means no measurement; example: 10s).",
     )  # fmt: skip
-    parser.rename("--bare-link", "--baseline")
     group = shared.add_output(parser)
     group.add_argument(
         "-l", "--log-dir", type=Path, metavar="DIR",

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from quicsat.cli import options as shared
 from quicsat.cli import other_runners
 from quicsat.config import loader
+from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Implementation, Protocol
 from quicsat.model.names import VARIANT_SIGN, did_you_mean
@@ -44,10 +45,10 @@ class ChosenRuns(NamedTuple):
 
 def select(options: SelectingOptions, root: Path) -> ChosenRuns:
     """What the options select; raises :class:`InputError`."""
-    implementations = loader.load_implementations(root / "implementations.json")
+    inventory = Inventory(root)
+    implementations = inventory.implementations
     _check_ignored(options.no_auto_unsupported, implementations)
-    known, tests = loader.load_known_test_cases(root / "testcases"), options.test
-    on_request = loader.load_cases_on_request(root / "testcases", known)
+    known, on_request, tests = inventory.test_cases, inventory.on_request, options.test
     if options.protocol == Protocol.WEBTRANSPORT:
         implementations, known, tests = plan.with_webtransport(implementations, known, tests)
         on_request = {}
@@ -55,7 +56,7 @@ def select(options: SelectingOptions, root: Path) -> ChosenRuns:
         implementations,
         known,
         loader.load_test_cases,
-        loader.known_workloads(root / "testcases" / "workloads"),
+        inventory.workloads,
         servers=options.server,
         clients=options.client,
         on_request=on_request,

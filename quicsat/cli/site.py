@@ -10,6 +10,7 @@ from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import port
 from quicsat.cli.program import CommandOptions, Program
+from quicsat.model import product_files
 from quicsat.model.text import counted
 from quicsat.model.units import byte_size
 from quicsat.site.serve import PORT
@@ -55,7 +56,7 @@ def run(options: Options, program: Program) -> int:
 
     target = options.output or program.root / "site"
     places = options.directories or [program.results]
-    request = publish.SiteRequest(places, target, program.root, files=options.files, headings=program.figures())
+    request = publish.SiteRequest(places, target, product_files.FILES, files=options.files, headings=program.figures())
     with nullcontext() if options.serve is None else serve.server(target, options.serve) as address:
         built = publish.build(request, console.message)
         console.show(

@@ -11,7 +11,8 @@ from pathlib import Path
 from quicsat.cli import console, foreign_inputs
 from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.program import Program
-from quicsat.config import loader, quantities
+from quicsat.config import quantities
+from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.names import did_you_mean
 from quicsat.model.objective import Objective
@@ -98,7 +99,7 @@ def _open(options: CampaignsOptions, program: Program, place: Path, label: str) 
     from quicsat.results.qir_import import open_results
     from quicsat.results.store import DOCUMENT, has
 
-    known = loader.load_implementations(program.root / "implementations.json")
+    known = Inventory(program.root).implementations
     tree = foreign_inputs.runs_below(program, place)
 
     def read_runs(listed: Sequence[TestCase] = ()) -> CampaignResults:

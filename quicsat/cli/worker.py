@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DESCRIPTION = (
     "Connect to a Dask scheduler, and run campaigns that other machines start with --cluster. The worker uses the "
     "Docker daemon that the docker command uses. Press Ctrl-C to stop the worker. Before you use this command, run "
-    "`scripts/setup --cluster`."
+    "`scripts/setup --cluster` in a checkout, or install `quicsat[cluster]`."
 )
 EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
 
@@ -44,7 +44,6 @@ def add_options(parser: Parser) -> None:
         help=f"Number of parallel runs, 1 to {shared.MOST_TESTBEDS}, or auto for as many as links and CPUs allow "
         "(default: auto; example: 2).",
     )  # fmt: skip
-    parser.rename("--testbeds", "--parallel")
     group.add_argument(
         "--name", help="Name of the worker in messages and results (default: the host name; example: lab-2)."
     )

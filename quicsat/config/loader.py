@@ -11,22 +11,27 @@ from quicsat.config.sweeps import check_member, members, swept_keys
 from quicsat.config.test_cases import read_test_case
 from quicsat.config.workloads import load_workloads
 from quicsat.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_json, read_yaml
+from quicsat.model import product_files
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.names import MEMBER_SIGN, NAME_RULE, did_you_mean, is_name
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import command_line, quoted
 from quicsat.model.workload import WorkloadFiles
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "ns3-scenarios"
+SCENARIOS = product_files.FILES / "ns3-scenarios"
 """The scenarios that the simulator knows: each folder in here that holds a main.cc is one."""
 
-WORKLOADS = Path(__file__).resolve().parents[2] / "testcases" / "workloads"
-"""The workloads that test cases may name."""
+WORKLOADS = "workloads"
+"""Folder beside test cases with the workloads that they may name, in addition to those that quicsat brings."""
 
 
-def known_workloads(folder: Path = WORKLOADS) -> dict[str, WorkloadFiles]:
-    """The workloads by name; raises :class:`InputError` with every fault of their files."""
-    return load_workloads(folder)
+def known_workloads(folder: Path | None = None) -> dict[str, WorkloadFiles]:
+    """The workloads for test cases in ``folder`` by name; raises :class:`InputError` with every fault."""
+    brought = product_files.FILES / "testcases"
+    found = load_workloads(brought / WORKLOADS)
+    if folder is None or folder.resolve() == brought:
+        return found
+    return dict(sorted((found | load_workloads(folder / WORKLOADS)).items()))
 
 
 def known_scenarios(folder: Path = SCENARIOS) -> tuple[str, ...]:
@@ -67,14 +72,13 @@ def _implementation(entries: Fields, name: str) -> Implementation | None:
 # ---- test cases -----------------------------------------------------------------------------
 
 
-def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None) -> dict[str, TestCase]:
-    """The test cases of all YAML files of a folder by name.
+def load_known_test_cases(
+    folder: Path, scenarios: Collection[str] | None = None, extended: Mapping[str, TestCase] | None = None
+) -> dict[str, TestCase]:
+    """The test cases of all YAML files of a folder by name, :func:`in_order`.
 
-    Functional tests come first, in the order of their files, then measurements, the shortest deadline first; members of
-    a family with the same deadline are in the order of its values.
-
-    ``scenarios`` are those that the simulator knows, by default the folders of ns3-scenarios/.
-    Raises :class:`InputError` with every fault of all files.
+    ``scenarios`` are those that the simulator knows, by default the folders of ns3-scenarios/. They may extend those in
+    ``extended``, whose names and abbreviations are free. Raises :class:`InputError` with every fault of all files.
     """
     problems: list[Problem] = []
     documents: list[Fields] = []
@@ -82,13 +86,20 @@ def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None
         problems.append(Problem(display_path(folder), 0, "no such folder."))
     for path in _files(folder):
         documents += read_yaml(path, problems)
-    found = _resolve(documents, {}, {}, scenarios, problems)
+    found = _resolve(documents, folder, {}, extended or {}, scenarios, problems)
     raise_problems(problems)
-    tests = [case for case in found if case.functional]
-    measurements = sorted(
-        (case for case in found if not case.functional), key=lambda case: (case.timeout, case.random_name)
-    )
-    return {test_case.name: test_case for test_case in [*tests, *measurements]}
+    return in_order({case.name: case for case in found})
+
+
+def in_order(cases: Mapping[str, TestCase]) -> dict[str, TestCase]:
+    """Functional tests first, in the order of ``cases``, then measurements, the shortest deadline first.
+
+    Members of a family with the same deadline are in the order of its values.
+    """
+    tests = [case for case in cases.values() if case.functional]
+    measurements = [case for case in cases.values() if not case.functional]
+    measurements.sort(key=lambda case: (case.timeout, case.random_name))
+    return {case.name: case for case in [*tests, *measurements]}
 
 
 def load_cases_on_request(
@@ -100,10 +111,10 @@ def load_cases_on_request(
     """
     problems: list[Problem] = []
     documents: list[Fields] = []
-    for subfolder in sorted(path for path in folder.glob("*/") if path.name != WORKLOADS.name):
+    for subfolder in sorted(path for path in folder.glob("*/") if path.name != WORKLOADS):
         for path in _files(subfolder):
             documents += read_yaml(path, problems)
-    found = _resolve(documents, known, {}, scenarios, problems)
+    found = _resolve(documents, folder, known, {}, scenarios, problems)
     raise_problems(problems)
     return {case.name: case for case in found}
 
@@ -134,13 +145,14 @@ def load_test_cases(
         own = path.resolve()
         same = {source for source in {other.source for other in others.values()} if Path(source).resolve() == own}
         others = {name: other for name, other in others.items() if other.source not in same}
-    found = _resolve(documents, others, on_request or {}, scenarios, problems)
+    found = _resolve(documents, path.parent, others, on_request or {}, scenarios, problems)
     raise_problems(problems)
     return tuple(found)
 
 
 def _resolve(
     documents: Iterable[Fields],
+    folder: Path,
     known: Mapping[str, TestCase],
     on_request: Mapping[str, TestCase],
     scenarios: Collection[str] | None,
@@ -148,14 +160,14 @@ def _resolve(
 ) -> list[TestCase]:
     """The documents as test cases, in their order, families as their members; extended documents are read first.
 
-    Those ``on_request`` can be extended, but their names and abbreviations are free.
+    Those ``on_request`` can be extended, but their names and abbreviations are free. ``folder`` may have workloads.
     """
     mappings = [fields for fields in documents if fields.is_mapping]
     allowed = known_scenarios() if scenarios is None else scenarios
     if mappings and not allowed:
-        problems.append(Problem(display_path(SCENARIOS), 0, "holds no scenario; the checkout is incomplete."))
+        problems.append(Problem(display_path(SCENARIOS), 0, "holds no scenario; quicsat is not whole."))
     _check_labels(mappings, known)
-    workloads = known_workloads() if any("workload" in fields for fields in mappings) else {}
+    workloads = known_workloads(folder) if any("workload" in fields for fields in mappings) else {}
     own_names = {fields.read("name", str) for fields in mappings}
     found = {name: case for name, case in on_request.items() if own_names.isdisjoint((name, *_of_family(case)))}
     found |= known

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from quicsat import __version__
+from quicsat.config.tool_version import release
 from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.images.pull_or_build import Policy
+from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.real_link import Host, Scheduler
 from quicsat.model.results import ImageFacts, Manifest, ResultSet, Schedule, Versions
@@ -44,7 +45,7 @@ class ImageSource:
     """Where the images of a new campaign come from."""
 
     root: Path
-    """The checkout."""
+    """The folder with the results, and perhaps files of the user's own."""
     policy: Policy
     lock: Path | None = None
     """Lock file of the images that the campaign has to use; None if it may use any."""
@@ -85,13 +86,13 @@ class NewCampaign:
             id=campaign,
             started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             command=self.command,
-            tool_version=__version__,
+            tool_version=release(),
             seed=self.seed,
             servers=tuple(server.name for server in selection.servers),
             clients=tuple(client.name for client in selection.clients),
             implementations=selection.implementations,
             test_cases=tuple(
-                replace(case, source=_from_checkout(case.source, self.images.root)) for case in selection.test_cases
+                replace(case, source=_from_root(case.source, self.images.root)) for case in selection.test_cases
             ),
             images=dict(images),
             planned_runs=len(self.runs),
@@ -133,8 +134,13 @@ def schedule_of(conditions: Conditions) -> Schedule:
     return Schedule(conditions.testbeds, limits.breaker, limits.budget, limits.required, limits.skip_on_failure)
 
 
-def _from_checkout(source: str, root: Path) -> str:
-    """A test case's file as a command in ``root`` names it; an absolute path that is not near it stays as it is."""
+def _from_root(source: str, root: Path) -> str:
+    """A test case's file as a command in ``root`` names it; an absolute path that is not near it stays as it is.
+
+    One that quicsat brings is in ``testcases/``, wherever quicsat is installed.
+    """
     path = Path(source)
+    if source and path.resolve().is_relative_to(product_files.FILES):
+        return path.resolve().relative_to(product_files.FILES).as_posix()
     near = not path.is_absolute() or path.is_relative_to(root.parent)
     return os.path.relpath(path, root) if source and near else source

@@ -157,8 +157,8 @@ def check_dask() -> None:
     """Raise :class:`MachineError` if Dask is not installed."""
     if importlib.util.find_spec("distributed") is None:
         raise MachineError(
-            "Dask is not installed here: `scripts/setup --cluster` brings it, on every machine of a cluster; "
-            "see docs/guide/cluster.md."
+            "Dask is not installed here: on every machine of a cluster, run `scripts/setup --cluster` in a checkout, "
+            "or install `quicsat[cluster]`; see docs/guide/cluster.md."
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from quicsat.config.tool_version import tool_version
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.campaign_config import CampaignOutcome, Conditions, ImageSource, NewCampaign, schedule_of
 from quicsat.execution.campaign_setup import Engines, open_engines
@@ -19,7 +20,6 @@ from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork, changed_parameters, pinned_images, remaining_work
 from quicsat.execution.retries import restore
 from quicsat.execution.run_config import environment_parameters, stored_run_config
-from quicsat.execution.tool_version import tool_version
 from quicsat.execution.worker import result_of
 from quicsat.images.build_recipes import own_images
 from quicsat.images.lock_file import LockedImages

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from quicsat import __version__
+from quicsat.config.tool_version import release
 from quicsat.execution.run_config import RunConfig
 from quicsat.model.results import RunResult
 from quicsat.model.units import MIB
@@ -22,9 +22,9 @@ CORE = Path(__file__).resolve().parents[1]
 def code_version() -> str:
     """Version of this program with a digest of its source: campaign and worker must run the same code."""
     digest = hashlib.sha256()
-    for path in sorted(CORE.rglob("*.py")):
+    for path in sorted(CORE.glob("*/*.py")):
         digest.update(path.relative_to(CORE).as_posix().encode() + b"\0" + path.read_bytes())
-    return f"{__version__} ({digest.hexdigest()[:12]})"
+    return f"{release()} ({digest.hexdigest()[:12]})"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import OWN_IMAGES
@@ -71,22 +72,23 @@ def own_images(test_cases: Collection[TestCase], clock: Clock) -> tuple[str, ...
     return tuple(name for name, needs in zip(OWN_IMAGES, needed, strict=True) if needs)
 
 
-def find_recipe(root: Path, name: str, folder: str) -> Recipe:
-    """How to build a folder of the checkout; raises :class:`MachineError` if it holds no Dockerfile."""
-    dockerfile = root / folder / "Dockerfile"
+def find_recipe(name: str, folder: str, root: Path | None = None) -> Recipe:
+    """How to build a folder of quicsat, or of ``root`` if it is there; :class:`MachineError` without a Dockerfile."""
+    own = root / folder / "Dockerfile" if root else None
+    dockerfile = own if own and own.is_file() else product_files.FILES / folder / "Dockerfile"
     if not dockerfile.is_file():
         raise MachineError(f"{name}: {folder}/Dockerfile does not exist: fix its folder or name an image with -r.")
     asked = set(re.findall(r"^ARG (\w+)", dockerfile.read_text(encoding="utf-8"), re.MULTILINE))
     arguments: dict[str, str] = {}
     if "BASE" in asked:
         arguments["BASE"] = BASE
-    arguments |= {argument: find_base(root, argument).tag for argument in BASES if argument in asked}
+    arguments |= {argument: find_base(argument).tag for argument in BASES if argument in asked}
     return Recipe(name, dockerfile.parent, arguments)
 
 
-def find_base(root: Path, argument: str) -> Recipe:
+def find_base(argument: str) -> Recipe:
     """How to build the image that a build argument in ``BASES`` stands for; raises :class:`MachineError`."""
-    return find_recipe(root, *BASES[argument])
+    return find_recipe(*BASES[argument])
 
 
 def recipe_of(root: Path, name: str, folder: str) -> Recipe:
@@ -94,16 +96,17 @@ def recipe_of(root: Path, name: str, folder: str) -> Recipe:
 
     Raises :class:`MachineError`, which names the implementation, if the folder holds no Dockerfile.
     """
-    return replace(find_recipe(root, name, folder), name=Path(folder).name)
+    return replace(find_recipe(name, folder, root), name=Path(folder).name)
 
 
-def expected(root: Path) -> dict[str, str]:
-    """References of all images that can be built from the current folders, by name, with the simulator."""
-    folders = {path.parent.name: f"endpoints/{path.parent.name}" for path in root.glob("endpoints/*/Dockerfile")}
+def expected() -> dict[str, str]:
+    """References of all images that can be built from quicsat's folders, by name, with the simulator."""
+    found = product_files.FILES.glob("endpoints/*/Dockerfile")
+    folders = {path.parent.name: f"endpoints/{path.parent.name}" for path in found}
     for name in NO_ENDPOINTS:
         folders.pop(name, None)
-    recipes = [find_recipe(root, name, folder) for name, folder in sorted(folders.items())]
-    return {recipe.name: recipe.tag for recipe in (find_recipe(root, "simulator", SIMULATOR), *recipes)}
+    recipes = [find_recipe(name, folder) for name, folder in sorted(folders.items())]
+    return {recipe.name: recipe.tag for recipe in (find_recipe("simulator", SIMULATOR), *recipes)}
 
 
 def build_context(folder: Path, certificates: Path = HOST_CERTIFICATES) -> IO[bytes]:

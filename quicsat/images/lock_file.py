@@ -80,7 +80,7 @@ def check_lock(path: Path, root: Path, implementations: Iterable[Implementation]
     """Raise :class:`InputError` with each image of a campaign that the lock file does not name, or names otherwise."""
     locked, problems = read_lock(path), list[str]()
     wanted = {each.name: partial(_references, root, each) for each in implementations}
-    wanted |= {name: partial(_own_references, root, name) for name in own}
+    wanted |= {name: partial(_own_references, name) for name in own}
     for name, references in wanted.items():
         try:
             _entry(locked, path, name, references())
@@ -97,8 +97,8 @@ def _references(root: Path, implementation: Implementation) -> set[str]:
     return references | ({recipe_of(root, name, folder).tag} if folder is not None else set())
 
 
-def _own_references(root: Path, name: str) -> set[str]:
-    return {find_recipe(root, name, OWN_FOLDERS[name]).tag}
+def _own_references(name: str) -> set[str]:
+    return {find_recipe(name, OWN_FOLDERS[name]).tag}
 
 
 def _entry(locked: Mapping[str, ImageFacts], file: Path, name: str, references: Collection[str]) -> ImageFacts:
@@ -152,7 +152,7 @@ class LockedImages:
 
     def ensure_own(self, name: str) -> ImageFacts:
         """The locked image of one of ``OWN_IMAGES``; otherwise as :meth:`ensure`."""
-        return self._resolve(name, _own_references(self._root, name), lambda: self._here.ensure_own(name))
+        return self._resolve(name, _own_references(name), lambda: self._here.ensure_own(name))
 
     def _resolve(self, name: str, references: set[str], here: Callable[[], ImageFacts]) -> ImageFacts:
         locked = _entry(self._locked, self._file, name, references)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
 
+from quicsat.config.yaml_fields import display_path
 from quicsat.images.build_log import BuildLog
 from quicsat.images.build_recipes import (
     BASE,
@@ -27,6 +28,7 @@ from quicsat.images.build_recipes import (
 )
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.implementation import Implementation
+from quicsat.model.product_files import build_folder
 from quicsat.model.results import ImageFacts
 from quicsat.model.units import byte_size, seconds
 from quicsat.model.whole_file import scratch_directory
@@ -83,7 +85,7 @@ class Images:
     """Resolves images at one daemon, thread-safe; reports each step to ``say``, one line each."""
 
     def __init__(self, store: ImageStore, root: Path, policy: Policy, say: Say) -> None:
-        """``root`` is the checkout; the logs of builds go to ``build/logs`` in it."""
+        """``root`` may have folders of implementations of the user's own; see :func:`find_recipe`."""
         self._store = store
         self._root = root
         self._policy = policy
@@ -131,7 +133,7 @@ class Images:
     def ensure_own(self, name: str) -> ImageFacts:
         """An image of ``OWN_IMAGES``; otherwise as :meth:`ensure_simulator`."""
         with self._failure(name):
-            recipe = find_recipe(self._root, name, OWN_FOLDERS[name])
+            recipe = find_recipe(name, OWN_FOLDERS[name])
             built = self._built(recipe)
             if built:
                 return built
@@ -203,7 +205,7 @@ class Images:
         if "BASE" in recipe.arguments:
             self.ensure_base()
         for argument in sorted(BASES.keys() & recipe.arguments.keys()):
-            base = find_base(self._root, argument)
+            base = find_base(argument)
             if not self._built(base):
                 self._make_bases(base)
                 self._build_now(base)
@@ -216,7 +218,7 @@ class Images:
     def _build_now(self, recipe: Recipe) -> ImageFacts:
         tag = recipe.tag
         log = self._log(recipe.name)
-        self._say(f"{recipe.name}: building {tag}, which takes seconds to minutes; log in {self._relative(log)}")
+        self._say(f"{recipe.name}: building {tag}, which takes seconds to minutes; log in {display_path(log)}")
         begin = time.monotonic()
         output = BuildLog()
         with log.open("w", encoding="utf-8") as stream:
@@ -233,7 +235,7 @@ class Images:
                 step = f"It failed in {output.step}: {fault.reason}\n" if output.step else ""
                 raise MachineError(
                     f"{recipe.name}: the image could not be built: {output.reason or fault.reason}\n{step}"
-                    f"The whole log is in {self._relative(log)}. If a package registry did not answer, try again; "
+                    f"The whole log is in {display_path(log)}. If a package registry did not answer, try again; "
                     f"behind a proxy, put its CA (*.crt) into {HOST_CERTIFICATES}."
                 ) from fault
         self._store.tag(tag, recipe.latest)
@@ -246,14 +248,14 @@ class Images:
                 f"base: {PUBLIC_BASE} cannot be pulled, and mmdebstrap, which builds it, is missing: run `make setup`."
             )
         log = self._log("base")
-        self._say(f"base: making {BASE} from Debian's packages; log in {self._relative(log)}")
+        self._say(f"base: making {BASE} from Debian's packages; log in {display_path(log)}")
         begin = time.monotonic()
         with scratch_directory() as directory:
             archive = directory / "base.tar"
             failure = _run_bootstrap(archive, log)
             if failure:
                 raise MachineError(
-                    f"base: mmdebstrap could not make {BASE}: {failure}\nThe whole log is in {self._relative(log)}. It "
+                    f"base: mmdebstrap could not make {BASE}: {failure}\nThe whole log is in {display_path(log)}. It "
                     "needs root or user namespaces, Debian's mirrors and a debian-archive-keyring that knows Debian 13 "
                     f"(where it is too old, `docker load` a {PUBLIC_BASE} from elsewhere and tag it {BASE})."
                 )
@@ -265,12 +267,9 @@ class Images:
     # ---- messages and paths --------------------------------------------------------------------
 
     def _log(self, name: str) -> Path:
-        directory = self._root / "build" / "logs"
+        directory = build_folder() / "logs"
         directory.mkdir(parents=True, exist_ok=True)
         return directory / f"{name}.log"
-
-    def _relative(self, path: Path) -> Path:
-        return path.relative_to(self._root)
 
     @staticmethod
     def _not_here(name: str, reference: str) -> str:

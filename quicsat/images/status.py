@@ -81,9 +81,9 @@ def used_by(store: ImageStore, root: Path, implementation: Implementation) -> St
     return stock_of(store, root, implementation)[-1 if implementation.is_variant else 0]
 
 
-def stock_of_own(store: ImageStore, root: Path, name: str = "simulator") -> Stocked:
+def stock_of_own(store: ImageStore, name: str = "simulator") -> Stocked:
     """An image of ``OWN_IMAGES``, which is always a local build."""
-    return _built(store, name, find_recipe(root, name, OWN_FOLDERS[name]))
+    return _built(store, name, find_recipe(name, OWN_FOLDERS[name]))
 
 
 def _built(store: ImageStore, name: str, recipe: Recipe) -> Stocked:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from quicsat.config.inventory import without_labels
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.errors import InputError
 from quicsat.model.test_case import COMBINED, TestCase, with_workload
@@ -39,7 +40,7 @@ def select_test_cases(
         return emulated, [] if emulated else ["There is no test case."]
     words, own, problems = _read_files(names, known, load, on_request)
     available = {**known, **own}
-    available |= _without_labels(on_request, available)
+    available |= without_labels(on_request, available)
     words = _members(words, available)
     combined, combined_problems = _combined([word for word in words if COMBINED in word], available, workloads)
     problems += combined_problems
@@ -78,16 +79,6 @@ def _read_files(
         else:
             words.append(word)
     return words, own, problems
-
-
-def _labels(case: TestCase) -> set[str]:
-    return {label.casefold() for label in case.labels}
-
-
-def _without_labels(cases: Mapping[str, TestCase], others: Mapping[str, TestCase]) -> dict[str, TestCase]:
-    """The cases that share no name or abbreviation with others."""
-    taken = {label for other in others.values() for label in _labels(other)}
-    return {name: case for name, case in cases.items() if not taken & _labels(case)}
 
 
 def _members(words: Sequence[str], known: Mapping[str, TestCase]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from quicsat.model.outcomes import Outcome, Rules
 from quicsat.model.results import ResultSet, RunResult
-from quicsat.model.text import printable
+from quicsat.model.text import as_installed, printable
 from quicsat.report.terminal_tables import Text, draw
 from quicsat.results.attempts import by_cell, tally, together
 from quicsat.results.summary import Cell, summarise
@@ -59,7 +59,9 @@ def matrix(result_set: ResultSet, *, colour: bool = False, markdown: bool = Fals
     notes = [*LEGEND, *([UPSTREAM] if any(case.rules is Rules.UPSTREAM for case in cases.values()) else [])]
     if any(cell.repeated for cell in known.values() if cell.test_case in cases):
         made = together([tally(attempts) for key, attempts in by_cell(result_set).items() if key[2] in cases])
-        notes.append(REPEATED.format(attempts=made.attempts, excluded=made.excluded, retried=made.retried))
+        notes.append(
+            as_installed(REPEATED).format(attempts=made.attempts, excluded=made.excluded, retried=made.retried)
+        )
     table = draw(header, [*rows, total], colour=colour, markdown=markdown, below=1)
     heading = f"{'### ' * markdown}functional tests"
     return "\n".join([heading, "", table, "", ("\n\n" if markdown else "\n").join([*notes, _meanings(result_set)])])

@@ -117,7 +117,7 @@ class Gallery:
     skipped: tuple[str, ...] = ()
     """One sentence per plot that is incomplete."""
     warnings: tuple[str, ...] = ()
-    """Sentences for stderr: names of plots that have changed."""
+    """Sentences for stderr: files of series that cannot be read."""
     unchanged: int = 0
     """Those of the files that were there already, and were not drawn again."""
 

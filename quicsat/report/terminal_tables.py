@@ -20,7 +20,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase, constant_rate, files_in_words
-from quicsat.model.text import LONGEST, counted, printable, ranges
+from quicsat.model.text import LONGEST, as_installed, counted, printable, ranges
 from quicsat.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
 from quicsat.model.workload import WorkloadFiles
 from quicsat.results.summary import Cell, figures, summarise
@@ -223,7 +223,7 @@ def _legend(
     if manifest.clock is Clock.VIRTUAL:
         text += f"\nThe runs used {manifest.time}."
     if repeated:
-        text += f"\n{REPEATED}"
+        text += f"\n{as_installed(REPEATED)}"
     for protocol in PROTOCOLS_IN_WORDS:
         if protocol in protocols:
             text += f"\n{protocol}: fetched over {PROTOCOLS_IN_WORDS[protocol]}; without a mark over HTTP/0.9 and QUIC."

@@ -12,8 +12,8 @@ from typing import Any
 import jinja2
 from jinja2.bccache import Bucket
 
-from quicsat import __version__
 from quicsat.analysis.metrics import METRICS, Metric
+from quicsat.config.tool_version import release
 from quicsat.model.link_format import format_link
 from quicsat.model.moments import moment
 from quicsat.model.outcomes import Outcome
@@ -63,7 +63,7 @@ class Renderer:
         )
         self._environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
         self._environment.globals.update(
-            assets=assets, built=built.astimezone(UTC), version=__version__, states=CELL_STATES, metrics=METRICS
+            assets=assets, built=built.astimezone(UTC), version=release(), states=CELL_STATES, metrics=METRICS
         )
         self._environment.filters.update(
             clean=printable,

@@ -13,8 +13,9 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from quicsat import __version__
+from quicsat.config.tool_version import release
 from quicsat.model.errors import MachineError
+from quicsat.model.product_files import build_folder
 from quicsat.model.whole_file import turn
 from quicsat.site import (
     address,
@@ -36,8 +37,8 @@ from quicsat.site.report_pages import Compared
 from quicsat.site.workers import working
 from quicsat.statistics.comparison import Goodputs
 
-VENDOR = Path("build", "vendor", "uplot")
-"""Where scripts/setup puts uPlot, below the checkout."""
+VENDOR = "vendor/uplot"
+"""Where scripts/setup puts uPlot, below :func:`build_folder`."""
 LIBRARY = {"uPlot.iife.min.js": "uPlot.iife.min.js", "uPlot.min.css": "uPlot.min.css", "uPlot-LICENSE.txt": "LICENSE"}
 """Name in the site -> name in ``VENDOR``."""
 NAVIGATION = (
@@ -55,7 +56,7 @@ class SiteRequest:
     places: Sequence[Path]
     target: Path
     root: Path
-    """The checkout, with web/ and what the set-up has brought."""
+    """The folder with web/."""
     files: bool = False
     """Take traces, key logs, qlogs and whole logs into the site."""
     headings: Mapping[str, str] = field(default_factory=dict)
@@ -147,7 +148,7 @@ def marker(
 ) -> bytes:
     """What the next build needs to know of this one: keys of what it has made, its size, what comparisons tell."""
     told: dict[str, Any] = {
-        made_files.MADE_BY: f"quicsat {__version__}",
+        made_files.MADE_BY: f"quicsat {release()}",
         "campaigns": [each.folder for each in found],
         "keys": dict(keys),
         "starts": {name: reuse.start_keys(history) for name, history in histories.items()},
@@ -264,10 +265,10 @@ def _two_keys(keys: Mapping[str, str], compared: Compared) -> list[str]:
 def assets(root: Path, say: Callable[[str], None]) -> tuple[str, dict[str, bytes]]:
     """Folder of style sheets and scripts, named after a digest of their content, and its files."""
     content = {path.name: path.read_bytes() for path in sorted((root / "web" / "assets").iterdir())}
-    library = {name: root / VENDOR / origin for name, origin in LIBRARY.items()}
+    library = {name: build_folder() / VENDOR / origin for name, origin in LIBRARY.items()}
     if all(path.is_file() for path in library.values()):
         content |= {name: path.read_bytes() for name, path in library.items()}
     else:
-        say("uPlot is not here, so the pages have no packet plots: run scripts/setup where its registry answers.")
+        say("uPlot is not here, so the pages have no packet plots: run `make setup` where npm and its registry answer.")
     digest = hashlib.sha256(b"".join(name.encode() + text for name, text in content.items())).hexdigest()[:12]
     return f"assets/{digest}", content

@@ -11,6 +11,7 @@ import pytest
 
 from quicsat.cli import main as cli
 from quicsat.execution import campaign_setup
+from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Role
@@ -69,6 +70,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     (root / "implementations.json").write_text(json.dumps(known))
     engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)), odd=end_with(0))
     install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(product_files, "FILES", root)
     monkeypatch.setattr(sys, "argv", ["run.py"])
     monkeypatch.setattr(campaign_setup, "analyse_once", numbers)
     return Checkout(root, engine, capsys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quicsat.cli import commands
-from quicsat.cli.entry_point import ROOT, start
+from quicsat.cli.entry_point import start
 
 
 def import_fails(name: str) -> object:
@@ -20,7 +20,7 @@ def test_a_missing_package_is_named_although_a_command_imports_it(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["run.py", "plan"])
     monkeypatch.setattr(commands, "load", import_fails("prettytable.colortable"))
-    assert start(ROOT) == 3
+    assert start() == 3
     told = "The Python package prettytable is missing; `make setup` installs all that is needed.\n"
     assert capsys.readouterr().err == told
 
@@ -29,4 +29,4 @@ def test_a_module_of_our_own_that_is_missing_is_an_error_of_the_program(monkeypa
     monkeypatch.setattr("sys.argv", ["run.py", "plan"])
     monkeypatch.setattr(commands, "load", import_fails("quicsat.plan.gone"))
     with pytest.raises(ModuleNotFoundError):
-        start(ROOT)
+        start()

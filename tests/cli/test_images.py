@@ -14,6 +14,7 @@ import pytest
 from quicsat.cli import image_check, image_trial
 from quicsat.cli import main as cli
 from quicsat.execution import campaign_setup
+from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.evidence import Evidence
@@ -118,6 +119,7 @@ def images(
     (root / "ns3-scenarios/Dockerfile").write_text("FROM scratch\n")
     (root / "implementations.json").write_text(json.dumps(entries))
     install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(product_files, "FILES", root)
     monkeypatch.setattr(sys, "argv", ["run.py"])
     monkeypatch.setattr(campaign_setup, "analyse_once", _numbers)
     monkeypatch.setattr(image_trial, "check_cases", _small_cases)

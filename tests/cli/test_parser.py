@@ -1,4 +1,4 @@
-"""The parser: options before and after arguments, hints for mistyped words, old spellings, readable help."""
+"""The parser: options before and after arguments, hints for mistyped words, readable help."""
 
 from __future__ import annotations
 
@@ -97,25 +97,6 @@ def test_slips_are_told(line: str, told: str, capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         parse(line)
     assert told in capsys.readouterr().err
-
-
-# ---- old spellings --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "new", "value"),
-    [
-        ("run --bare-link 10", "baseline", 10.0),
-        ("-t sat --bare-link=10", "baseline", 10.0),
-        ("worker tcp://a:1 --testbeds 2", "parallel", 2),
-    ],
-)
-def test_old_spellings_work_with_a_warning(
-    line: str, new: str, value: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert vars(parse(line))[new] == value
-    [warning] = capsys.readouterr().err.splitlines()
-    assert f"is now called --{new}; the old spelling will be removed" in warning
 
 
 # ---- help -----------------------------------------------------------------------------------

@@ -57,12 +57,12 @@ def daemon() -> Daemon:
 @pytest.fixture(scope="session")
 def image_ids(daemon: Daemon) -> Mapping[str, str]:
     """Image id by name, and of an endpoint that does what CLIENT_PARAMS or SERVER_PARAMS say."""
-    expected = build_recipes.expected(ROOT)
+    expected = build_recipes.expected()
     found = {name: DaemonImages(daemon).find(expected[name]) for name in NEEDED}
     missing = [name for name, image in found.items() if image is None]
     if missing:
         pytest.skip(f"IMAGES ARE MISSING, nothing of tests/engine was run; `./run.py images build {' '.join(missing)}`")
-    base = build_recipes.find_base(ROOT, "ENDPOINT_BASE").tag
+    base = build_recipes.find_base("ENDPOINT_BASE").tag
     dockerfile = f'FROM {base}\nCOPY run.sh /run.sh\nENTRYPOINT ["/bin/bash", "/run.sh"]\n'
     context = pack({"Dockerfile": dockerfile.encode(), "run.sh": ENTRY})
     hostile = DaemonImages(daemon).build(context, HOSTILE, {}, lambda _line: None)
@@ -77,8 +77,8 @@ def virtual_images(daemon: Daemon, image_ids: Mapping[str, str]) -> Mapping[str,
 
 def need(daemon: Daemon, *names: str) -> list[str]:
     """Ids of images; skips the test if one is missing."""
-    own = {name: build_recipes.find_recipe(ROOT, name, folder).tag for name, folder in OWN_FOLDERS.items()}
-    references = build_recipes.expected(ROOT) | own
+    own = {name: build_recipes.find_recipe(name, folder).tag for name, folder in OWN_FOLDERS.items()}
+    references = build_recipes.expected() | own
     found = {name: DaemonImages(daemon).find(references[name]) for name in names}
     if missing := [name for name, image in found.items() if image is None]:
         pytest.skip(f"IMAGES ARE MISSING; `./run.py images build {' '.join(missing)}`")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from quicsat.config.tool_version import tool_version
 from quicsat.docker.containers import ContainerSpec, create_container
 from quicsat.execution import campaign_setup
 from quicsat.execution import run_campaign as module
@@ -19,7 +20,6 @@ from quicsat.execution.admission import AUTO_TESTBEDS, fitting_testbeds
 from quicsat.execution.campaign_config import CampaignOutcome
 from quicsat.execution.host_facts import processor
 from quicsat.execution.observer import Observer
-from quicsat.execution.tool_version import tool_version
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.implementation import Role

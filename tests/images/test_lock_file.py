@@ -12,6 +12,7 @@ import pytest
 from quicsat.images.build_recipes import find_recipe, recipe_of
 from quicsat.images.lock_file import LockedImages, check_lock, images_here, lock_text, read_lock
 from quicsat.images.pull_or_build import Policy
+from quicsat.model import product_files
 from quicsat.model.errors import HarnessFault, InputError, MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode
@@ -51,7 +52,8 @@ class Store:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(product_files, "FILES", tmp_path)
     for folder in ("endpoints/mine", "ns3-scenarios"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "Dockerfile").write_text("FROM scratch\n")
@@ -112,7 +114,7 @@ def test_a_variant_is_written_if_it_has_another_image(root: Path, tag: str) -> N
     both = images_here(Store({PUBLIC: public, tag: built}), root, chosen, ("simulator",))
     assert {name: image.id for name, image in both.items()} == {"mine": "sha256:1", "mine:fast": "sha256:2"}
     assert set(images_here(Store({tag: built}), root, chosen, ())) == {"mine"}
-    simulator = find_recipe(root, "simulator", "ns3-scenarios").tag
+    simulator = find_recipe("simulator", "ns3-scenarios").tag
     assert set(images_here(Store({simulator: built}), root, {}, ("simulator",))) == {"simulator"}
 
 
@@ -177,7 +179,7 @@ def test_an_image_that_is_not_locked(root: Path, tag: str) -> None:
 
 def test_a_lock_is_checked_without_an_engine(root: Path, tag: str) -> None:
     file = root / "images.lock"
-    simulator = find_recipe(root, "simulator", "ns3-scenarios").tag
+    simulator = find_recipe("simulator", "ns3-scenarios").tag
     good = {"mine": ImageFacts(tag, "sha256:1"), "simulator": ImageFacts(simulator, "sha256:2")}
     file.write_text(lock_text(good))
     check_lock(file, root, [MINE, FAST], ["simulator"])

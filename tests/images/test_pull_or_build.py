@@ -12,6 +12,7 @@ import pytest
 
 from quicsat.images.build_recipes import BASE, Recipe, build_context, expected
 from quicsat.images.pull_or_build import PUBLIC_BASE, Images, Policy
+from quicsat.model import product_files
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode
@@ -69,6 +70,7 @@ class FakeStore:
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout with folders to build from, and a mmdebstrap that writes its suite."""
+    monkeypatch.setattr(product_files, "FILES", tmp_path / "checkout")
     for folder, arguments in (
         ("endpoints/base", "BASE"),
         ("endpoints/base-rust", "BASE"),
@@ -291,7 +293,7 @@ def test_expected_are_what_ensure_gets(root: Path) -> None:
     quinn = Implementation("quinn", "", "", frozenset(Role), build="endpoints/quinn")
     got = {"simulator": images.ensure_simulator().reference}
     got |= {one.name: images.ensure(one).reference for one in (IMPLEMENTATION, quinn)}
-    assert expected(root) == got
+    assert expected() == got
 
 
 # ---- failures -------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 
 from quicsat.images.build_recipes import find_recipe
 from quicsat.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_own, used_by
+from quicsat.model import product_files
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.results import ImageFacts
@@ -20,7 +21,8 @@ MINE = Implementation("mine", "me/mine:1", "", frozenset(Role), build="endpoints
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(product_files, "FILES", tmp_path)
     for folder in ("endpoints/mine", "ns3-scenarios"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8")
@@ -32,7 +34,7 @@ def states(stocked: tuple[Stocked, ...]) -> list[tuple[str, str, bool]]:
 
 
 def test_states_of_an_image(root: Path) -> None:
-    tag = find_recipe(root, "mine", "endpoints/mine").tag
+    tag = find_recipe("mine", "endpoints/mine", root).tag
     here: dict[frozenset[str], list[tuple[str, str, bool]]] = {
         frozenset[str](): [("built", "not here", False)],
         frozenset({tag}): [("built", "current", True)],
@@ -51,7 +53,7 @@ def test_without_a_folder_or_a_public_image(root: Path) -> None:
 
 
 def test_the_image_that_a_campaign_uses_is_one(root: Path) -> None:
-    built = find_recipe(root, "mine", "endpoints/mine").tag
+    built = find_recipe("mine", "endpoints/mine", root).tag
     both = FakeStore(here={"me/mine:1", built})
     assert used_by(both, root, MINE).reference == "me/mine:1"
     assert used_by(FakeStore(here={built}), root, MINE).reference == built
@@ -62,10 +64,10 @@ def test_the_image_that_a_campaign_uses_is_one(root: Path) -> None:
 
 
 def test_a_changed_folder_outdates_its_image(root: Path) -> None:
-    store = FakeStore(here={find_recipe(root, "simulator", "ns3-scenarios").tag, "quicsat/simulator:latest"})
-    assert stock_of_own(store, root).state is ImageState.CURRENT
+    store = FakeStore(here={find_recipe("simulator", "ns3-scenarios").tag, "quicsat/simulator:latest"})
+    assert stock_of_own(store).state is ImageState.CURRENT
     (root / "ns3-scenarios/main.cc").write_text("changed", encoding="utf-8")
-    assert stock_of_own(store, root).state is ImageState.OUTDATED
+    assert stock_of_own(store).state is ImageState.OUTDATED
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from quicsat.model.errors import InputError
 from quicsat.model.results import ResultSet
 from quicsat.plots import theme
 from quicsat.plots.base import Drawing, NothingToDrawError, Plot
-from quicsat.plots.discovery import RENAMED, draw, plots
+from quicsat.plots.discovery import draw, plots
 from quicsat.plots.drawn_before import content_of
 from quicsat.plots.render import figure, plain_texts
 from quicsat.report.plot_request import PlotRequest
@@ -189,19 +189,6 @@ def test_plots_are_found_by_their_modules() -> None:
         "theme",
         "time-series-base",
     }
-
-
-def test_old_names_draw_the_same_and_say_so(tmp_path: Path) -> None:
-    campaigns = plot_request(shaped("3 by 3")).campaigns
-    gallery = draw(PlotRequest(campaigns, tmp_path, ("swarm", "strip-plot"), ("svg",), ("SAT",)))
-    assert [path.name for path in gallery.files] == ["strip-plot.svg"]
-    assert gallery.warnings == ("--plot swarm is now called strip-plot; the old name goes in the next release.",)
-    assert draw(PlotRequest(campaigns, tmp_path, ("cdf",), ("svg",), ("SAT",))).warnings == ()
-
-
-def test_every_old_name_leads_to_a_plot() -> None:
-    assert set(RENAMED.values()) <= set(plots())
-    assert not set(RENAMED) & set(plots())
 
 
 def test_a_wrong_name_is_told(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""The package: its metadata agree with the requirements, and the command ``quicsat`` works from a checkout only."""
+"""The package: its metadata agree with the requirements, and a wheel brings all that a run needs."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -15,13 +16,10 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from quicsat import __version__
-from quicsat.cli.entry_point import NEEDED, check_checkout
-from quicsat.model.errors import MachineError
+from quicsat.images import build_recipes
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PACKAGED = ("quicsat", "LICENSE", "THIRD-PARTY-NOTICES.md", "README.md", "pyproject.toml")
 
 
 def pinned(name: str) -> set[str]:
@@ -50,16 +48,6 @@ def test_all_that_is_installed_runs_on_the_oldest_python() -> None:
     assert [name for name, versions in wanted.items() if not SpecifierSet(versions).contains(oldest)] == []
 
 
-def test_a_checkout_is_accepted() -> None:
-    check_checkout(ROOT)
-
-
-def test_what_is_no_checkout_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "testcases").mkdir()
-    with pytest.raises(MachineError, match=r"has no implementations\.json and no web\. In a clone"):
-        check_checkout(tmp_path)
-
-
 def environment(directory: Path) -> Path:
     """The interpreter of a new environment that sees the packages of this one, so that nothing is downloaded."""
     venv.create(directory, with_pip=False, symlinks=True)
@@ -70,15 +58,22 @@ def environment(directory: Path) -> Path:
 
 def install(python: Path, *words: str | Path) -> None:
     """Install a project without downloads and without its dependencies."""
-    options = ("--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", "--no-build-isolation")
+    options = (
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-compile",
+    )
     command = [str(python), "-m", "pip", "install", *options, *map(str, words)]
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def quicsat(python: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the installed command outside the checkout."""
+def quicsat(python: Path, *words: str, work: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the installed command outside the checkout, in the directory ``work``."""
     command = [str(python.with_name("quicsat")), *words]
-    return subprocess.run(command, cwd=python.parent, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=work or python.parent, capture_output=True, text=True, check=False)
 
 
 def test_installed_from_a_checkout_the_command_works(tmp_path: Path) -> None:
@@ -87,24 +82,64 @@ def test_installed_from_a_checkout_the_command_works(tmp_path: Path) -> None:
     done = quicsat(python, "--version")
     same = subprocess.run([sys.executable, "run.py", "--version"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, same.stdout, "")
-    assert done.stdout.startswith(f"quicsat {__version__}")
     done = quicsat(python, "list", "tests")
     assert (done.returncode, done.stderr) == (0, "")
     assert "satloss" in done.stdout
 
 
-def test_installed_as_a_copy_the_command_says_what_it_lacks(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in PACKAGED:
-        path = ROOT / name
-        if path.is_dir():
-            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(path, source)
-    python = environment(tmp_path / "venv")
-    install(python, source)
-    done = quicsat(python, "--version")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert all(f"no {name}" in done.stderr for name in NEEDED)
-    assert "Traceback" not in done.stderr
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel of the source distribution of this checkout."""
+    place = tmp_path_factory.mktemp("dist")
+    for source, target in ((ROOT, "sdist"), (place / "source", "wheel")):
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(place)],
+            cwd=source, check=True, capture_output=True,
+        )  # fmt: skip
+        if target == "sdist":
+            shutil.unpack_archive(next(place.glob("*.tar.gz")), place)
+            next(place.glob("quicsat-*/")).rename(place / "source")
+    python = environment(place / "venv")
+    install(python, next(place.glob("*.whl")))
+    return python
+
+
+def test_a_wheel_brings_one_package_and_its_files_as_they_are_in_the_checkout(installed: Path, tmp_path: Path) -> None:
+    [packages] = installed.parents[1].glob("lib/python*/site-packages")
+    assert {path.name.partition("-")[0] for path in packages.iterdir()} == {"quicsat", "shared.pth"}
+    brought = packages / "quicsat" / "files"
+    tags = build_recipes.expected()
+    program = (
+        "import json; from quicsat.images.build_recipes import expected, find_recipe, OWN_FOLDERS; "
+        "own = {name: find_recipe(name, folder).tag for name, folder in OWN_FOLDERS.items()}; "
+        "print(json.dumps(expected() | own))"
+    )
+    done = subprocess.run([installed, "-I", "-c", program], cwd=tmp_path, check=True, capture_output=True, text=True)
+    own = {name: build_recipes.find_recipe(name, folder).tag for name, folder in build_recipes.OWN_FOLDERS.items()}
+    assert json.loads(done.stdout) == tags | own
+    for name in ("implementations.json", "web", "testcases", "scripts/setup"):
+        assert same(brought / name, ROOT / name)
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two files or all files of two folders are alike."""
+    if one.is_file():
+        return one.read_bytes() == other.read_bytes()
+    files = [{path.relative_to(each) for path in each.rglob("*") if path.is_file()} for each in (one, other)]
+    return files[0] == files[1] and all(same(one / name, other / name) for name in files[0])
+
+
+def test_the_installed_command_uses_the_files_of_its_working_directory_first(installed: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "testcases").mkdir(parents=True)
+    (work / "testcases" / "mine.yaml").write_text(
+        "name: mine\nabbreviation: MINE\ndescription: mine\nextends: sat\nfile size: 1 MiB\n"
+    )
+    mine = {"my-quic": {"image": "me/my-quic:1", "url": "https://example.org", "role": "both"}}
+    (work / "implementations.json").write_text(json.dumps(mine))
+    listed = quicsat(installed, "list", work=work)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert all(re.search(rf"│ {name} ", listed.stdout) for name in ("mine", "sat", "my-quic", "quic-go"))
+    site = quicsat(installed, "site", str(ROOT / "tests/data/campaign-before-packages"), "-o", "site", work=work)
+    assert site.returncode == 0
+    assert (work / "site" / "index.html").is_file()

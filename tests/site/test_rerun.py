@@ -12,6 +12,7 @@ from quicsat.cli import main, run, select_runs
 from quicsat.cli.continuous_integration import CiRequest
 from quicsat.cli.program import Program
 from quicsat.execution import campaign_config
+from quicsat.model import product_files
 from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.results import Manifest, Schedule
 from quicsat.model.run import Run
@@ -118,8 +119,13 @@ def test_parameters_of_endpoints_stand_first_and_quoted() -> None:
 
 
 def test_paths_far_from_the_checkout_are_not_told() -> None:
-    assert campaign_config._from_checkout(str(ROOT.parent / "links" / "leo.yaml"), ROOT) == "../links/leo.yaml"
-    assert campaign_config._from_checkout("/far/away/leo.yaml", ROOT / "quicsat") == "/far/away/leo.yaml"
+    assert campaign_config._from_root(str(ROOT.parent / "links" / "leo.yaml"), ROOT) == "../links/leo.yaml"
+    assert campaign_config._from_root("/far/away/leo.yaml", ROOT / "quicsat") == "/far/away/leo.yaml"
+
+
+def test_a_test_case_that_quicsat_brings_is_named_alike_wherever_it_is_installed(tmp_path: Path) -> None:
+    brought = str(product_files.FILES / "testcases" / "sat.yaml")
+    assert campaign_config._from_root(brought, tmp_path) == "testcases/sat.yaml"
 
 
 def test_pages_of_cells_and_campaigns_tell_that_a_file_is_not_part_of_quicsat(tmp_path: Path) -> None:

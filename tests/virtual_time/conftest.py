@@ -40,7 +40,7 @@ def daemon() -> Daemon:
 @pytest.fixture(scope="session")
 def image(daemon: Daemon) -> str:
     """Id of the image of virtual time, built from this checkout."""
-    found = DaemonImages(daemon).find(find_recipe(ROOT, "virtual-time", VIRTUAL_TIME).tag)
+    found = DaemonImages(daemon).find(find_recipe("virtual-time", VIRTUAL_TIME).tag)
     if found is None:
         pytest.skip("AN IMAGE IS MISSING, nothing of tests/virtual_time was run; `./run.py images build virtual-time`")
     return found.id

@@ -1,0 +1,58 @@
+"""``./run.py demo``: prepares the machine, and measures three implementations over three links."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from quicsat.cli import commands, console, setup
+from quicsat.cli import options as shared
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import CommandOptions, Program
+from quicsat.model.clock import Clock
+
+if TYPE_CHECKING:
+    from quicsat.cli.parser import Parser
+
+CAMPAIGNS = (
+    "-s quic-go aioquic -c quic-go aioquic -t terrestrial sat --repetitions 1",
+    "-s picoquic:bbr -c picoquic -t satloss --repetitions 1",
+)
+DESCRIPTION = (
+    "Prepare this machine as `./run.py setup` does, pull or build the images of three implementations, and measure "
+    "quic-go and aioquic over a terrestrial and a satellite link, and picoquic with BBR over a satellite link that "
+    "loses packets. The results go to the folder results. If the Docker engine runs without root access, the demo uses "
+    "virtual time."
+)
+EXAMPLES = ("demo   # as root",)
+
+
+class Options(CommandOptions):
+    """None of its own."""
+
+
+def add_options(parser: Parser) -> None:
+    """None of its own."""
+
+
+def run(_options: Options, program: Program) -> int:
+    """Prepare the machine, and run the campaigns; the exit status of the first that did not succeed."""
+    setup.prepare()
+    clock = _clock()
+    for line in CAMPAIGNS:
+        words = (*line.split(), *(("--clock", clock) if clock != Clock.REAL else ()))
+        command = commands.load("run")
+        options = commands.parser_of("run").parse_args(words, command.Options())
+        if status := command.run(options, replace(program, words=(program.words[0], *words))):
+            return status
+    return ExitStatus.SUCCESS
+
+
+def _clock() -> Clock:
+    from quicsat.docker.ssh_tunnel import connected
+
+    with connected(shared.daemon(), "demo") as daemon:
+        if not daemon.rootless:
+            return Clock.REAL
+    console.message("The engine runs without root access, so the demo uses virtual time.")
+    return Clock.VIRTUAL

@@ -1,0 +1,69 @@
+"""What can be measured from a folder: what quicsat brings, and the user's own files, which take precedence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from quicsat.config import loader
+from quicsat.model import product_files
+from quicsat.model.implementation import Implementation
+from quicsat.model.test_case import TestCase
+from quicsat.model.workload import WorkloadFiles
+
+IMPLEMENTATIONS, TEST_CASES = "implementations.json", "testcases"
+
+
+class Inventory:
+    """Reads a file when what it holds is asked for; each raises :class:`InputError` with every fault."""
+
+    def __init__(self, folder: Path) -> None:
+        """``folder`` may have an ``implementations.json`` and a folder ``testcases`` of the user's own."""
+        brought = product_files.FILES
+        self._brought, self._own = brought, folder if folder.resolve() != brought.resolve() else None
+
+    @cached_property
+    def implementations(self) -> dict[str, Implementation]:
+        """By name; one of the user replaces that of the same name."""
+        found = loader.load_implementations(self._brought / IMPLEMENTATIONS)
+        if self._own and (own := self._own / IMPLEMENTATIONS).exists():
+            found |= loader.load_implementations(own)
+        return found
+
+    @cached_property
+    def test_cases(self) -> dict[str, TestCase]:
+        """By name, functional tests first; those of the user hide others with their names and abbreviations."""
+        if not self._own_test_cases:
+            return self._brought_test_cases
+        own = loader.load_known_test_cases(self._own_test_cases, extended=self._brought_test_cases)
+        return loader.in_order({**without_labels(self._brought_test_cases, own), **own})
+
+    @cached_property
+    def on_request(self) -> dict[str, TestCase]:
+        """Those in subfolders of ``testcases``, by name: they run only if named."""
+        brought = loader.load_cases_on_request(self._brought / TEST_CASES, self._brought_test_cases)
+        if not self._own_test_cases:
+            return brought
+        own = loader.load_cases_on_request(self._own_test_cases, self.test_cases)
+        return own | without_labels(brought, own | self.test_cases)
+
+    @cached_property
+    def workloads(self) -> dict[str, WorkloadFiles]:
+        """By name, in alphabetical order."""
+        return loader.known_workloads(self._own_test_cases or self._brought / TEST_CASES)
+
+    @cached_property
+    def _brought_test_cases(self) -> dict[str, TestCase]:
+        return loader.load_known_test_cases(self._brought / TEST_CASES)
+
+    @property
+    def _own_test_cases(self) -> Path | None:
+        folder = self._own / TEST_CASES if self._own else None
+        return folder if folder and folder.is_dir() else None
+
+
+def without_labels(cases: Mapping[str, TestCase], others: Mapping[str, TestCase]) -> dict[str, TestCase]:
+    """The ``cases`` that share no name or abbreviation with one of the ``others``."""
+    labels = {label.casefold() for case in others.values() for label in case.labels}
+    return {name: case for name, case in cases.items() if labels.isdisjoint(map(str.casefold, case.labels))}
