@@ -58,6 +58,16 @@ dist: setup-dev  ## build the source distribution and the wheel into build/dist
 	rm -rf build/dist
 	$(PYTHON) -m hatchling build --directory build/dist
 
+demo-wheel: dist  ## install the wheel into an environment of its own, and run its demo in an empty directory (root)
+	rm -rf build/wheel
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet build/dist/*.whl
+	build/wheel/bin/python -m pip check
+	mkdir build/wheel/work && cd build/wheel/work && ../bin/quicsat demo
+
+release-notes:  ## print the release notes of VERSION, with links into REPOSITORY
+	@scripts/release_notes.py $(VERSION) $(REPOSITORY)
+
 images: setup  ## build the simulator and the endpoints that tests need
 	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic
 
