@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
-from quicsat.model.text import as_installed, printable_lines
+from quicsat.model.product_files import as_installed
+from quicsat.model.text import printable_lines
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet

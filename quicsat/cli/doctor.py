@@ -10,7 +10,7 @@ from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import Program
 from quicsat.config import hosts
-from quicsat.model.text import as_installed
+from quicsat.model.product_files import as_installed
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser

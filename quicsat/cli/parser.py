@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.model.names import did_you_mean
-from quicsat.model.text import as_installed, command_line, escaped
+from quicsat.model.product_files import as_installed
+from quicsat.model.text import command_line, escaped
 
 MOST_COLUMNS = 100
 """Width of help on wide terminals."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
 from quicsat.config import loader
 from quicsat.model import product_files
 from quicsat.model.implementation import Implementation
-from quicsat.model.test_case import TestCase
+from quicsat.model.test_case import TestCase, without_labels
 from quicsat.model.workload import WorkloadFiles
 
 IMPLEMENTATIONS, TEST_CASES = "implementations.json", "testcases"
@@ -61,9 +60,3 @@ class Inventory:
     def _own_test_cases(self) -> Path | None:
         folder = self._own / TEST_CASES if self._own else None
         return folder if folder and folder.is_dir() else None
-
-
-def without_labels(cases: Mapping[str, TestCase], others: Mapping[str, TestCase]) -> dict[str, TestCase]:
-    """The ``cases`` that share no name or abbreviation with one of the ``others``."""
-    labels = {label.casefold() for case in others.values() for label in case.labels}
-    return {name: case for name, case in cases.items() if labels.isdisjoint(map(str.casefold, case.labels))}

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 import quicsat
+from quicsat.model.text import PROGRAM
 
 _PACKAGED = Path(quicsat.__file__).resolve().parent / "files"
 
@@ -27,3 +28,9 @@ def build_folder() -> Path:
     if not is_packaged():
         return FILES / "build"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quicsat"
+
+
+def as_installed(text: str) -> str:
+    """A text of this program, which names its commands as in a checkout, with their names here."""
+    text = text.replace("make setup", "quicsat setup") if is_packaged() else text
+    return text.replace("./run.py", PROGRAM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from quicsat.model.emulated_link import UNKNOWN, EmulatedLink
@@ -242,3 +243,9 @@ def apply_workload(case: TestCase, files: WorkloadFiles) -> TestCase:
     }
     client, server = tests[workload.requests]
     return replace(case, workload=workload, file_sizes=sizes, timeout=timeout, client_test=client, server_test=server)
+
+
+def without_labels(cases: Mapping[str, TestCase], others: Mapping[str, TestCase]) -> dict[str, TestCase]:
+    """The ``cases`` that share no name or abbreviation with one of the ``others``."""
+    labels = {label.casefold() for case in others.values() for label in case.labels}
+    return {name: case for name, case in cases.items() if labels.isdisjoint(map(str.casefold, case.labels))}

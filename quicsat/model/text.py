@@ -19,8 +19,6 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from quicsat.model.product_files import is_packaged
-
 PROGRAM = "quicsat" if Path(sys.argv[0]).name == "quicsat" else "./run.py"
 """How the user has started this program."""
 LONGEST = 1000
@@ -98,12 +96,6 @@ def ranges(numbers: Iterable[int]) -> str:
 def command_line(*words: object) -> str:
     """A call of the program that can be copied to a shell: ``./run.py show 'results/my campaign'``."""
     return shlex.join([PROGRAM, *map(str, words)])
-
-
-def as_installed(text: str) -> str:
-    """A text of this program, which names its commands as in a checkout, with their names here."""
-    text = text.replace("make setup", "quicsat setup") if is_packaged() else text
-    return text.replace("./run.py", PROGRAM)
 
 
 def _printable_character(character: str) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from quicsat.config.inventory import without_labels
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.errors import InputError
-from quicsat.model.test_case import COMBINED, TestCase, with_workload
+from quicsat.model.test_case import COMBINED, TestCase, with_workload, without_labels
 from quicsat.model.workload import WorkloadFiles
 from quicsat.plan.select_names import listed, select, split
 

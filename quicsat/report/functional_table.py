@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quicsat.model.outcomes import Outcome, Rules
+from quicsat.model.product_files import as_installed
 from quicsat.model.results import ResultSet, RunResult
-from quicsat.model.text import as_installed, printable
+from quicsat.model.text import printable
 from quicsat.report.terminal_tables import Text, draw
 from quicsat.results.attempts import by_cell, tally, together
 from quicsat.results.summary import Cell, summarise

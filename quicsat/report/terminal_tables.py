@@ -17,10 +17,11 @@ from quicsat.model.errors import InputError
 from quicsat.model.implementation import Implementation, Protocol
 from quicsat.model.link_format import format_link
 from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.product_files import as_installed
 from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase, constant_rate, files_in_words
-from quicsat.model.text import LONGEST, as_installed, counted, printable, ranges
+from quicsat.model.text import LONGEST, counted, printable, ranges
 from quicsat.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
 from quicsat.model.workload import WorkloadFiles
 from quicsat.results.summary import Cell, figures, summarise
