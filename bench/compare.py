@@ -106,13 +106,11 @@ def campaign(
         fates = good[case, server, client]
         places = tuple(int(place) for place in np.flatnonzero(fates)) if not design.functional else ()
         found.append(
-            Sample(
+            Sample.of(
                 f"s{server}", f"c{client}", f"t{case}",
                 tuple(float(goodput[case, server, client, place]) for place in places),
                 tuple(Outcome.SUCCEEDED if fate else Outcome.FAILED for fate in fates),
-                tuple(range(1, design.repetitions + 1)),
-                tuple(first_seed + 100 * case + number for number in range(design.repetitions)),
-                places,
+                seeds=tuple(first_seed + 100 * case + number for number in range(design.repetitions)),
             )
         )  # fmt: skip
     return found

@@ -96,7 +96,7 @@ def shares(size: int, repetitions: int, seed: float, spread: float, trials: int)
         logs = logs + rng.normal(0, REST, logs.shape)
         found = decompose(
             [
-                Sample(f"s{s}", f"c{c}", "t", tuple(np.exp(logs[s, c])), (Outcome.SUCCEEDED,) * repetitions)
+                Sample.of(f"s{s}", f"c{c}", "t", tuple(np.exp(logs[s, c])), (Outcome.SUCCEEDED,) * repetitions)
                 for s, c in product(range(size), repeat=2)
             ]
         )

@@ -23,7 +23,7 @@ def samples(runs: Frame, metric: str = "goodput") -> list[Sample]:
     """One for each pair with a number; seeds are repetitions."""
     known = runs[runs[metric].notna()]
     return [
-        Sample(server, client, "", tuple(pair[metric]), (Outcome.SUCCEEDED,) * len(pair), tuple(pair.seed))
+        Sample.of(server, client, "", tuple(pair[metric]), (Outcome.SUCCEEDED,) * len(pair), numbers=tuple(pair.seed))
         for (server, client), pair in known.sort_values("seed").groupby(["server", "client"], sort=False)
     ]
 

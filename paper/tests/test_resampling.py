@@ -12,7 +12,7 @@ from quicsat.statistics.samples import Sample
 
 
 def sample(server: str, client: str, *values: float) -> Sample:
-    return Sample(server, client, "sat", values, (Outcome.SUCCEEDED,) * len(values))
+    return Sample.of(server, client, "sat", values, (Outcome.SUCCEEDED,) * len(values))
 
 
 def test_a_share_that_servers_make() -> None:

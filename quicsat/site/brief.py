@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from quicsat.model.errors import InputError
 from quicsat.model.evidence import Evidence, HostFacts
@@ -23,7 +24,9 @@ from quicsat.model.results import Manifest, Measurement, ResultSet, RunResult
 from quicsat.model.stored_files import read_file
 from quicsat.results.document import document, parse_document
 from quicsat.statistics.comparison import Goodputs
-from quicsat.statistics.samples import CONCLUSIVE, CONCLUSIVE_RUNS, GOODPUT, PairOutcome, Sample, samples
+from quicsat.statistics.samples import CONCLUSIVE, CONCLUSIVE_RUNS, GOODPUT, PairOutcome, Sample, SampledRun, samples
+
+T = TypeVar("T")
 
 FILE_NAME = "brief.bin"
 """In the folder of the campaign."""
@@ -184,7 +187,8 @@ def encode_goodputs(of: Goodputs) -> bytes:
             case: [
                 (
                     *(servers[each.server], clients[each.client]),
-                    *(each.values, each.outcomes, each.repetitions, each.seeds, each.places, sorted(each.protocols)),
+                    [(run.number, run.outcome, run.value, run.seed) for run in each.repetitions],
+                    sorted(each.protocols),
                 )
                 for each in many
                 if each.outcomes
@@ -195,6 +199,10 @@ def encode_goodputs(of: Goodputs) -> bytes:
         "skipped": sorted(of.skipped),
     }
     return zlib.compress(json.dumps(plain, separators=(",", ":")).encode())
+
+
+def _optional(kind: Callable[[Any], T], value: Any) -> T | None:
+    return None if value is None else kind(value)
 
 
 def read_goodputs(path: Path, manifest: Manifest) -> Goodputs | None:
@@ -208,14 +216,13 @@ def read_goodputs(path: Path, manifest: Manifest) -> Goodputs | None:
                     servers[server],
                     clients[client],
                     case.name,
-                    tuple(map(float, values)),
-                    tuple(map(Outcome, outcomes)),
-                    repetitions=tuple(map(int, numbers[0])),
-                    seeds=tuple(map(int, numbers[1])),
-                    places=tuple(map(int, numbers[2])),
-                    protocols=frozenset(map(Protocol, protocols)),
+                    tuple(
+                        SampledRun(int(number), Outcome(outcome), _optional(float, value), _optional(int, seed))
+                        for number, outcome, value, seed in repetitions
+                    ),
+                    frozenset(map(Protocol, protocols)),
                 )
-                for server, client, values, outcomes, *numbers, protocols in plain["samples"][case.name]
+                for server, client, repetitions, protocols in plain["samples"][case.name]
             )
             for case in manifest.test_cases
         }

@@ -430,8 +430,7 @@ def _doubt(cell: _Cell, tests: int, loss: float | None, *, alike: bool) -> Doubt
         return Doubt.BLIND
     # A gain makes a loss less likely: the mean is then as far above that loss as the gain and the loss together.
     scale = (1 - loss) / (1 + ratio) / (1 + max(0.0, ratio))
-    lost = tuple(value * scale for value in cell.second.values)
-    found = _location(_Cell(cell.first, replace(cell.second, values=lost)), tests) * tests
+    found = _location(_Cell(cell.first, cell.second.scaled(scale)), tests) * tests
     return Doubt.BLIND if found > LEVEL else None
 
 
@@ -447,7 +446,7 @@ def _by_pair(many: Iterable[Sample]) -> dict[tuple[str, str, str], Sample]:
 
 
 def _absent(key: tuple[str, str, str]) -> Sample:
-    return Sample(*key, values=(), outcomes=())
+    return Sample(*key, ())
 
 
 def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
@@ -499,7 +498,7 @@ def _pooled(group: ReliabilityGroup) -> tuple[Sample, Sample]:
     """The outcomes of all pairs of a group."""
     server, client = (group.implementation if group.role is role else ALL for role in (Role.SERVER, Role.CLIENT))
     first, second = (
-        Sample(server, client, ALL, (), tuple(outcome for each in many for outcome in each.outcomes))
+        Sample(server, client, ALL, tuple(repetition for each in many for repetition in each.repetitions))
         for many in (group.first, group.second)
     )
     return first, second

@@ -93,9 +93,10 @@ def _by_repetition(group: ReliabilityGroup) -> tuple[list[float], list[float]]:
     for cell in zip(group.first, group.second, strict=True):
         rate = sum(each.succeeded for each in cell) / sum(each.conclusive for each in cell)
         for sums, each in zip(found, cell, strict=True):
-            for block, outcome in zip(each.blocks, each.outcomes, strict=True):
-                if outcome in _ABOUT_THE_PAIR:
-                    sums[block] = sums.get(block, 0.0) + (outcome is Outcome.SUCCEEDED) - rate
+            for repetition in each.repetitions:
+                if repetition.outcome in _ABOUT_THE_PAIR:
+                    success = repetition.outcome is Outcome.SUCCEEDED
+                    sums[repetition.number] = sums.get(repetition.number, 0.0) + success - rate
     return list(found[0].values()), list(found[1].values())
 
 

@@ -45,67 +45,91 @@ MARKS = {
 
 
 @dataclass(frozen=True)
+class SampledRun:
+    """One repetition of a pair in a test case that has a result and was not skipped."""
+
+    number: int
+    outcome: Outcome
+    value: float | None = None
+    """The metric, in its SI unit; None unless the repetition succeeded and has it."""
+    seed: int | None = None
+    """Of its losses; None if it is unknown. All pairs of a test case share the seed of a repetition."""
+
+
+@dataclass(frozen=True)
 class Sample:
     """One pair in one test case."""
 
     server: str
     client: str
     test_case: str
-    values: tuple[float, ...]
-    """The metric, in its SI unit, of the repetitions that succeeded and have it; in their order."""
-    outcomes: tuple[Outcome, ...]
-    """Of all repetitions that have a result and were not skipped, in their order."""
-    repetitions: tuple[int, ...] = ()
-    """Number of the repetition of each outcome; empty: 1, 2, …"""
-    seeds: tuple[int, ...] = ()
-    """Seed of the losses of each outcome; empty: unknown. All pairs of a test case share the seed of a repetition."""
-    places: tuple[int, ...] = ()
-    """Index into ``outcomes`` of each value; empty: the first outcomes that succeeded."""
+    repetitions: tuple[SampledRun, ...]
+    """In their order."""
     protocols: frozenset[Protocol] = frozenset()
     """Application protocols of the conclusive runs."""
 
-    @property
-    def blocks(self) -> tuple[int, ...]:
-        """Number of the repetition of each outcome."""
-        return self.repetitions or tuple(range(1, len(self.outcomes) + 1))
+    @classmethod
+    def of(
+        cls,
+        server: str,
+        client: str,
+        test_case: str,
+        values: Sequence[float],
+        outcomes: Sequence[Outcome],
+        *,
+        numbers: Sequence[int] = (),
+        seeds: Sequence[int | None] = (),
+    ) -> Sample:
+        """From ``outcomes`` of repetitions, by default 1, 2, …; ``values`` are those of the first that succeeded."""
+        left = iter(values)
+        rows = zip(numbers or range(1, len(outcomes) + 1), outcomes, seeds or [None] * len(outcomes), strict=True)
+        return cls(
+            server,
+            client,
+            test_case,
+            tuple(
+                SampledRun(number, outcome, next(left, None) if outcome is Outcome.SUCCEEDED else None, seed)
+                for number, outcome, seed in rows
+            ),
+        )
+
+    @cached_property
+    def values(self) -> tuple[float, ...]:
+        """The metric of the repetitions that have it."""
+        return tuple(each.value for each in self.repetitions if each.value is not None)
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The outcome of each repetition."""
+        return tuple(each.outcome for each in self.repetitions)
 
     @property
     def by_repetition(self) -> dict[int, float]:
         """The values by the number of their repetition."""
-        blocks = self.blocks
-        return {blocks[place]: value for place, value in zip(self._places, self.values, strict=True)}
+        return {each.number: each.value for each in self.repetitions if each.value is not None}
 
     @property
     def by_seed(self) -> dict[int, float]:
         """The values by their seed; empty if seeds are unknown or repeat."""
-        found = {self.seeds[place]: value for place, value in zip(self._places, self.values, strict=True) if self.seeds}
-        return found if len(found) == len(self.values) else {}
+        having = [each for each in self.repetitions if each.value is not None]
+        values = {each.seed: each.value for each in having if each.seed is not None and each.value is not None}
+        return values if len(values) == len(having) else {}
 
     @property
     def outcome_by_seed(self) -> dict[int, Outcome]:
         """The conclusive outcomes by their seed; empty if seeds are unknown or repeat."""
-        known = zip(self.outcomes, self.seeds, strict=True) if self.seeds else ()
-        found = [(seed, outcome) for outcome, seed in known if outcome in CONCLUSIVE_RUNS]
-        return dict(found) if len(dict(found)) == len(found) else {}
+        conclusive = [each for each in self.repetitions if each.outcome in CONCLUSIVE_RUNS]
+        outcomes = {each.seed: each.outcome for each in conclusive if each.seed is not None}
+        return outcomes if len(outcomes) == len(conclusive) else {}
+
+    def scaled(self, factor: float) -> Sample:
+        """The same repetitions with values that are larger by a factor."""
+        scaled = (replace(each, value=each.value and each.value * factor) for each in self.repetitions)
+        return replace(self, repetitions=tuple(scaled))
 
     def of_seeds(self, seeds: Collection[int]) -> Sample:
         """The repetitions with these seeds; seeds must be known."""
-        kept = {place: number for number, place in enumerate(p for p, seed in enumerate(self.seeds) if seed in seeds)}
-        values = [(kept[place], value) for place, value in zip(self._places, self.values, strict=True) if place in kept]
-        blocks = self.blocks
-        return replace(
-            self,
-            values=tuple(value for _, value in values),
-            outcomes=tuple(self.outcomes[place] for place in kept),
-            repetitions=tuple(blocks[place] for place in kept),
-            seeds=tuple(self.seeds[place] for place in kept),
-            places=tuple(place for place, _ in values),
-        )
-
-    @property
-    def _places(self) -> tuple[int, ...]:
-        good = [place for place, outcome in enumerate(self.outcomes) if outcome is Outcome.SUCCEEDED]
-        return self.places or tuple(good[: len(self.values)])
+        return replace(self, repetitions=tuple(each for each in self.repetitions if each.seed in seeds))
 
     @property
     def mean(self) -> float | None:
@@ -168,17 +192,20 @@ def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> 
 
 def _sample(server: str, client: str, test_case: str, results: Sequence[RunResult], metric: str) -> Sample:
     ordered = sorted(results, key=lambda result: result.repetition) if len(results) > 1 else results
-    values = [value_of(result, metric) for result in ordered]
-    seeds = tuple(result.evidence.seed for result in ordered)
+    known = all(result.evidence.seed for result in ordered)
     return Sample(
         server,
         client,
         test_case,
-        tuple(value for value in values if value is not None),
-        tuple(result.verdict.outcome for result in ordered),
-        tuple(result.repetition for result in ordered),
-        seeds if all(seeds) else (),
-        tuple(place for place, value in enumerate(values) if value is not None),
+        tuple(
+            SampledRun(
+                result.repetition,
+                result.verdict.outcome,
+                value_of(result, metric),
+                result.evidence.seed if known else None,
+            )
+            for result in ordered
+        ),
         frozenset(result.protocol for result in ordered if result.verdict.outcome in CONCLUSIVE_RUNS),
     )
 
@@ -266,5 +293,7 @@ class ReliabilityGroup:
     @cached_property
     def repetitions(self) -> tuple[int, int]:
         """Number of repetitions of each campaign."""
-        first, second = ({block for each in many for block in each.blocks} for many in (self.first, self.second))
+        first, second = (
+            {run.number for each in many for run in each.repetitions} for many in (self.first, self.second)
+        )
         return len(first), len(second)

@@ -16,7 +16,7 @@ LARGEST = "2 pairs got worse since Monday, {} got better; the largest change for
 
 
 def pair(change: Change, before: float, after: float, server: str = "picoquic") -> PairChange:
-    first, second = (Sample(server, "quiche", "sat", (rate,), (Outcome.SUCCEEDED,)) for rate in (before, after))
+    first, second = (Sample.of(server, "quiche", "sat", (rate,), (Outcome.SUCCEEDED,)) for rate in (before, after))
     return PairChange(first, second, change, 0.01)
 
 
@@ -45,6 +45,6 @@ def test_the_sentence(pairs: list[PairChange], told: str) -> None:
 
 def test_what_changed_over_all_pairs_is_in_the_sentence() -> None:
     group = replace(pair(Change.SLOWER, 8e6, 4e6), over_all=-0.5)
-    first = replace(group.first, server=ALL, client=ALL, test_case=ALL, values=())
+    first = replace(group.first, server=ALL, client=ALL, test_case=ALL, repetitions=())
     told = sentence(Comparison((pair(Change.NONE, 8e6, 8e6),), 1, (replace(group, first=first),)), "Monday")
     assert told == ("No pair got significantly worse or better since Monday. All pairs together: slower (-50.0 %).")

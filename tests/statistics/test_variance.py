@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ def made(
     by_server, by_client = rng.normal(0, spread[0], servers), rng.normal(0, spread[1], clients)
     both = rng.normal(0, spread[2], (servers, clients))
     return [
-        Sample(
+        Sample.of(
             f"s{s}",
             f"c{c}",
             "sat",
@@ -97,7 +96,10 @@ def test_it_is_the_same_every_time() -> None:
 def test_what_all_pairs_of_a_repetition_share_is_the_seeds() -> None:
     rng = np.random.default_rng(7)
     seeds = rng.normal(0, 2, 5)
-    many = [replace(each, values=tuple(np.array(each.values) + seeds)) for each in made(1, (0.1, 0.1, 0.1, 0.5))]
+    many = [
+        Sample.of(each.server, each.client, "sat", tuple(np.array(each.values) + seeds), each.outcomes)
+        for each in made(1, (0.1, 0.1, 0.1, 0.5))
+    ]
     found = shares(decompose(many))
     assert found["seed"] > 0.7
     assert found["repetition"] < 0.3
