@@ -348,13 +348,16 @@ def _pictures(
             (campaign,), request.comment.absolute().parent, ("offset",), formats=("png",), baseline=request.baseline
         )
         try:
-            files = draw(replace(wanted, test_cases=(cell.case.name,), pairs=(_pair(cell),))).files
+            gallery = draw(replace(wanted, test_cases=(cell.case.name,), pairs=(_pair(cell),)))
+            files, faults = gallery.files, gallery.warnings
         except (UserError, OSError) as fault:
-            server, client = _pair(cell)
-            missing.append(f"There is no time-offset diagram of {cell.case.name}, {server}, {client}: {fault}")
-            continue
+            files, faults = (), (str(fault),)
+        server, client = _pair(cell)
         if files:
-            found[(*_pair(cell), cell.case.name)] = files[0].name
+            found[server, client, cell.case.name] = files[0].name
+        elif faults:
+            why = " ".join(faults)
+            missing.append(f"There is no time-offset diagram of {cell.case.name}, {server}, {client}: {why}")
     return found, missing
 
 

@@ -492,7 +492,7 @@ def test_an_unfinished_campaign_never_passes_a_check(checkout: Checkout, tmp_pat
     results = store.load(checkout.results).result_set
     place = stored(tmp_path / "cut", ResultSet(results.manifest, (), results.results[:1], None))
     status, out, _ = checkout("baseline", "check", place, file)
-    assert status == ExitStatus.UNDECIDED
+    assert status == ExitStatus.FAILURE
     assert "1 of 2 runs measured; unfinished.\nThe campaign is unfinished: 1 unfinished." in out
 
 
