@@ -36,16 +36,18 @@ def add_options(parser: Parser) -> None:
 
 
 def run(_options: Options, program: Program) -> int:
-    """Prepare the machine, and run the campaigns; the exit status of the first that did not succeed."""
+    """Prepare the machine, and run the campaigns, the second even if runs of the first failed."""
     setup.prepare()
     clock = _clock()
+    statuses = []
     for line in CAMPAIGNS:
         words = (*line.split(), *(("--clock", clock) if clock != Clock.REAL else ()))
         command = commands.load("run")
         options = commands.parser_of("run").parse_args(words, command.Options())
-        if status := command.run(options, replace(program, words=(program.words[0], *words))):
-            return status
-    return ExitStatus.SUCCESS
+        statuses.append(command.run(options, replace(program, words=(program.words[0], *words))))
+        if statuses[-1] not in (ExitStatus.SUCCESS, ExitStatus.FAILURE):
+            break
+    return max(statuses)
 
 
 def _clock() -> Clock:

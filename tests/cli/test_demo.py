@@ -31,10 +31,25 @@ def test_it_runs_all_campaigns(checkout: Checkout, monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_it_ends_with_the_first_campaign_that_fails(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_runs_do_not_keep_the_second_campaign_from_beginning(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(demo, "CAMPAIGNS", CAMPAIGNS[::-1])
     assert checkout("demo")[0] == 1
-    assert len([*(checkout.root / "results").glob("2*")]) == 1
+    assert len([*(checkout.root / "results").glob("2*")]) == 2
+
+
+@pytest.mark.parametrize("status", [3, 75, 130])
+def test_another_status_ends_it(status: int, checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "CAMPAIGNS", CAMPAIGNS)
+    begun = list[object]()
+
+    def measure(options: run.Options, _program: Program) -> int:
+        begun.append(options)
+        return status
+
+    monkeypatch.setattr(commands.load("run"), "run", measure)
+    assert (checkout("demo")[0], len(begun)) == (status, 1)
 
 
 def test_without_root_it_uses_virtual_time(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:

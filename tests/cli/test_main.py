@@ -183,6 +183,7 @@ def test_debug_messages_are_those_of_each_request(debug: bool) -> None:
 
 
 def test_the_version_names_release_and_commit(capsys: pytest.CaptureFixture[str]) -> None:
+    tool_version.cache_clear()  # another test may have asked without git
     assert cli.main(ROOT, ["--version"]) == 0
     assert capsys.readouterr().out == f"quicsat {release()} ({tool_version()})\n"
 

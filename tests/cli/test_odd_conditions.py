@@ -211,7 +211,8 @@ def faults(found: list[Done], *, told: bool = True) -> list[str]:
 
 
 def test_each_command_has_a_command_line(tmp_path: Path) -> None:
-    assert set(words_of(tmp_path, tmp_path, tmp_path)) == set(SUMMARIES)
+    prepare_the_machine = {"setup", "demo"}
+    assert set(words_of(tmp_path, tmp_path, tmp_path)) == set(SUMMARIES) - prepare_the_machine
 
 
 def cheap(commands: dict[str, list[str]]) -> dict[str, list[str]]:
