@@ -240,7 +240,7 @@ def test_a_cluster_needs_dask_as_for_run(checkout: Checkout, monkeypatch: pytest
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     status, out, err = checkout("plan", *GOOD, "--cluster", "tcp://localhost:1")
     assert (status, out) == (3, "")
-    assert "Dask is not installed here: `scripts/setup --cluster` brings it" in err
+    assert "Dask is not installed here: on every machine of a cluster, run `scripts/setup --cluster`" in err
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])

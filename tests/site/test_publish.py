@@ -204,7 +204,13 @@ def test_the_method_names_the_versions_of_the_programs(tmp_path: Path) -> None:
         assert ("version 2, Debian libns3-dev 3.43" in page.read_text()) is shown
 
 
-def test_without_its_library_the_site_is_built_and_says_so(tmp_path: Path) -> None:
+@pytest.fixture
+def without_uplot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """scripts/setup has not brought it; the build says so."""
+    monkeypatch.setattr(publish, "build_folder", lambda: tmp_path / "missing")
+
+
+def test_without_its_library_the_site_is_built_and_says_so(tmp_path: Path, without_uplot: None) -> None:
     (tmp_path / "web").symlink_to(builder.ROOT / "web")
     said: list[str] = []
     directory = builder.on_disk(tmp_path / "results", builder.small())
@@ -291,7 +297,9 @@ def test_builds_of_one_site_wait_for_each_other(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("change", [" ", "{% no such tag", None])
-def test_a_program_that_changes_during_a_build_makes_no_site(tmp_path: Path, change: str | None) -> None:
+def test_a_program_that_changes_during_a_build_makes_no_site(
+    tmp_path: Path, without_uplot: None, change: str | None
+) -> None:
     """Its pages may be of two versions, and the next build would keep them as those of the later one."""
     shutil.copytree(builder.ROOT / "web", tmp_path / "web")
     template = tmp_path / "web/templates/campaigns.html"
