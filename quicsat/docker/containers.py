@@ -220,10 +220,11 @@ class Container:
         if state["Running"] or (life := lifetime(state)) is None:
             return False
         filters = {"container": self.id, "event": "kill"}
-        late = LATE_EVENT if state["ExitCode"] else 0.0  # the engine answers when that time is over
-        since, until = f"{life.begin:.6f}", f"{life.end + late:.6f}"
-        with suppress(*LIBRARY_ERRORS):
-            return any(self._daemon.quick.events(since=since, until=until, filters=filters))
+        with suppress(*LIBRARY_ERRORS, HarnessFault):
+            until = life.end + LATE_EVENT  # the engine answers when that time is over
+            if not state["ExitCode"]:  # runs that succeed do not wait for it
+                until = max(life.end, min(until, self._daemon.system_time()))
+            return any(self._daemon.quick.events(since=f"{life.begin:.6f}", until=f"{until:.6f}", filters=filters))
         return False
 
     def cpu_seconds(self) -> float:

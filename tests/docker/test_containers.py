@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from typing import Any
 
@@ -174,26 +174,29 @@ def test_that_memory_ran_out_may_be_reported_after_the_end(
     assert len(inspections) == (2 if reported else 1 + containers.OUT_OF_MEMORY_INSPECTIONS)
 
 
-def test_a_container_that_somebody_else_stops_is_no_failure_of_its_program(engine: FakeEngine, daemon: Daemon) -> None:
-    """Neither is it if the engine no longer knows; it fails with the same status by itself."""
-    times = {"StartedAt": "2026-11-27T20:00:00.5Z", "FinishedAt": "2026-11-27T20:00:01.5Z"}
-    engine.programs["short"] = end_with(137)
-    for name, stopped in (("deaf", True), ("short", False)):
-        with create_container(daemon, spec(name)) as container:
+@pytest.mark.parametrize(("name", "signal", "status"), [("deaf", "SIGKILL", 137), ("idle", "SIGTERM", 0)])
+def test_a_container_that_somebody_else_stops_is_no_failure_of_its_program(
+    engine: FakeEngine, daemon: Daemon, name: str, signal: str, status: int
+) -> None:
+    """Neither is it if the engine no longer knows; it ends with the same status by itself."""
+    engine.programs["short"] = end_with(status)
+    now = datetime.now(UTC)
+    moments = {"StartedAt": now - timedelta(seconds=10), "FinishedAt": now - timedelta(seconds=9)}
+    for program, stopped in ((name, True), ("short", False)):
+        with create_container(daemon, spec(program)) as container:
             container.start()
             [life] = engine.lives.values()
-            life.times = times
-            life.signalled_at = datetime(
-                2026, 11, 27, 20, 0, 2, tzinfo=UTC
-            ).timestamp()  # after the end that it brought
+            life.times = {key: moment.isoformat() for key, moment in moments.items()}
+            life.signalled_at = now.timestamp() - 8.5  # after the end that it brought
             if stopped:
-                engine.kill(container.id, "SIGKILL")
+                engine.kill(container.id, signal)
+                assert container.wait(PATIENCE)
                 with pytest.raises(HarnessFault, match="was stopped from outside") as caught:
                     container.exit()
                 assert caught.value.code is ErrorCode.DAEMON_FAULT
                 engine.refused = {"events"}
             assert container.wait(PATIENCE)
-            assert container.exit().status == 137
+            assert container.exit().status == status
             engine.refused = set()
 
 
