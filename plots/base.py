@@ -29,6 +29,9 @@ class Group(StrEnum):
     CAMPAIGNS = "Over many campaigns"
 
 
+NO_SERIES = "no run of these pairs has series, which traces give. For runs of quicsat, run.py analyse makes them again."
+
+
 class NothingToDrawError(Exception):
     """The numbers for a plot are missing; the message is one sentence that says why."""
 

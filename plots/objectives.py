@@ -14,7 +14,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
+from quicsat.plots.base import NO_SERIES, Drawing, Group, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.objectives import objectives, origin
@@ -45,7 +45,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         key = (pair.campaign.label, pair.case.name)
         groups.setdefault(key, (pair.campaign, pair.case, []))[2].append(_row(request, pair))
     if not groups:
-        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+        raise NothingToDrawError(NO_SERIES)
     return [_drawing(request, *group) for group in groups.values()]
 
 

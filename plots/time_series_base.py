@@ -12,7 +12,7 @@ from quicsat.model.arrays import Floats, Integers
 from quicsat.model.names import pair_folder
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, NothingToDrawError, Panel, sentences, single_panel, stem
+from quicsat.plots.base import NO_SERIES, Drawing, NothingToDrawError, Panel, sentences, single_panel, stem
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import StreamData
@@ -101,7 +101,7 @@ def with_curves(pairs: Iterable[PairSeries], curves: Callable[[PairSeries], Sequ
     """The pairs that have a curve to show; raises NothingToDrawError if there are none."""
     there = list(pairs)
     if not there:
-        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+        raise NothingToDrawError(NO_SERIES)
     found = [pair for pair in there if any(len(curve.x) for curve in curves(pair))]
     if not found:
         raise NothingToDrawError("the traces of these runs do not show it: that of the server is missing.")

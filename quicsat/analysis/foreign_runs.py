@@ -37,7 +37,7 @@ from quicsat.traces.run_traces import (
     check_traces,
     read_run,
 )
-from quicsat.traces.series import save
+from quicsat.traces.series import Series, save
 from quicsat.traces.streams import ByteRanges, response_frames
 
 SIMULATOR, HOST, MIXED = "simulator", "1970", "mixed"
@@ -110,7 +110,8 @@ def _with_series(findings: Findings, run: ForeignRun, traces: RunTraces, place: 
     """The findings with all metrics of a run, whose series are stored in ``place``."""
     assert isinstance(traces.trace_pair, QuicTracePair)
     place.mkdir(parents=True, exist_ok=True)
-    save(traces.series(), place)
+    series = _without_unknown_losses(traces.series(), findings)
+    save(series, place)
     client = traces.trace_pair.client
     values = {
         "goodput": findings.goodput,
@@ -125,9 +126,19 @@ def _with_series(findings: Findings, run: ForeignRun, traces: RunTraces, place: 
             "completion_time": metrics.completion_time(client),
         }
     if not traces.cut:
-        values |= series_metrics(traces.series(), run.runner_output.forward_rate or 0.0)
-    known = {name: value for name, value in values.items() if value is not None}
+        values |= series_metrics(series, run.runner_output.forward_rate or 0.0)
+    bursts = findings.loss_forward is not None
+    known = {name: value for name, value in values.items() if value is not None and (bursts or "gilbert_" not in name)}
     return replace(findings, values=known, notes=(*findings.notes, *traces.qlog_notes, *traces.unread))
+
+
+def _without_unknown_losses(series: Series, findings: Findings) -> Series:
+    """The series without losses of the directions whose loss is not known: nothing may show what the notes deny."""
+    forward, back = (
+        way if loss is not None else replace(way, lost=np.zeros_like(way.lost))
+        for way, loss in ((series.forward, findings.loss_forward), (series.back, findings.loss_return))
+    )
+    return replace(series, forward=forward, back=back)
 
 
 def _unusable(captures: PlainCaptures, found: TraceStates) -> list[str]:
@@ -166,14 +177,17 @@ def _findings(
     assert isinstance(traces.trace_pair, QuicTracePair)
     client = traces.trace_pair.client
     streams = stream_bytes(client)
-    if streams.whole is False and (captures.damaged or captures.incomplete or found.cut or _changed(client)):
+    gaps = captures.damaged or captures.incomplete or found.cut or _changed(client) or run.runner_output.checked
+    if streams.whole is False and gaps:
         streams = replace(streams, whole=None)
     size, source = _size(run, streams, given_size, notes)
     if not streams.arrived:
         notes.append(_undecrypted(client, found))
     handshake, goodput = _at_client(run, captures, found, client, streams, size, notes)
     rate = run.runner_output.forward_rate
-    losses = _losses(captures, found, traces, streams, notes)
+    gap = run.runner_output.checked and streams.arrived > 0 and streams.whole is None
+    gap = gap and not (captures.damaged or _changed(client))
+    losses = _losses(captures, found, traces, streams, notes, gap=gap)
     if _failed(run, streams):
         unclear = captures.damaged or captures.incomplete or captures.timeless or not len(found.server.datagrams)
         notes.append(NO_CAUSE if unclear else _cause(run, traces, size))
@@ -203,7 +217,7 @@ def _at_client(
 ) -> tuple[float | None, float | None]:
     """Handshake and goodput; notes tell why there are none."""
     handshake, connections = metrics.handshake_time(client), handshakes(client)
-    if Role.CLIENT in captures.timeless or not _initials(client).any():
+    if Role.CLIENT in captures.timeless or not _initials(client).any() or _begins_late(client):
         return None, None
     if handshake is not None and handshake <= 0:
         notes.append("The client's first 1-RTT packet is not later than its first Initial: its times cannot be used.")
@@ -225,7 +239,7 @@ def _at_client(
     elif unread := _changed(client) if streams.whole is None else 0:
         many = counted(unread, "packet of the server", "packets of the server")
         notes.append(f"{many} cannot be decrypted in the client's trace, so that its response has a gap: no goodput.")
-    elif streams.whole is None and (Role.CLIENT in captures.damaged or captures.incomplete):
+    elif streams.whole is None and (streams.arrived or Role.CLIENT in captures.damaged or captures.incomplete):
         notes.append("The client's trace does not show the whole response, so there is no goodput.")
     else:
         goodput = metrics.goodput(client, size)
@@ -253,6 +267,12 @@ def _initials(client: Trace) -> Flags:
     return found
 
 
+def _begins_late(client: Trace) -> bool:
+    """Whether the first Initial is missing, which all Initials of known versions need to be decrypted."""
+    mine = _initials(client) & np.isin(client.version, [*SALTS])
+    return bool(mine.any()) and not client.decrypted[mine].any()
+
+
 def _undecrypted(client: Trace, found: TraceStates) -> str:
     """Why nothing of the responses could be decrypted."""
     versions = {*client.version[_initials(client)].tolist()}
@@ -269,6 +289,8 @@ def _undecrypted(client: Trace, found: TraceStates) -> str:
         return f"The packets have QUIC version {names}, which is not decrypted."
     if found.client.cut:
         return f"{_cut_records(found)}, so the rest cannot be decrypted."
+    if _begins_late(client):
+        return "The client's trace does not have the client's first Initial packet, so nothing can be decrypted."
     return "No response could be decrypted: key logs are missing or do not fit, or nothing was answered."
 
 
@@ -338,9 +360,12 @@ def _complete(run: ForeignRun, streams: StreamBytes) -> bool | None:
 
 
 def _losses(
-    captures: PlainCaptures, found: TraceStates, traces: RunTraces, streams: StreamBytes, notes: list[str]
+    captures: PlainCaptures, found: TraceStates, traces: RunTraces, streams: StreamBytes, notes: list[str], *, gap: bool
 ) -> tuple[float | None, float | None]:
-    """Loss forward and return; None where the traces do not show it."""
+    """Loss forward and return; None where the traces do not show it.
+
+    ``gap``: the client received more than its trace has.
+    """
     if not len(found.server.datagrams) or captures.incomplete or captures.timeless:
         return None, None
     if traces.cut:
@@ -357,29 +382,49 @@ def _losses(
         return None, None
     if any(map(_inside_ns3, captures.sources.values())):
         notes.append("A trace was recorded inside ns-3, behind the queue: what the queue dropped is not in the loss.")
+    values, lacking = _judged_losses(captures, traces, notes)
+    if gap and not lacking:
+        values[0] = None
+        notes.append("Packets that the client received are missing in its trace, so the forward loss is not known.")
+    if _clock(found) == MIXED:
+        notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
+    notes += lacking
+    return values[0], values[1]
+
+
+def _judged_losses(
+    captures: PlainCaptures, traces: RunTraces, notes: list[str]
+) -> tuple[list[float | None], list[str]]:
+    """Loss forward and return, and why they are not known if the trace of a sender has gaps: then neither is."""
     pair = traces.trace_pair
-    values = list[float | None]()
-    for matches, receiver, sender, name in (
-        (pair.forward, pair.at_client, Role.SERVER, "forward"),
-        (pair.back, pair.at_server, Role.CLIENT, "return"),
+    values, lacking = list[float | None](), list[str]()
+    for matches, sent, receiver, sender, name in (
+        (pair.forward, pair.at_server, pair.at_client, Role.SERVER, "forward"),
+        (pair.back, pair.at_client, pair.at_server, Role.CLIENT, "in the return direction"),
     ):
-        arrived = int((matches.arrived >= 0).sum())
-        unmatched = matches.unmatched
+        rows = np.flatnonzero(receiver.from_server == (sender is Role.SERVER))
+        if sender is Role.CLIENT and not len(rows) and len(matches.sent):
+            notes.append("The server's trace has no packet of the client, so their loss is not known.")
+        rows = np.setdiff1d(rows, matches.arrived)
         if sender in captures.damaged:  # what came after the sender's trace ended was sent all the same
-            since = int(matches.arrived.max(initial=-1)) + 1
-            unmatched -= int((receiver.from_server[since:] == (sender is Role.SERVER)).sum())
-        if unmatched > UNMATCHED * (unmatched + arrived):
-            share = percent(unmatched / (unmatched + arrived))
+            rows = rows[rows <= matches.arrived.max(initial=-1)]
+        arrived, unmatched = int((matches.arrived >= 0).sum()), len(rows)
+        most, share = UNMATCHED * (unmatched + arrived), percent(unmatched / max(unmatched + arrived, 1))
+        new = int((~np.isin(receiver.digest[rows], sent.digest)).sum())
+        if arrived and new > max(most, int((matches.arrived < 0).sum())):  # more than the link can have changed
+            lacking.append(
+                f"{share} of the packets of the {sender} that arrived are missing in the {sender}'s trace, so the loss "
+                "is not known."
+            )
+        elif unmatched > most:
             notes.append(f"{share} of the packets that arrived {name} were never sent so: the loss is not known.")
         elif unmatched:
             notes.append(
                 f"{counted(unmatched, 'packet')} arrived {name} changed, and "
                 f"{'counts' if unmatched == 1 else 'count'} as lost."
             )
-        values.append(matches.loss if unmatched <= UNMATCHED * (unmatched + arrived) else None)
-    if _clock(found) == MIXED:
-        notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
-    return values[0], values[1]
+        values.append(matches.loss if unmatched <= most else None)
+    return ([None, None] if lacking else values), lacking
 
 
 def _share_of_run(traces: RunTraces, streams: StreamBytes, *, both: bool) -> float:

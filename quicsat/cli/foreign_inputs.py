@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from quicsat.model.text import counted
 from quicsat.model.whole_file import scratch_directory, take_file
 
 if TYPE_CHECKING:
+    from quicsat.model.implementation import Role
     from quicsat.model.run import RunKey
     from quicsat.model.test_case import TestCase
     from quicsat.results.document import StoredResults
@@ -28,6 +30,8 @@ TRIPLE = "LEFT.pcap:RIGHT.pcap:KEYS"
 """Captures at the client and at the server and a key log, as QIR-SE names them; the second or third may be missing."""
 STAGED = Path("unknown_unknown", "captures")
 """Directory of runs that are made of such captures: their implementations are not known."""
+CAPTURE = re.compile(r".+\.p?cap(ng)?(\.(gz|zst|lz4))?", re.IGNORECASE)
+"""Names of captures, which may be given alone."""
 MOST_NOTES = 20
 """Notes on runs that are shown."""
 
@@ -85,7 +89,7 @@ def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:
 
 
 def _is_triple(place: Path) -> bool:
-    return ":" in str(place) and not place.exists()
+    return CAPTURE.fullmatch(place.name) is not None if place.is_file() else ":" in str(place) and not place.exists()
 
 
 def _stage(triple: Path, target: Path) -> None:
@@ -93,9 +97,9 @@ def _stage(triple: Path, target: Path) -> None:
     from quicsat.traces.records import embedded_secrets
     from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 
-    files = [Path(part) for part in str(triple).split(":")]
+    files = [triple] if triple.is_file() else [Path(part) for part in str(triple).split(":")]
     missing = [str(file) for file in files if not file.is_file()]
-    if missing or len(files) not in (2, 3):
+    if missing or len(files) > 3:
         raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. Name captures as {TRIPLE}.")
     names = [CLIENT_TRACE, SERVER_TRACE, KEY_LOGS[0]]
     if len(files) == 2 and key_lines(files[1]) and not embedded_secrets(files[1]):
@@ -136,10 +140,15 @@ def one_run(program: Program, given: Path) -> ForeignRun | None:
 
 
 @contextmanager
-def readable_captures(program: Program, given: Path) -> Iterator[Path]:
-    """A directory with captures of the run ``given`` that tshark and quicsat can read alike."""
+def readable_captures(program: Program, given: Path, role: Role) -> Iterator[Path]:
+    """A directory with captures of the run ``given`` that tshark and quicsat can read alike.
+
+    InputError with the reason if that of ``role``, of a run of another runner, cannot be read.
+    """
     from quicsat.results.store import find_campaign
+    from quicsat.traces.capture_contents import TRACES
     from quicsat.traces.foreign_captures import plain_captures
+    from quicsat.traces.pcap import check
 
     run = one_run(program, given)
     if run is None:
@@ -148,6 +157,8 @@ def readable_captures(program: Program, given: Path) -> Iterator[Path]:
     with plain_captures(run.directory) as captures:
         for note in captures.notes:
             console.message(note)
+        if role not in captures.absent and not (state := check(captures.directory / TRACES[role])).packets:
+            raise InputError(f"{given}: The {role}'s trace cannot be used: {state.reason}")
         yield captures.directory
 
 

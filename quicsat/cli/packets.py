@@ -11,6 +11,7 @@ from quicsat.cli.options import value_of
 from quicsat.cli.program import CommandOptions, Program
 from quicsat.config import quantities
 from quicsat.model.errors import InputError
+from quicsat.model.implementation import Role
 from quicsat.model.stored_files import is_file
 from quicsat.model.text import command_line, printable
 
@@ -58,7 +59,8 @@ def run(options: Options, program: Program) -> int:
     from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
     from quicsat.traces.tshark import tshark_fields
 
-    with foreign_inputs.readable_captures(program, options.run) as directory:
+    role = Role.SERVER if options.server else Role.CLIENT
+    with foreign_inputs.readable_captures(program, options.run, role) as directory:
         trace = directory / (SERVER_TRACE if options.server else CLIENT_TRACE)
         if not is_file(trace):
             raise InputError(f"{options.run}: has no such trace. Pass the directory of a run: {EXAMPLES[0].split()[1]}")

@@ -333,7 +333,7 @@ def _not_understood(places: Sequence[_Place]) -> Iterator[str]:
         if cell.result == "succeeded" and not known:
             value = f"list {cell.values}" if cell.values else f"value {quoted(cell.details or '')}"
             yield f'{where} {value[:_SHOWN]} is no goodput above 0, such as "8901 (± 45) kbps"; it counts as unknown.'
-        elif wrong := sum(value is not None for value in cell.values or ()) - known:
+        elif wrong := sum(value is not None and not _is_goodput(value) for value in cell.values or ()):
             yield f"{where} goodputs that are not above 0 are left out: {wrong} of {len(cell.values or ())}."
 
 
@@ -452,7 +452,7 @@ def _repetitions(cell: _Cell) -> Sequence[tuple[Verdict, float | None]]:
     if cell.result == "unsupported":
         return [(Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED), None)]
     succeeded = Verdict(Outcome.SUCCEEDED)
-    values = [value for value in cell.values or () if value is None or (math.isfinite(value) and value > 0)]
+    values = [value for value in cell.values or () if value is None or _is_goodput(value)]
     known = [(succeeded, value * KBPS) for value in values if value is not None]
     if cell.result == "succeeded":
         details = _DETAILS.fullmatch(cell.details or "")
@@ -460,6 +460,10 @@ def _repetitions(cell: _Cell) -> Sequence[tuple[Verdict, float | None]]:
     if cell.result == "failed":
         return [*known, (_failure(cell), None)]
     return known
+
+
+def _is_goodput(value: float) -> bool:
+    return math.isfinite(value) and value > 0
 
 
 def _failure(cell: _Cell) -> Verdict:

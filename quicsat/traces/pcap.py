@@ -55,8 +55,10 @@ def check(path: Path, protocol: int = UDP, flow: int = 1, most: int = LEAST_PACK
             first = record.time if not packets else first
             last = record.time
             packets += 1
-            cut += record.length > len(record.data)
-            table.add(record)
+            found = segment(record)
+            whole = found is not None and len(found.payload) == found.size  # a trailer of the link layer may be missing
+            cut += record.length > len(record.data) and not whole
+            table.add(record, found)
     except DamagedTraceError as broken:
         condition, reason = broken.condition, broken.reason
     if condition is Condition.OK and not packets:
@@ -72,8 +74,7 @@ class _Table:
         self._wanted = protocol, flow
         self._times, self._server, self._sizes, self._digests = array("q"), array("b"), array("q"), array("Q")
 
-    def add(self, record: PacketRecord) -> None:
-        found = segment(record)
+    def add(self, record: PacketRecord, found: Segment | None) -> None:
         if found is not None and (found.protocol, found.flow) == self._wanted:
             self._times.append(record.time)
             self._server.append(found.from_server)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from quicsat.cli.main import main
 from quicsat.cli.tables import TABLES
 from quicsat.plots.discovery import draw
 from tests.cli.conftest import ROOT, Draws
-from tests.foreign_builder import LEFT, RIGHT, foreign_run, qir_output
+from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
 
 
 @pytest.fixture
@@ -74,6 +75,42 @@ def test_the_capture_at_the_server_may_be_missing(logs: Path, capsys: pytest.Cap
     assert row.split(",")[4:9] == ["streams complete", "0.01182", "30000", "streams", "15409309.791332265"]
     assert main(ROOT, ["explain", f"{left}:{keys}"]) == 0
     assert "The last new byte arrives at the client" in capsys.readouterr().out
+
+
+def test_a_capture_may_be_given_alone(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left = str(logs / "quic-go_aioquic/goodput/1" / LEFT)
+    assert main(ROOT, ["analyse", left, "--format", "csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].startswith("unknown,unknown,captures,1,unknown,0.01182,")
+    assert "No response could be decrypted: key logs are missing" in err
+    assert main(ROOT, ["explain", left]) == 0
+    assert "The client sends its first packet" in capsys.readouterr().out
+
+
+def test_no_event_shows_a_loss_that_is_not_known(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cut records look like other packets than those of the other end."""
+    run = logs / "quic-go_aioquic/goodput/1"
+    whole = (run / LEFT).read_bytes()
+    data = whole[:24]
+    for time, length, packet in pieces(whole):
+        kept = packet[:600]
+        data += struct.pack("<IIII", *divmod(time, MICROSECONDS), len(kept), length) + kept
+    (run / LEFT).write_bytes(data)
+    assert main(ROOT, ["explain", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "so that the loss could not be measured" in out
+    assert "The server sends its last of 29 packets" in out
+    assert "lost" not in out
+
+
+@pytest.mark.parametrize(("content", "reason"), [(b"no capture", "is no trace"), (b"", "has no bytes.")])
+def test_packets_of_what_is_no_capture(
+    logs: Path, content: bytes, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = logs / "quic-go_aioquic/goodput/1"
+    (run / LEFT).write_bytes(content)
+    assert main(ROOT, ["packets", str(run), "6"]) == 2
+    assert f"{run}: The client's trace cannot be used: trace_node_left.pcap {reason}" in capsys.readouterr().err
 
 
 def test_a_file_of_captures_that_is_missing(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,6 +54,10 @@ def qir_se() -> dict[str, Any]:
         ({"values": None, "details": "0 (± 0) kbps"}, 'the value "0 (± 0) kbps" is no goodput above 0'),
         ({"values": [0.0, 0.0], "details": ""}, "the list [0.0, 0.0] is no goodput above 0"),
         ({"values": [0.0, 5000.0]}, "the goodputs that are not above 0 are left out: 1 of 2."),
+        (
+            {"values": [0.0, 0.0], "details": "5000 (± 5) kbps"},
+            "the goodputs that are not above 0 are left out: 2 of 2.",
+        ),
     ],
 )
 def test_a_goodput_of_zero_is_left_out_and_named_with_its_place(cell: dict[str, Any], told: str) -> None:
@@ -63,6 +67,16 @@ def test_a_goodput_of_zero_is_left_out_and_named_with_its_place(cell: dict[str, 
     [warning] = found.warnings
     assert warning.startswith(f"x.json: SAT, server lsquic, client kwik: {told}")
     assert 0.0 not in samples(found.result_set, "sat", GOODPUT)[0].values
+
+
+@pytest.mark.parametrize("values", [{}, {"values": None}, {"values": []}, {"values": [5000.0, None]}])
+def test_a_mean_or_list_that_is_read_has_no_warning(values: dict[str, Any]) -> None:
+    content = qir_se()
+    cell = {"name": "sat", "abbr": "SAT", "result": "succeeded", "details": "5000 (± 45) kbps"}
+    content["measurements"][0][0] = cell | values
+    found = read(Path("x.json"), content, {})
+    assert found.warnings == ()
+    assert samples(found.result_set, "sat", GOODPUT)[0].values == (5e6,)
 
 
 def test_every_repetition_of_qir_se_is_read() -> None:

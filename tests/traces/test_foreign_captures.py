@@ -77,11 +77,13 @@ def recorded(place: Path) -> list[Record]:
     return [Record(time, data) for time, _, data in pieces(place.read_bytes())]
 
 
-def pcap(records: Records, link: int = 1, *, order: str = "<", nano: bool = False, snap: int = 262_144) -> bytes:
+def pcap(
+    records: Records, link: int = 1, *, order: str = "<", nano: bool = False, snap: int = 262_144, drop: int = 0
+) -> bytes:
     data = struct.pack(f"{order}IHHiIII", 0xA1B23C4D if nano else 0xA1B2C3D4, 2, 4, 0, 0, 262_144, link)
     for each in records:
         second, rest = divmod(each.time, MICROSECONDS)
-        kept = each.data[:snap]
+        kept = each.data[: min(snap, len(each.data) - drop)]
         data += struct.pack(f"{order}IIII", second, rest * 1000 if nano else rest, len(kept), len(each.data)) + kept
     return data
 
@@ -284,6 +286,8 @@ PLAIN: dict[str, Callable[[Records], bytes]] = {
     "converted to Zstandard": by_tool("zstd", "-q", "IN", "-o", "OUT"),
     "converted to LZ4": by_tool("lz4", "-q", "IN", "OUT"),
     "cut off the link layer": by_tool("editcap", "-C", "14", "-L", "-T", "rawip", "IN", "OUT"),
+    "cut off the link layer, length kept": by_tool("editcap", "-C", "14", "-T", "rawip", "IN", "OUT"),
+    "without a trailer": lambda records: pcap([replace(each, data=each.data + bytes(4)) for each in records], drop=4),
 }
 REPAIRED: dict[str, tuple[Callable[[Records], bytes], str]] = {
     "late record": (late, "All records were sorted by time: 1 record of"),
@@ -490,6 +494,62 @@ def test_a_capture_that_begins_after_the_handshake(run: Path) -> None:
     assert found.notes == (
         "The client's trace begins after the handshake: it has no Initial packet, so nothing can be decrypted.",
     )
+
+
+def test_a_capture_that_begins_during_the_handshake(run: Path) -> None:
+    """The only Initial that is left is a later one, which the keys of the first one's connection ID would open."""
+    rewrite(run, LEFT, to=lambda records: pcap(records[2:]))
+    found = findings(run)
+    assert (found.handshake, found.goodput, found.loss_forward, found.loss_return) == (None, None, None, None)
+    assert found.notes == (
+        "The client's trace does not have the client's first Initial packet, so nothing can be decrypted.",
+        "10 % of the packets of the client that arrived are missing in the client's trace, so the loss is not known.",
+    )
+
+
+def test_packets_that_the_capture_of_a_sender_lacks_are_no_loss(run: Path) -> None:
+    """Neither of its own packets nor of those that it received."""
+    gaps = (4, 11, 19)
+    rewrite(run, LEFT, to=lambda records: pcap([each for row, each in enumerate(records) if row not in gaps]))
+    found = findings(run)
+    assert found.handshake == pytest.approx(HANDSHAKE, abs=1e-6)
+    assert (found.goodput, found.loss_forward, found.loss_return) == (None, None, None)
+    assert found.notes == (
+        "The client's trace does not show the whole response, so there is no goodput.",
+        "10 % of the packets of the client that arrived are missing in the client's trace, so the loss is not known.",
+    )
+
+
+def test_a_capture_at_the_server_that_begins_late_shows_no_loss(run: Path) -> None:
+    rewrite(run, RIGHT, to=lambda records: pcap(records[5:]))
+    found = findings(run)
+    assert found.goodput == pytest.approx(GOODPUT, rel=1e-4)
+    assert (found.loss_forward, found.loss_return) == (None, None)
+    assert found.notes == (
+        "7 % of the packets of the server that arrived are missing in the server's trace, so the loss is not known.",
+    )
+
+
+def test_packets_that_the_capture_of_their_receiver_lacks_are_no_loss(run: Path) -> None:
+    """The runner says that all files arrived, but the trace has no whole response."""
+    rewrite(
+        run,
+        LEFT,
+        to=lambda records: pcap([each for row, each in enumerate(records) if row % 6 != 5 or len(each.data) < 500]),
+    )
+    found = findings(run)
+    assert (found.goodput, found.loss_forward, found.loss_return) == (None, None, 0)
+    assert found.notes[1] == (
+        "Packets that the client received are missing in its trace, so the forward loss is not known."
+    )
+
+
+def test_a_capture_at_the_server_without_the_client_is_named(run: Path) -> None:
+    rewrite(run, RIGHT, to=lambda records: pcap([each for each in records if each.data[34:36] == b"\x01\xbb"]))
+    found = findings(run)
+    assert found.loss_forward == pytest.approx(LOSS)
+    assert found.loss_return is None
+    assert found.notes == ("The server's trace has no packet of the client, so their loss is not known.",)
 
 
 def test_packets_of_a_version_without_known_keys(run: Path) -> None:
