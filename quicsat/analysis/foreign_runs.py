@@ -190,6 +190,7 @@ def _findings(
     losses = _losses(captures, found, traces, streams, notes, gap=gap)
     if _failed(run, streams):
         unclear = captures.damaged or captures.incomplete or captures.timeless or not len(found.server.datagrams)
+        unclear = unclear or losses[2]
         notes.append(NO_CAUSE if unclear else _cause(run, traces, size))
     return Findings(
         outcome=_outcome(run, streams),
@@ -361,25 +362,25 @@ def _complete(run: ForeignRun, streams: StreamBytes) -> bool | None:
 
 def _losses(
     captures: PlainCaptures, found: TraceStates, traces: RunTraces, streams: StreamBytes, notes: list[str], *, gap: bool
-) -> tuple[float | None, float | None]:
-    """Loss forward and return; None where the traces do not show it.
+) -> tuple[float | None, float | None, bool]:
+    """Loss forward and return, None where the traces do not show it; and whether they lack packets.
 
     ``gap``: the client received more than its trace has.
     """
     if not len(found.server.datagrams) or captures.incomplete or captures.timeless:
-        return None, None
+        return None, None, False
     if traces.cut:
         notes.append(
             f"{counted(traces.cut, 'packet of the traces is', 'packets of the traces are')} cut, so that "
             "the loss could not be measured."
         )
-        return None, None
+        return None, None, False
     both = len(captures.damaged) > 1
     if captures.damaged and _share_of_run(traces, streams, both=both) < LEAST_SHARE:
         notes.append(
             "The traces do not show what became of all packets, since they are damaged: the loss is not known."
         )
-        return None, None
+        return None, None, False
     if any(map(_inside_ns3, captures.sources.values())):
         notes.append("A trace was recorded inside ns-3, behind the queue: what the queue dropped is not in the loss.")
     values, lacking = _judged_losses(captures, traces, notes)
@@ -389,7 +390,7 @@ def _losses(
     if _clock(found) == MIXED:
         notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
     notes += lacking
-    return values[0], values[1]
+    return values[0], values[1], gap or bool(lacking)
 
 
 def _judged_losses(

@@ -530,6 +530,13 @@ def test_a_capture_at_the_server_that_begins_late_shows_no_loss(run: Path) -> No
     )
 
 
+def test_a_capture_at_the_server_that_begins_late_has_no_invented_cause(run: Path) -> None:
+    (run / "output.txt").write_text(qir_output(size=SIZE, timeout=60))
+    rewrite(run, LEFT, to=lambda records: pcap(records[:20]))
+    rewrite(run, RIGHT, to=lambda records: pcap(records[7:20]))
+    assert findings(run).notes[1:] == ("The traces do not show the cause: they are not complete.",)
+
+
 def test_packets_that_the_capture_of_their_receiver_lacks_are_no_loss(run: Path) -> None:
     """The runner says that all files arrived, but the trace has no whole response."""
     rewrite(
