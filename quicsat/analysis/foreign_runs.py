@@ -46,6 +46,8 @@ UNMATCHED = 0.05
 """Share of packets that arrived and were never sent, above which the loss is unknown."""
 LEAST_SHARE = 0.9
 """Share of the packets whose fate damaged traces have to show, so that the loss is that of the run."""
+STARTING = 10.0
+"""Seconds of a runner's time limit in which containers may start, so that the client may not have had them."""
 NO_CAUSE = "The traces do not show the cause: they are not complete."
 
 
@@ -451,5 +453,7 @@ def _cause(run: ForeignRun, traces: RunTraces, size: int | None) -> str:
     if size is None and len(series.arrived):
         return f"{byte_size(int(series.arrived.new.sum()))} arrived; the cause needs the size, see --file-size."
     stopped = run.runner_output.timeout is not None
-    context = FailureContext(traces.trace_pair, series, size or 1, run.runner_output.forward_rate or 0.0, stopped, 0.0)
+    duration = max((run.runner_output.timeout or 0) - STARTING, 0.0)
+    rate = run.runner_output.forward_rate or 0.0
+    context = FailureContext(traces.trace_pair, series, size or 1, rate, stopped, duration)
     return explain(context)[1]

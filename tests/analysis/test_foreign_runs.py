@@ -115,6 +115,7 @@ def test_a_timeout_has_a_cause_but_no_goodput(tmp_path: Path) -> None:
     assert (found.outcome, found.goodput) == ("timeout after 60 s", None)
     assert found.handshake is not None
     assert "of 29.3 KiB" in found.notes[-1]
+    assert "The server sent its last new byte after" in found.notes[-1]  # long before the time limit
     (place / "output.txt").unlink()
     found = findings(place)
     assert (found.outcome, found.size, found.goodput) == ("streams incomplete", None, None)
