@@ -183,7 +183,7 @@ bench-trace: setup-dev  ## measure how long the analysis of two traces of 10 MiB
 bench-trace-fuzz: setup-dev  ## analyse 1,000 damaged traces: no exception, no hang, no false success
 	$(PYTHON) bench/trace_fuzz.py
 
-bench-hostile: setup-dev  ## commands on 2,700 hostile results and 200 archives: nothing outside touched, no traceback (an hour)
+bench-hostile: setup-dev  ## commands on 2,500 hostile results and 200 archives: nothing outside touched, no traceback (40 minutes)
 	$(PYTHON) bench/hostile.py
 
 bench-kills: setup-dev  ## 30 kills of each command that writes: nothing half-written stays (half an hour)
