@@ -116,7 +116,7 @@ class Found:
     faults: list[tuple[str, str]] = field(default_factory=list)
     """Command, and what it did."""
     begun: list[str] = field(default_factory=list)
-    """Commands, the last of which may not have ended."""
+    """Commands in their order; the last one may not have ended."""
     memory: int = 0
     cpu: float = 0.0
     longest: float = 0.0

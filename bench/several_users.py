@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two users and root share one Docker daemon and one checkout: nobody is shut out, and nobody harms what others do.
+"""Two users and root share one Docker daemon and one checkout: each can measure, and none can harm the others.
 
     make bench-users
 
@@ -141,7 +141,7 @@ def take_turns(machine: Machine) -> None:
     first = ended(machine.measure("root"))
     machine.bar("root measures in the checkout", first.status == 0)
     refused = ended(machine.measure("ana"))
-    machine.bar("a user is told where else to put results", refused.told(MACHINE, "results", "-l"))
+    machine.bar("a message tells the user where else to put results", refused.told(MACHINE, "results", "-l"))
     for user in ("ana", "ben", "root", "ana"):
         done = ended(machine.measure(user, "-l", str(machine.home(user) / f"results/{time.time_ns()}")))
         machine.bar(f"{user} measures after another user", done.status == 0)
@@ -162,7 +162,7 @@ def meet(machine: Machine, other: str) -> None:
     for user in ("ben", "root"):
         elsewhere = str(machine.home(user) / "results/busy")
         busy = ended(machine.measure(user, "-l", elsewhere))
-        machine.bar(f"{user} is told who measures", busy.told(BUSY, f"process {process.pid}"))
+        machine.bar(f"a message tells {user} who measures", busy.told(BUSY, f"process {process.pid}"))
         machine.bar(f"{user} cannot clean meanwhile", machine.call(user, "clean").told(BUSY, f"process {process.pid}"))
     machine.bar("two daemons with one id do not wait", machine.call("ben", "clean", url=other).status == 0)
     machine.bar("the campaign was under way all the time", process.poll() is None)

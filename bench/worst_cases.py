@@ -150,7 +150,7 @@ def connections() -> Iterator[bytes]:
 
 
 def unknown_initials() -> Iterator[bytes]:
-    """Initials to ids of their own, none of which can be opened."""
+    """Initials with a connection id each; no key opens them."""
     return (
         b"\xc0" + struct.pack(">I", 1) + b"\x08" + number.to_bytes(8, "big") + b"\0\0\x40\x19" + b"x" * 25
         for number in range(ROOM)
@@ -379,7 +379,7 @@ def many(directory: Path) -> None:
 
 
 def damaged_journal(directory: Path) -> None:
-    """As many bytes as are read, each of which ends a line."""
+    """Newlines only, in the largest journal that quicsat reads."""
     stored(directory, 1)
     with (directory / "campaign/journal.jsonl").open("ab") as file:
         file.writelines(repeated(b"\n", LARGEST - file.tell())())

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from quicsat.config.gateways import NONE, check_gateways, read_endpoint_tcp, read_pep, read_vpn
 from quicsat.config.link_profiles import read_demand, read_profile
 from quicsat.config.quantities import count, duration, member_of, one_of, probability, rate, share, size, within
-from quicsat.config.yaml_fields import D, Fields, Parsers, flag
+from quicsat.config.yaml_fields import D, Fields, Parsers
 from quicsat.model.emulated_link import (
     Blackhole,
     ClientSide,
@@ -89,7 +89,7 @@ QUEUE = {
     "maximum": _queue_limit,
     "probability": within(probability, "0.0001", "1"),
     "weight": within(probability, "0.000001", "1"),
-    "ecn": flag,
+    "ecn": bool,
     "mark above": within(duration, "10 us", "10 s"),
 }
 LIMIT_EXAMPLES = {"limit": "100 packets", "minimum": "20 packets", "maximum": "60 packets"}
@@ -104,7 +104,7 @@ QUEUE_KEYS_OF = {
 UNIFORM_LOSS = {"rate": _SHARE, "longest burst": _PACKETS}
 LOSS_EXAMPLES = {"good to bad": "0.017", "bad to good": "0.935"}
 BURSTS_OF_LOSS = dict.fromkeys((*LOSS_EXAMPLES, "loss in good", "loss in bad"), _PROBABILITY)
-JITTER = {"size": within(duration, "0 s", "10 s"), "shape": member_of(JitterShape), "overtake": flag}
+JITTER = {"size": within(duration, "0 s", "10 s"), "shape": member_of(JitterShape), "overtake": bool}
 REORDERING = {"rate": _SHARE, "delay": within(duration, "1 ms", "10 s"), "gap": within(count, "1", "1000")}
 UDP_CROSS_TRAFFIC = {
     "rate": within(rate, "0 bit/s", "100 Gbit/s"),
@@ -119,7 +119,7 @@ BLACKHOLE = {
     "direction": lambda text: WAYS[_WAY(text)],
     "from": _TIMERS_FROM,
 }
-REBIND = {"first": _MOMENT, "period": _MOMENT, "address": flag, "from": _TIMERS_FROM}
+REBIND = {"first": _MOMENT, "period": _MOMENT, "address": bool, "from": _TIMERS_FROM}
 CROSS_TRAFFIC = {"congestion control": one_of(("cubic", "reno", "bbr"))}
 
 

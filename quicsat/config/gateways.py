@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quicsat.config.quantities import count, member_of, one_of, size, within
-from quicsat.config.yaml_fields import Fields, flag
+from quicsat.config.yaml_fields import Fields
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.gateways import (
     LARGEST_MTU,
@@ -26,7 +26,7 @@ SLOWEST_SET_UP = 1.5
 _BUFFER = within(size, "64 KiB", "1 GiB")
 BUFFERS = {"send buffer": _BUFFER, "receive buffer": _BUFFER}
 PEP = BUFFERS | {"initial window": within(count, "1", "1000"), "congestion control": one_of(("cubic", "reno", "bbr"))}
-VPN_TCP = PEP | {"nagle": flag}
+VPN_TCP = PEP | {"nagle": bool}
 """Keys of a tunnel over TCP."""
 VPN = {
     "program": member_of(VpnProgram),

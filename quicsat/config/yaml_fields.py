@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 D = TypeVar("D", bound="DataclassInstance")
 Parsers = Mapping[str, Callable[[str], Any]]
-"""Key -> the parser of its value; ValueError with what is wrong, worded to follow the value."""
+"""Key -> the parser of its value; ValueError with what is wrong, worded to follow the value.
+
+``bool`` reads ``true`` or ``false``.
+"""
 NO_EXAMPLES: Mapping[str, str] = MappingProxyType({})
 
 LARGEST_FILE = 256 * KIB
@@ -55,11 +58,6 @@ _TEXT = frozenset({_TAG + "str"})
 _SCALARS = _TEXT | {_TAG + kind for kind in ("int", "float", "bool", "timestamp")}
 _FLAG = _TAG + "bool"
 _NOTHING = _TAG + "null"
-
-
-def flag(text: str) -> bool:
-    """The parser of ``true`` and ``false``, for which :meth:`Fields.values` calls :meth:`Fields.read_flag`."""
-    raise NotImplementedError(text)
 
 
 @dataclass(frozen=True, order=True)
@@ -179,7 +177,7 @@ class Fields:
         """
         names = {key: field for field, key in keys.items()}
         read = {
-            names.get(key, key.replace(" ", "_")): self.read_flag(key) if parse is flag else self.read(key, parse)
+            names.get(key, key.replace(" ", "_")): self.read_flag(key) if parse is bool else self.read(key, parse)
             for key, parse in parsers.items()
         }
         return {field: value for field, value in read.items() if value is not None}

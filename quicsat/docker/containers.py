@@ -468,7 +468,7 @@ def _is_own(labels: Mapping[str, str], of_image: Mapping[str, str] | None) -> bo
 def left_behind(daemon: Daemon) -> tuple[str, ...]:
     """Ids of the containers that campaigns have left behind; the caller holds the lock of ``daemon``.
 
-    That lock is one of this machine: whoever holds it knows that no campaign of this machine is under way. Raises
+    That lock belongs to this machine, so no campaign of this machine is under way meanwhile. Raises
     :class:`LockedError` if one of another machine may be, which has containers that are younger than ``ABANDONED``.
     """
     found = _listed(daemon, None)

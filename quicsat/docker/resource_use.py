@@ -107,7 +107,7 @@ class ResourceMonitor:
 
     @property
     def starved(self) -> list[str]:
-        """Names of the containers of which the kernel ended a process because the machine had no memory left."""
+        """Names of the containers in which the kernel killed a process because the machine ran out of memory."""
         return [name for name, starved in self._starved.items() if starved]
 
     def add(self, name: str, pid: int, identity: str) -> None:

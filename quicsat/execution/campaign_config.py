@@ -75,7 +75,7 @@ class NewCampaign:
     shard: str = ""
     """Which part of a plan this is, as ``2/4``; empty for a whole plan."""
     must_include: tuple[str, ...] = ()
-    """Names of implementations of which each pair contains at least one; empty for all pairs."""
+    """Names of implementations; each pair contains at least one of them. Empty for all pairs."""
     check: Callable[[Manifest], object] = lambda _: None
     """Called before the first run; raises InputError if the campaign must not begin."""
 
