@@ -56,7 +56,7 @@ HOLE, NAT = Blackhole(5.0, 2.0), Rebind(1.0, 5.0)
         ("scenario: tcp-cross-traffic, cross traffic: {}", {"cross_traffic": CrossTraffic()}),
         (
             "scenario: tcp-cross-traffic, cross traffic: {congestion control: reno}",
-            {"cross_traffic": CrossTraffic("reno")},
+            {"cross_traffic.congestion_control": "reno"},
         ),
     ],
 )
@@ -89,10 +89,6 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
         ("scenario: tcp-cross-traffic", 'missing key "cross traffic"'),
         ("scenario: drop-rate", 'missing key "loss"; write for example loss: {rate: 30 %, longest burst: 3}'),
         ("scenario: drop-rate, loss: {good to bad: 0.1, bad to good: 1}", "drop-rate loses packets independently"),
-        (
-            "scenario: blackhole, blackhole: 5 s",
-            'blackhole "5 s" must be a mapping; write for example blackhole: {on',
-        ),
         ("scenario: blackhole, blackhole: {on: 5 s}", 'missing key "off"; write for example off: 2 s'),
         ("scenario: rebind, rebind: {period: 1 s}", 'missing key "first"'),
         ("scenario: rebind, rebind: {first: 1 s, adress: true}", "Did you mean address? Allowed: first, period,"),
@@ -100,10 +96,6 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
         ("scenario: droplist, drops: []", 'drops is an empty list: "" is no whole number; allowed: 1 to 1000000.'),
         ("loss: {longest burst: 3}", 'missing key "rate"; write for example rate: 30 %'),
         ("loss: {rate: 1 %, good to bad: 0.1}", 'unknown key "good to bad". Allowed: rate, longest burst.'),
-        (
-            "scenario: tcp-cross-traffic, cross traffic: {congestion control: cubik}",
-            '"cubik" is none of cubic, reno, bbr. Did you mean cubic?',
-        ),
     ],
 )
 def test_faults_of_links_of_the_interop_runner(link: str, fault: str) -> None:
@@ -125,10 +117,7 @@ CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
         ),
         (
             "forward queue: {discipline: codel, limit: 1 MB, mark above: 1 ms}",
-            {
-                "forward.queue": Queue(QueueDiscipline.CODEL, 1_000_000, QueueUnit.BYTES, mark_above=0.001),
-                "back.queue": 25,
-            },
+            {"forward.queue": Queue(QueueDiscipline.CODEL, 1_000_000, QueueUnit.BYTES, mark_above=0.001)},
         ),
         (
             "queue: {discipline: red, limit: 90, minimum: 10, maximum: 30 packets, probability: 5 %, weight: 0.01}",
@@ -179,49 +168,24 @@ def test_disturbances_are_inherited_whatever_the_scenario() -> None:
     ("link", "fault"),
     [
         ("queue: 64 KiBB", 'queue "64 KiBB" has the unknown unit "KiBB"; units: B, kB,'),
-        (
-            "queue: 100 B",
-            'queue "100 B" is out of range: 1502 B to 1 GiB. Or 1 to 1000000 packets, like "100 packets".',
-        ),
+        ("queue: 100 B", "is out of range: 1502 B to 1 GiB. Or 1 to 1000000 packets, like"),
         ("queue: {limit: 100}", 'missing key "discipline"; write for example discipline: codel'),
         ("queue: {discipline: codel}", 'missing key "limit"; write for example limit: 100 packets'),
-        (
-            "queue: {discipline: codle, limit: 9}",
-            'discipline "codle" is none of drop-tail, codel, fq-codel, pie, red. Did you mean codel?',
-        ),
-        (
-            "queue: {discipline: red, limit: 9, minimum: 2, maximum: 4, target: 5 ms}",
-            'unknown key "target". Allowed: discipline, limit, minimum, maximum, probability, weight, ecn, mark above.',
-        ),
-        (
-            "queue: {discipline: red, limit: 9, maximum: 4}",
-            'missing key "minimum"; write for example minimum: 20 packets',
-        ),
-        (
-            "queue: {discipline: red, limit: 90, minimum: 40, maximum: 40}",
-            "minimum 40, maximum 40 and limit 90 packets: allowed is minimum < maximum <= limit.",
-        ),
-        (
-            "queue: {discipline: red, limit: 90, minimum: 2 kB, maximum: 9 kB}",
-            "limit, minimum and maximum must all be in packets or all be in bytes.",
-        ),
+        ("queue: {discipline: codle, limit: 9}", "codel, fq-codel, pie, red. Did you mean codel?"),
+        ("queue: {discipline: red, limit: 9, minimum: 2, maximum: 4, target: 5 ms}", 'unknown key "target". Allowed:'),
+        ("queue: {discipline: red, limit: 9, maximum: 4}", 'missing key "minimum"; write for example minimum: 20'),
+        ("queue: {discipline: red, limit: 90, minimum: 40, maximum: 40}", "allowed is minimum < maximum <= limit."),
+        ("queue: {discipline: red, limit: 90, minimum: 2 kB, maximum: 9 kB}", "must all be in packets or all be in"),
         ("queue: {discipline: fq-codel, limit: 64 KiB}", "limit of fq-codel must be in packets, like 100 packets."),
-        (
-            "queue: {discipline: drop-tail, limit: 9, ecn: true}",
-            'unknown key "ecn". Allowed: discipline, limit, mark above.',
-        ),
+        ("queue: {discipline: drop-tail, limit: 9, ecn: true}", 'unknown key "ecn". Allowed: discipline, limit, mark'),
         (
             "queue: {discipline: codel, limit: 9}, queue mode: paper",
             "queue mode paper needs a queue of so many packets",
         ),
         ("jitter: {shape: normal}", 'missing key "size"; write for example size: 5 ms'),
-        ("reordering: 1 %", 'reordering "1 %" must be a mapping; write for example reordering: {rate: 1 %, delay'),
         ("reordering: {rate: 1 %}", 'missing key "delay"; write for example delay: 20 ms'),
         ("udp cross traffic: {start: 1 s}", 'missing key "rate"; write for example rate: 5 Mbit/s'),
-        (
-            "scenario: simple-p2p, rate: 1 Mbit/s, forward queue: 64 KiB",
-            "scenario simple-p2p has one queue for both directions; asymmetric-p2p can have two.",
-        ),
+        ("scenario: simple-p2p, rate: 1 Mbit/s, forward queue: 64 KiB", "has one queue for both directions"),
     ],
 )
 def test_faults_of_queues_and_disturbances(link: str, fault: str) -> None:
