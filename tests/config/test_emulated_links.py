@@ -1,4 +1,4 @@
-"""Links in test case files: what each scenario alone can do becomes a value, or a fault with file and line."""
+"""Emulated links in test case files: each element becomes a value, or a fault with file and line."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from tests.config.my_yaml import extending, faults, read
 from tests.ready import ready_test_cases
 
 HOLE, NAT = Blackhole(5.0, 2.0), Rebind(1.0, 5.0)
+CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
 
 
 @pytest.mark.parametrize(
@@ -58,57 +59,6 @@ HOLE, NAT = Blackhole(5.0, 2.0), Rebind(1.0, 5.0)
             "scenario: tcp-cross-traffic, cross traffic: {congestion control: reno}",
             {"cross_traffic.congestion_control": "reno"},
         ),
-    ],
-)
-def test_links_of_the_interop_runner(link: str, expected: dict[str, object]) -> None:
-    [mine] = read(extending("sat", link))
-    assert {name: attrgetter(name)(mine.link) for name in expected} == expected
-
-
-def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
-    hole = (
-        "---\nname: xa\nabbreviation: XA\nextends: sat\nlink: {scenario: blackhole, blackhole: {on: 5 s, off: 2 s}}\n"
-    )
-    longer = "---\nname: xb\nabbreviation: XB\nextends: xa\nlink: {blackhole: {off: 3 s}, queue: 9}\n"
-    back = "---\nname: xc\nabbreviation: XC\nextends: xb\nlink: {scenario: asymmetric-p2p}\n"
-    links = {case.name: case.emulated for case in read(hole + longer + back)}
-    assert links["xa"].blackhole == HOLE
-    assert (links["xb"].blackhole, links["xb"].forward.queue) == (Blackhole(5.0, 3.0), 9)
-    assert links["xc"] == ready_test_cases()["sat"].emulated.with_both(queue=9)
-
-
-@pytest.mark.parametrize(
-    ("link", "fault"),
-    [
-        ("blackhole: {on: 5 s, off: 2 s}", 'my.yaml:4: "mine": blackhole needs scenario blackhole; this is asymmetric'),
-        ("scenario: droplist, corruption: 1 %, drops: 1", "corruption needs scenario corrupt-rate; this is droplist."),
-        ("scenario: blackhole", 'missing key "blackhole"; write for example blackhole: {on: 5 s, off: 2 s}'),
-        ("scenario: rebind", 'missing key "rebind"; write for example rebind: {first: 1 s, period: 5 s}'),
-        ("scenario: corrupt-rate", 'missing key "corruption"; write for example corruption: 2 %'),
-        ("scenario: droplist", 'missing key "return drops"'),
-        ("scenario: tcp-cross-traffic", 'missing key "cross traffic"'),
-        ("scenario: drop-rate", 'missing key "loss"; write for example loss: {rate: 30 %, longest burst: 3}'),
-        ("scenario: drop-rate, loss: {good to bad: 0.1, bad to good: 1}", "drop-rate loses packets independently"),
-        ("scenario: blackhole, blackhole: {on: 5 s}", 'missing key "off"; write for example off: 2 s'),
-        ("scenario: rebind, rebind: {period: 1 s}", 'missing key "first"'),
-        ("scenario: rebind, rebind: {first: 1 s, adress: true}", "Did you mean address? Allowed: first, period,"),
-        ("scenario: corrupt-rate, corruption: {mode: loss}", 'missing key "rate"; write for example rate: 2 %'),
-        ("scenario: droplist, drops: []", 'drops is an empty list: "" is no whole number; allowed: 1 to 1000000.'),
-        ("loss: {longest burst: 3}", 'missing key "rate"; write for example rate: 30 %'),
-        ("loss: {rate: 1 %, good to bad: 0.1}", 'unknown key "good to bad". Allowed: rate, longest burst.'),
-    ],
-)
-def test_faults_of_links_of_the_interop_runner(link: str, fault: str) -> None:
-    [problem] = faults(extending("sat", link))
-    assert fault in problem
-
-
-CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
-
-
-@pytest.mark.parametrize(
-    ("link", "expected"),
-    [
         ("queue: 100 packets", {"forward.queue": 100, "back.queue": 100}),
         ("queue: 64 KiB", {"forward.queue": Queue(QueueDiscipline.DROP_TAIL, 65536, QueueUnit.BYTES)}),
         (
@@ -151,22 +101,42 @@ CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
         ),
     ],
 )
-def test_queues_and_disturbances(link: str, expected: dict[str, object]) -> None:
+def test_elements_of_links(link: str, expected: dict[str, object]) -> None:
     [mine] = read(extending("sat", link))
     assert {name: attrgetter(name)(mine.link) for name in expected} == expected
 
 
-def test_disturbances_are_inherited_whatever_the_scenario() -> None:
-    first = "---\nname: xa\nabbreviation: XA\nextends: sat\nlink: {jitter: 5 ms, duplication: 1 %, queue: 64 KiB}\n"
-    second = "---\nname: xb\nabbreviation: XB\nextends: xa\nlink: {scenario: droplist, drops: 1, forward jitter: 0 s}\n"
-    links = {case.name: case.emulated for case in read(first + second)}
-    dropping = replace(links["xa"].with_both(drops=(1,)).with_forward(jitter=None), scenario="droplist")
-    assert links["xb"] == dropping
+def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
+    hole = (
+        "---\nname: xa\nabbreviation: XA\nextends: sat\nlink: {scenario: blackhole, blackhole: {on: 5 s, off: 2 s}}\n"
+    )
+    longer = "---\nname: xb\nabbreviation: XB\nextends: xa\nlink: {blackhole: {off: 3 s}, queue: 9}\n"
+    back = "---\nname: xc\nabbreviation: XC\nextends: xb\nlink: {scenario: asymmetric-p2p}\n"
+    links = {case.name: case.emulated for case in read(hole + longer + back)}
+    assert links["xa"].blackhole == HOLE
+    assert (links["xb"].blackhole, links["xb"].forward.queue) == (Blackhole(5.0, 3.0), 9)
+    assert links["xc"] == ready_test_cases()["sat"].emulated.with_both(queue=9)
 
 
 @pytest.mark.parametrize(
     ("link", "fault"),
     [
+        ("blackhole: {on: 5 s, off: 2 s}", 'my.yaml:4: "mine": blackhole needs scenario blackhole; this is asymmetric'),
+        ("scenario: droplist, corruption: 1 %, drops: 1", "corruption needs scenario corrupt-rate; this is droplist."),
+        ("scenario: blackhole", 'missing key "blackhole"; write for example blackhole: {on: 5 s, off: 2 s}'),
+        ("scenario: rebind", 'missing key "rebind"; write for example rebind: {first: 1 s, period: 5 s}'),
+        ("scenario: corrupt-rate", 'missing key "corruption"; write for example corruption: 2 %'),
+        ("scenario: droplist", 'missing key "return drops"'),
+        ("scenario: tcp-cross-traffic", 'missing key "cross traffic"'),
+        ("scenario: drop-rate", 'missing key "loss"; write for example loss: {rate: 30 %, longest burst: 3}'),
+        ("scenario: drop-rate, loss: {good to bad: 0.1, bad to good: 1}", "drop-rate loses packets independently"),
+        ("scenario: blackhole, blackhole: {on: 5 s}", 'missing key "off"; write for example off: 2 s'),
+        ("scenario: rebind, rebind: {period: 1 s}", 'missing key "first"'),
+        ("scenario: rebind, rebind: {first: 1 s, adress: true}", "Did you mean address? Allowed: first, period,"),
+        ("scenario: corrupt-rate, corruption: {mode: loss}", 'missing key "rate"; write for example rate: 2 %'),
+        ("scenario: droplist, drops: []", 'drops is an empty list: "" is no whole number; allowed: 1 to 1000000.'),
+        ("loss: {longest burst: 3}", 'missing key "rate"; write for example rate: 30 %'),
+        ("loss: {rate: 1 %, good to bad: 0.1}", 'unknown key "good to bad". Allowed: rate, longest burst.'),
         ("queue: 64 KiBB", 'queue "64 KiBB" has the unknown unit "KiBB"; units: B, kB,'),
         ("queue: 100 B", "is out of range: 1502 B to 1 GiB. Or 1 to 1000000 packets, like"),
         ("queue: {limit: 100}", 'missing key "discipline"; write for example discipline: codel'),
@@ -186,8 +156,29 @@ def test_disturbances_are_inherited_whatever_the_scenario() -> None:
         ("reordering: {rate: 1 %}", 'missing key "delay"; write for example delay: 20 ms'),
         ("udp cross traffic: {start: 1 s}", 'missing key "rate"; write for example rate: 5 Mbit/s'),
         ("scenario: simple-p2p, rate: 1 Mbit/s, forward queue: 64 KiB", "has one queue for both directions"),
+        ("pep: {loss: 1 %}", 'unknown key "loss". Allowed: send buffer, receive buffer, initial window, congestion'),
+        ("vpn: {transport: tcp}", 'missing key "program"; write for example program: openvpn'),
+        ("vpn: {program: openvpn, loss: 1 %}", 'unknown key "loss". Allowed: program, transport, mtu, send buffer'),
+        ("vpn: {program: wireguard, transport: tcp}", "transport tcp needs program openvpn; this is wireguard."),
+        ("vpn: {program: openvpn, initial window: 20}", "initial window needs transport tcp; this is udp."),
+        ("vpn: {program: openvpn, nagle: false}", "nagle needs transport tcp; this is udp."),
+        ("vpn: openvpn, pep: A", "a link has either pep or vpn; write pep: none or vpn: none."),
+        ("vpn: openvpn, scenario: rebind, rebind: {first: 1 s}", "vpn does not work with scenario rebind"),
+        ("vpn: {program: openvpn, transport: tcp}, delay: 2 s", "at most 1.5 s; this link has 4 s."),
+        ("client side: {pep: A}", 'unknown key "pep". Allowed: delay, forward delay, return delay, loss, forward loss'),
+        ("client side: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
+        ("client side: {loss: 1 %}, vpn: openvpn", "a link has either client side or vpn; write client side: none or"),
+        ("endpoint tcp: {initial window: 10}", 'unknown key "initial window". Allowed: send buffer, receive buffer.'),
     ],
 )
-def test_faults_of_queues_and_disturbances(link: str, fault: str) -> None:
+def test_faults(link: str, fault: str) -> None:
     [problem] = faults(extending("sat", link))
     assert fault in problem
+
+
+def test_disturbances_are_inherited_whatever_the_scenario() -> None:
+    first = "---\nname: xa\nabbreviation: XA\nextends: sat\nlink: {jitter: 5 ms, duplication: 1 %, queue: 64 KiB}\n"
+    second = "---\nname: xb\nabbreviation: XB\nextends: xa\nlink: {scenario: droplist, drops: 1, forward jitter: 0 s}\n"
+    links = {case.name: case.emulated for case in read(first + second)}
+    dropping = replace(links["xa"].with_both(drops=(1,)).with_forward(jitter=None), scenario="droplist")
+    assert links["xb"] == dropping

@@ -11,7 +11,7 @@ from quicsat.config.loader import load_test_cases
 from quicsat.model.emulated_link import ClientSide, ClientSideDirection, GilbertElliottLoss, UniformLoss
 from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from quicsat.model.units import KIB, MIB
-from tests.config.my_yaml import faults, read
+from tests.config.my_yaml import read
 from tests.ready import ready_test_cases
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,42 +131,3 @@ def test_ready_tunnels() -> None:
         "vpn-openvpn-tcp": replace(VPNS["openvpn"], transport=VpnTransport.TCP),
     }
     assert {replace(link, vpn=None) for link in links.values()} == {links["vpn-none"]}
-
-
-@pytest.mark.parametrize(
-    ("link", "fault"),
-    [
-        (
-            "pep: {loss: 1 %}",
-            'unknown key "loss". Allowed: send buffer, receive buffer, initial window, congestion',
-        ),
-        ("vpn: {transport: tcp}", 'missing key "program"; write for example program: openvpn'),
-        ("vpn: {program: openvpn, loss: 1 %}", 'unknown key "loss". Allowed: program, transport, mtu, send buffer'),
-        ("vpn: {program: wireguard, transport: tcp}", "transport tcp needs program openvpn; this is wireguard."),
-        ("vpn: {program: openvpn, initial window: 20}", "initial window needs transport tcp; this is udp."),
-        ("vpn: {program: openvpn, nagle: false}", "nagle needs transport tcp; this is udp."),
-        ("vpn: openvpn, pep: A", "a link has either pep or vpn; write pep: none or vpn: none."),
-        (
-            "vpn: openvpn, scenario: rebind, delay: 1 ms, rate: 1 Mbit/s, queue: 9, rebind: {first: 1 s}",
-            "vpn does not work with scenario rebind, whose packets it would hide.",
-        ),
-        (
-            "vpn: {program: openvpn, transport: tcp}, delay: 2 s",
-            "vpn: transport tcp needs a round trip of at most 1.5 s; this link has 4 s.",
-        ),
-        (
-            "client side: fast",
-            'client side "fast" is neither none nor a mapping; write for example {delay: 5 ms, loss: 1 %}.',
-        ),
-        ("client side: {pep: A}", 'unknown key "pep". Allowed: delay, forward delay, return delay, loss, forward loss'),
-        ("client side: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
-        (
-            "client side: {loss: 1 %}, vpn: openvpn",
-            "a link has either client side or vpn; write client side: none or vpn: none.",
-        ),
-        ("endpoint tcp: {initial window: 10}", 'unknown key "initial window". Allowed: send buffer, receive buffer.'),
-    ],
-)
-def test_a_fault_is_one_sentence(link: str, fault: str) -> None:
-    [problem] = faults(texts(link), KNOWN)
-    assert fault in problem
