@@ -50,6 +50,7 @@ from quicsat.model.results import ImageFacts, Measurement
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS, MS
+from quicsat.plan.make_plan import make_plan
 from quicsat.plan.selection import Selection
 from tests.quic_builder import Connection, Packet, pcap, stream_frame
 
@@ -899,14 +900,29 @@ def transfer(run: Run, testbed: Testbed, engine: FakeEngine, directory: Path, **
     return Transfer(run, testbed, run_config(engine, **options), control, directory).make()
 
 
+def select(*clients: str, cases: tuple[TestCase, ...] = (CASE,)) -> Selection:
+    """The server ``good`` with all ``clients``."""
+    return Selection((implementation("good"),), tuple(map(implementation, clients)), cases)
+
+
+def plan_of(selection: Selection) -> tuple[Run, ...]:
+    """All runs of a selection."""
+    return make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+
+
 def measure(
-    selection: Selection, runs: Sequence[Run], directory: Path, observer: Observer | None = None, **options: Any
+    selection: Selection, directory: Path, observer: Observer | None = None, *, plan: Sequence[Run] = (), **options: Any
 ) -> CampaignOutcome:
-    """A new campaign at a fake engine; ``options`` are those of ``NewCampaign`` and of ``Conditions``."""
+    """A new campaign at a fake engine; ``options`` are those of ``NewCampaign`` and of ``Conditions``.
+
+    ``plan``: if it is not that of the whole selection.
+    """
     conditions = conditions_of(options)
     images = ImageSource(Path(__file__).resolve().parents[1], Policy.LOCAL)
-    new = NewCampaign(selection, tuple(runs), 3, ("run.py",), images, directory, **options)
-    return run_campaign(new, conditions, observer or Observer())
+    runs = tuple(plan) or plan_of(selection)
+    return run_campaign(
+        NewCampaign(selection, runs, 3, ("run.py",), images, directory, **options), conditions, observer or Observer()
+    )
 
 
 def conditions_of(options: dict[str, Any]) -> Conditions:

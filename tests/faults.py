@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -48,6 +48,7 @@ from tests.fakes import (
     only_as,
     run_config,
 )
+from tests.results_builder import result_set
 
 FAULTS = (
     "lost before", "lost after", "timed out after", "refused", "server error", "conflict", "slow",
@@ -333,19 +334,9 @@ def _false(result: RunResult) -> str:
     return f"{result.client} {result.repetition}: {verdict.outcome} {verdict.code}: {verdict.reason}"
 
 
-def manifest(runs: tuple[Run, ...]) -> Manifest:
+def manifest(runs: Sequence[Run]) -> Manifest:
     """Of a campaign of ``runs``."""
-    names = list(dict.fromkeys(end.name for run in runs for end in (run.server, run.client)))
-    return Manifest(
-        id="test",
-        started="2026-11-21T06:00:00Z",
-        command=("run.py",),
-        tool_version="0",
-        seed=1,
-        servers=("good",),
-        clients=tuple(dict.fromkeys(run.client.name for run in runs)),
-        implementations=tuple(map(implementation, names)),
-        test_cases=tuple(dict.fromkeys(run.test_case for run in runs)),
-        images={},
-        planned_runs=len(runs),
-    )
+    rows = [(run.server.name, run.client.name, run.test_case) for run in runs]
+    servers, clients, cases = (tuple(dict.fromkeys(column)) for column in zip(*rows, strict=True))
+    made = result_set(servers=servers, clients=clients, test_cases=cases).manifest
+    return replace(made, id="test", planned_runs=len(runs))

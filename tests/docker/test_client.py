@@ -11,30 +11,11 @@ import docker
 import pytest
 
 from quicsat.docker.client import Daemon
-from quicsat.docker.containers import ContainerSpec, create_container
+from quicsat.docker.containers import create_container
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.outcomes import ErrorCode
-from tests.fakes import FakeEngine, Life, connect, end_with, hang
-
-
-def wait_for_term(life: Life) -> int:
-    life.say("hello")
-    life.terminated.wait()
-    return 0
-
-
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine(idle=wait_for_term, deaf=hang, short=end_with(3))
-
-
-@pytest.fixture
-def daemon(engine: FakeEngine) -> Daemon:
-    return connect(engine, "mine")
-
-
-def spec(image: str = "idle", name: str = "quicsat-mine-x") -> ContainerSpec:
-    return ContainerSpec(name, image)
+from tests.docker.conftest import spec
+from tests.fakes import FakeEngine, connect
 
 
 def test_the_cpus_are_those_of_the_machine_not_those_that_a_local_engine_keeps_to(

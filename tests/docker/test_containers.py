@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import requests
@@ -34,27 +35,8 @@ from quicsat.model.emulated_link import Interval
 from quicsat.model.errors import HarnessFault, LockedError
 from quicsat.model.evidence import Exit
 from quicsat.model.outcomes import ErrorCode
-from tests.fakes import PATIENCE, FakeEngine, Life, connect, end_with, hang
-
-
-def wait_for_term(life: Life) -> int:
-    life.say("hello")
-    life.terminated.wait()
-    return 0
-
-
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine(idle=wait_for_term, deaf=hang, short=end_with(3))
-
-
-@pytest.fixture
-def daemon(engine: FakeEngine) -> Daemon:
-    return connect(engine, "mine")
-
-
-def spec(image: str = "idle", name: str = "quicsat-mine-x") -> ContainerSpec:
-    return ContainerSpec(name, image)
+from tests.docker.conftest import spec
+from tests.fakes import PATIENCE, FakeEngine, connect, end_with
 
 
 def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Daemon) -> None:
@@ -143,12 +125,17 @@ def test_a_container_is_removed_although_nobody_reads_its_archive_to_the_end(
     assert engine.lives == {}
 
 
-def test_a_container_that_ended_by_itself_was_not_killed(daemon: Daemon) -> None:
-    with create_container(daemon, spec("short")) as container:
+@pytest.mark.parametrize(
+    ("image", "patience", "end"), [("short", PATIENCE, Exit(3)), ("deaf", 0.05, Exit(137, killed=True))]
+)
+def test_a_container_that_ends_by_itself_was_not_killed_and_a_deaf_one_was(
+    daemon: Daemon, image: str, patience: float, end: Exit
+) -> None:
+    with create_container(daemon, spec(image)) as container:
         container.start()
-        assert container.wait(PATIENCE)
-        container.stop(grace=1)
-        assert container.exit() == Exit(3)
+        assert container.wait(patience) is not end.killed
+        container.stop(grace=patience)
+        assert container.exit() == end
 
 
 @pytest.mark.parametrize("reported", [True, False])
@@ -200,13 +187,6 @@ def test_a_container_that_somebody_else_stops_is_no_failure_of_its_program(
             engine.refused = set()
 
 
-def test_a_container_that_is_deaf_is_killed(daemon: Daemon) -> None:
-    with create_container(daemon, spec("deaf")) as container:
-        container.start()
-        container.stop(grace=0.05)
-        assert container.exit() == Exit(137, killed=True)
-
-
 def test_who_is_to_blame_if_a_container_does_not_start(engine: FakeEngine, daemon: Daemon) -> None:
     engine.unstartable = {"idle"}
     with create_container(daemon, spec()) as container, pytest.raises(StartFailure, match="no such file"):
@@ -225,20 +205,14 @@ def test_an_image_that_is_missing(daemon: Daemon) -> None:
     assert DaemonImages(daemon).find("nothing") is None
 
 
-def test_removal_is_patient_with_one_under_way(
+def test_removal_is_patient_with_one_under_way_and_gives_up_in_the_end(
     engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = [APIError("409: removal is already in progress"), NotFound("gone")]
-
-    def busy(*_: object, **__: object) -> None:
-        raise answers.pop(0)
-
-    monkeypatch.setattr(engine, "remove_container", busy)
-    remove_container(daemon, "x")
-    assert answers == []
-
-
-def test_removal_gives_up_in_the_end(engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Mock(side_effect=[APIError("409: removal is already in progress"), NotFound("gone")])
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "remove_container", answers)
+        remove_container(daemon, "x")
+    assert answers.call_count == 2
     monkeypatch.setattr("quicsat.docker.containers.QUICK", 0)
     engine.refused = {"remove"}
     with pytest.raises(HarnessFault, match="remove was refused"):
@@ -293,46 +267,33 @@ def test_sweep_spares_the_campaign_of_another_machine(
 def test_sweep_looks_again_for_what_comes_late(
     engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = iter([(), ("late",), (), ()])
-    removed: list[str] = []
-    monkeypatch.setattr(containers, "list_containers", lambda _daemon, _campaign: next(looks))
-    monkeypatch.setattr(containers, "remove_container", lambda _daemon, identity: removed.append(identity))
+    remove = Mock()
+    monkeypatch.setattr(containers, "list_containers", Mock(side_effect=[(), ("late",), (), ()]))
+    monkeypatch.setattr(containers, "remove_container", remove)
     assert remove_containers(daemon, "mine", passes=2, pause=0) == 1
-    assert removed == ["late"]
+    remove.assert_called_once_with(daemon, "late")
 
 
 BEGIN, END = "2026-11-22T19:00:01.25Z", "2026-11-22T19:00:03.500000001Z"
 NEVER = "0001-01-01T00:00:00Z"
 
 
-def test_times_of_a_container_that_has_ended() -> None:
-    found = lifetime({"StartedAt": BEGIN, "FinishedAt": END, "Running": False})
-    assert found == Interval(1795374001.25, 1795374003.5)
-
-
-def test_times_in_another_zone() -> None:
-    assert lifetime({"StartedAt": BEGIN, "FinishedAt": "2026-11-22T21:00:03.5+02:00"}) == lifetime(
-        {"StartedAt": BEGIN, "FinishedAt": END}
-    )
-
-
-def test_a_container_that_ends_at_once_may_have_its_end_noted_first() -> None:
-    state = {"StartedAt": "2026-11-22T19:00:01.254Z", "FinishedAt": BEGIN}
-    assert lifetime(state) == Interval(1795374001.25, 1795374001.254)
-
-
 @pytest.mark.parametrize(
-    "state",
+    ("state", "expected"),
     [
-        {},
-        {"StartedAt": BEGIN},
-        {"StartedAt": NEVER, "FinishedAt": NEVER},
-        {"StartedAt": BEGIN, "FinishedAt": NEVER},
-        {"StartedAt": END, "FinishedAt": BEGIN},
-        {"StartedAt": BEGIN, "FinishedAt": ""},
-        {"StartedAt": BEGIN, "FinishedAt": "2026-11-22T19:00:03.5"},
-        {"StartedAt": None, "FinishedAt": 3},
+        ({"StartedAt": BEGIN, "FinishedAt": END, "Running": False}, Interval(1795374001.25, 1795374003.5)),
+        ({"StartedAt": BEGIN, "FinishedAt": "2026-11-22T21:00:03.5+02:00"}, Interval(1795374001.25, 1795374003.5)),
+        ({"StartedAt": "2026-11-22T19:00:01.254Z", "FinishedAt": BEGIN}, Interval(1795374001.25, 1795374001.254)),
+        ({}, None),
+        ({"StartedAt": BEGIN}, None),
+        ({"StartedAt": NEVER, "FinishedAt": NEVER}, None),
+        ({"StartedAt": BEGIN, "FinishedAt": NEVER}, None),
+        ({"StartedAt": END, "FinishedAt": BEGIN}, None),
+        ({"StartedAt": BEGIN, "FinishedAt": ""}, None),
+        ({"StartedAt": BEGIN, "FinishedAt": "2026-11-22T19:00:03.5"}, None),
+        ({"StartedAt": None, "FinishedAt": 3}, None),
     ],
 )
-def test_times_that_are_not_told(state: dict[str, object]) -> None:
-    assert lifetime(state) is None
+def test_life_of_a_container_as_the_engine_tells_it(state: dict[str, object], expected: Interval | None) -> None:
+    """In any zone; of a container that ends at once, the end may be noted first."""
+    assert lifetime(state) == expected

@@ -13,23 +13,8 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.model.errors import HarnessFault
 from quicsat.model.results import ImageFacts
-from tests.fakes import FakeEngine, Life, connect, end_with, hang
-
-
-def wait_for_term(life: Life) -> int:
-    life.say("hello")
-    life.terminated.wait()
-    return 0
-
-
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine(idle=wait_for_term, deaf=hang, short=end_with(3))
-
-
-@pytest.fixture
-def daemon(engine: FakeEngine) -> Daemon:
-    return connect(engine, "mine")
+from tests.docker.conftest import wait_for_term
+from tests.fakes import FakeEngine, connect
 
 
 def test_facts_of_an_image(daemon: Daemon) -> None:

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-import docker
 import pytest
 
 from quicsat.cli import dry_run, machine_check
@@ -25,10 +24,8 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.plan.limits import CampaignLimits
-from quicsat.plan.make_plan import make_plan
-from quicsat.plan.selection import Selection
 from tests import fakes
-from tests.fakes import CASE, SIMULATOR, FakeEngine, Life, connect, endpoint, implementation, install, judge
+from tests.fakes import SIMULATOR, FakeEngine, Life, connect, endpoint, install, judge, select
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = "standard_init_linux.go:228: exec user process caused: exec format error"
@@ -68,17 +65,15 @@ def test_which_images_a_processor_runs_itself(here: str, image: str, native: boo
     assert is_native(ImageFacts("x", "x", architecture=image), daemon) is native
 
 
-def measure(engine: FakeEngine, folder: Path, said: list[str], clock: Clock = Clock.REAL) -> dict[str, Outcome]:
+def measure(folder: Path, said: list[str]) -> dict[str, Outcome]:
     """The outcome of a run by its client."""
-    ends = (implementation("good"),), tuple(map(implementation, ("good", "other")))
-    selection, plan = Selection(*ends, (CASE,)), make_plan(*ends, (CASE,), seed=3)
-    done = fakes.measure(selection, plan, folder, Observer(said.append), run=RunConfig(clock=clock))
+    done = fakes.measure(select("good", "other"), folder, Observer(said.append), run=RunConfig())
     return {result.client: result.verdict.outcome for result in done.record.result_set.results}
 
 
 def test_an_image_that_cannot_run_costs_only_its_own_runs(engine: FakeEngine, tmp_path: Path) -> None:
     said: list[str] = []
-    assert measure(engine, tmp_path / "results", said) == {"good": Outcome.SUCCEEDED, "other": Outcome.ERROR}
+    assert measure(tmp_path / "results", said) == {"good": Outcome.SUCCEEDED, "other": Outcome.ERROR}
     [line] = [line for line in said if "arm64" in line]
     assert line.startswith("other: the image other is for arm64")
     assert "x86_64" in line
@@ -90,7 +85,7 @@ def test_an_image_that_cannot_run_costs_only_its_own_runs(engine: FakeEngine, tm
 def test_an_image_that_is_emulated_is_measured_and_named(engine: FakeEngine, tmp_path: Path) -> None:
     engine.programs["other"] = endpoint
     said: list[str] = []
-    assert measure(engine, tmp_path / "results", said) == {"good": Outcome.SUCCEEDED, "other": Outcome.SUCCEEDED}
+    assert measure(tmp_path / "results", said) == {"good": Outcome.SUCCEEDED, "other": Outcome.SUCCEEDED}
     assert [line for line in said if "QEMU emulates arm64" in line] == said[:1]
 
 
@@ -129,16 +124,10 @@ def test_a_worker_whose_processor_is_another_does_not_take_part(
     service.close()
 
 
-def test_plan_and_doctor_name_it_without_a_container(
-    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ends = (implementation("good"),), (implementation("other"),)
-    plan = make_plan(*ends, (CASE,), seed=3)
+def test_plan_and_doctor_name_it_without_a_container(engine: FakeEngine, tmp_path: Path) -> None:
     request = dry_run.DryRunRequest(Host("", "fake"), ROOT, tmp_path, CampaignLimits(), (), 1)
+    plan = fakes.plan_of(select("other"))
     assert "other: the image other is for arm64" in dry_run.images(request, plan).text
-    monkeypatch.setattr(docker, "APIClient", engine.client)
-    found = {
-        each.what: each for each in machine_check._examine_daemon(connect(engine), {"simulator": "none", "x": "other"})
-    }
-    assert found["image x"].state is machine_check.State.WARN
+    checks = machine_check._examine_daemon(connect(engine), {"simulator": "none", "x": "other"})
+    assert [check.state for check in checks if check.what == "image x"] == [machine_check.State.WARN]
     assert not engine.all_lives

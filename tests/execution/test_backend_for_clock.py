@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from quicsat.execution import campaign_setup
 from quicsat.execution.admission import Admission
 from quicsat.execution.backend_for_clock import emulated_backend
 from quicsat.execution.campaign_config import CampaignOutcome, Conditions
@@ -32,7 +31,6 @@ from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.model.test_case import TestCase
-from quicsat.plan.make_plan import make_plan
 from quicsat.plan.selection import Selection
 from tests import fakes
 from tests.execution.test_remaining_work import interrupt
@@ -47,27 +45,16 @@ from tests.fakes import (
     Life,
     connect,
     described,
-    end_with,
     endpoint,
     implementation,
-    install,
-    judge,
     leaves,
     only_as,
     run_of,
+    select,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
 IMAGES = {name: ImageFacts(name, name) for name in (SIMULATOR, VIRTUAL_TIME)}
 COST = 2e-6
-
-
-@pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
-    install(engine, monkeypatch, tmp_path)
-    monkeypatch.setattr(campaign_setup, "analyse_once", judge)
-    return engine
 
 
 VIRTUAL = RunConfig(clock=Clock.VIRTUAL, cpu_cost=COST)
@@ -76,10 +63,8 @@ VIRTUAL = RunConfig(clock=Clock.VIRTUAL, cpu_cost=COST)
 def measure(
     directory: Path, *clients: str, repetitions: int = 1, cases: tuple[TestCase, ...] = (CASE,), **options: Any
 ) -> CampaignOutcome:
-    cases = tuple(replace(case, repetitions=repetitions) for case in cases)
-    selection = Selection((implementation("good"),), tuple(map(implementation, clients)), cases)
-    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
-    return fakes.measure(selection, plan, directory, **{"testbeds": None, "run": VIRTUAL, **options})
+    selection = select(*clients, cases=tuple(replace(case, repetitions=repetitions) for case in cases))
+    return fakes.measure(selection, directory, **{"testbeds": None, "run": VIRTUAL, **options})
 
 
 def machines(engine: FakeEngine) -> list[Life]:
@@ -96,11 +81,10 @@ def test_the_clock_chooses_the_back_end(clock: Clock, kind: type) -> None:
 
 
 def test_real_time_needs_no_image_of_virtual_time() -> None:
-    emulated_backend(connect(FakeEngine()), RunConfig({SIMULATOR: ImageFacts(SIMULATOR, SIMULATOR)}))
+    daemon, config = connect(FakeEngine()), RunConfig({SIMULATOR: ImageFacts(SIMULATOR, SIMULATOR)})
+    emulated_backend(daemon, config)
     with pytest.raises(KeyError, match=VIRTUAL_TIME):
-        emulated_backend(
-            connect(FakeEngine()), RunConfig({SIMULATOR: ImageFacts(SIMULATOR, SIMULATOR)}, clock=Clock.VIRTUAL)
-        )
+        emulated_backend(daemon, replace(config, clock=Clock.VIRTUAL))
 
 
 # ---- a campaign -----------------------------------------------------------------------------
@@ -138,10 +122,8 @@ def test_implementations_have_their_own_costs_unless_all_are_alike(
 
     monkeypatch.setattr("quicsat.links.virtual_machine.describe", described)
     slow = replace(implementation("good"), cpu_cost=CpuCost(server=7e-6))
-    selection = Selection((slow,), (slow,), (CASE,))
-    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
-    run = RunConfig(clock=Clock.VIRTUAL, cpu_cost=COST, own_cpu_costs=own)
-    finished = fakes.measure(selection, plan, tmp_path, run=run, testbeds=None)
+    run = replace(VIRTUAL, own_cpu_costs=own)
+    finished = fakes.measure(Selection((slow,), (slow,), (CASE,)), tmp_path, run=run, testbeds=None)
     assert finished.record.result_set.manifest.own_cpu_costs is own
     costs = {role: each.cpu_cost for request in asked for role, each in request.endpoints.items()}
     assert costs == {Role.SERVER: 7e-6 if own else None, Role.CLIENT: None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,11 @@ from quicsat.execution import campaign_setup
 from quicsat.execution.campaign_config import CampaignOutcome, Conditions
 from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.host_facts import processor
-from quicsat.execution.observer import Observer
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Host
-from quicsat.plan.make_plan import make_plan
-from quicsat.plan.selection import Selection
-from tests.fakes import CASE, Loader, endpoint, implementation, judge, measure
+from tests.fakes import CASE, Loader, endpoint, install, judge, measure, select
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,26 +31,20 @@ class Two:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
-        self.engines = {name: Loader(name, good=endpoint, odd=endpoint) for name in ("here", "far")}
+        self.engines = {name: Loader(name, good=endpoint) for name in ("here", "far")}
         urls = {"unix:///here": "here", "unix:///far": "far"}
+        install(self.engines["here"], monkeypatch, folder)
         monkeypatch.setattr(docker, "APIClient", lambda base_url, **_: self.engines[urls[base_url]].client())
-        monkeypatch.setattr(campaign_setup, "start_reaper", lambda *_: nullcontext())
         monkeypatch.setattr(campaign_setup, "analyse_once", judge)
-        # its processes would wait for an idle CPU
-        monkeypatch.setattr(campaign_setup, "analysis_pool", lambda act, **_: nullcontext(act))
-        monkeypatch.setattr("quicsat.execution.lock.FOLDERS", (str(folder),))
         for module in ("client", "containers"):
             monkeypatch.setattr(f"quicsat.docker.{module}.REMOTE_PATIENCE", 0.2)
         monkeypatch.setattr("quicsat.execution.worker_pool.PROBE", 0.05)
-        self.said: list[str] = []
 
-    def measure(self, client: str = "good", repetitions: int = 4, **settings: Any) -> CampaignOutcome:
-        ends = (implementation("good"),), (implementation(client),)
-        selection = Selection(*ends, (replace(CASE, repetitions=repetitions),))
-        plan = make_plan(*ends, selection.test_cases, seed=3)
+    def measure(self, repetitions: int = 4, **settings: Any) -> CampaignOutcome:
+        selection = select("good", cases=(replace(CASE, repetitions=repetitions),))
         usual = {"daemon": Host("", "unix:///here"), "hosts": {"far": Host("far", "unix:///far")}}
         options: dict[str, Any] = {**usual, "check_compliance": False, **settings}
-        return measure(selection, plan, self.folder / "results", Observer(self.said.append), **options)
+        return measure(selection, self.folder / "results", **options)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from quicsat.model.errors import Interrupted, MachineError
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
-from quicsat.model.results import Manifest, Measurement, RunResult
+from quicsat.model.results import Measurement, RunResult
 from quicsat.model.run import Run
 from quicsat.report import functional_table
 from quicsat.results.store import Journal, load
@@ -42,13 +42,13 @@ from tests.fakes import (
     end_with,
     endpoint,
     hang,
-    implementation,
     judge,
     only_as,
     run_config,
     run_of,
     simulate,
 )
+from tests.faults import manifest
 
 
 @pytest.fixture(autouse=True)
@@ -86,23 +86,6 @@ class Stop(threading.Event):
     def wait(self, timeout: float | None = None) -> bool:
         self.meanwhile()
         return super().wait(min(timeout or 0, 0.05))
-
-
-def manifest(plan: Sequence[Run]) -> Manifest:
-    names = list(dict.fromkeys(end.name for run in plan for end in (run.server, run.client)))
-    return Manifest(
-        id="test",
-        started="2026-11-21T06:00:00Z",
-        command=("run.py",),
-        tool_version="0",
-        seed=1,
-        servers=tuple(dict.fromkeys(run.server.name for run in plan)),
-        clients=tuple(dict.fromkeys(run.client.name for run in plan)),
-        implementations=tuple(implementation(name) for name in names),
-        test_cases=tuple(dict.fromkeys(run.test_case for run in plan)),
-        images={},
-        planned_runs=len(plan),
-    )
 
 
 def run_all(

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from quicsat.execution import campaign_setup as module
 from quicsat.execution.campaign_config import CampaignOutcome
 from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import changed_parameters, remaining_work
@@ -23,47 +22,22 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import RunResult
 from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
-from quicsat.plan.make_plan import make_plan
 from quicsat.plan.order import involving, part_of, shuffled
-from quicsat.plan.selection import Selection
 from quicsat.plan.stored_plan import plan_of
 from quicsat.results import document
 from quicsat.results.store import load
-from tests.fakes import (
-    CASE,
-    FakeEngine,
-    Life,
-    conditions_of,
-    end_with,
-    endpoint,
-    hang,
-    implementation,
-    install,
-    judge,
-    measure,
-    only_as,
-)
+from tests import fakes
+from tests.fakes import CASE, FakeEngine, Life, conditions_of, endpoint, hang, measure, only_as, select
 
-ROOT = Path(__file__).resolve().parents[2]
 TWICE = replace(CASE, repetitions=2)
 
 
-@pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
-    install(engine, monkeypatch, tmp_path)
-    monkeypatch.setattr(module, "analyse_once", judge)
-    return engine
-
-
-def begin(directory: Path, *clients: str, **options: Any) -> CampaignOutcome:
-    selection = Selection((implementation("good"),), tuple(map(implementation, clients)), (TWICE,))
-    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
-    plan = part_of(involving(plan, options.get("must_include", ())), options.get("shard", ""))
+def begin(directory: Path, *clients: str, qlog: bool = True, **options: Any) -> CampaignOutcome:
+    selection = select(*clients, cases=(TWICE,))
+    plan = part_of(involving(fakes.plan_of(selection), options.get("must_include", ())), options.get("shard", ""))
     plan = shuffled(plan, 3) if options.get("shuffle") else plan
-    run = {name: options.pop(name) for name in ("qlog", "keep_files", "parameters") if name in options}
-    options["run"] = RunConfig(**{"parameters": environment_parameters(), **run})
-    return measure(selection, plan, directory, **options)
+    config = RunConfig(parameters=environment_parameters(), qlog=qlog)
+    return measure(selection, directory, plan=plan, run=config, **options)
 
 
 def go_on(directory: Path, *retry: Outcome, **options: Any) -> tuple[CampaignOutcome, list[Run], list[RunResult]]:
@@ -103,12 +77,7 @@ def test_what_has_a_result_is_not_made_again(engine: FakeEngine, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"shuffle": True},
-        {"shard": "2/2"},
-        {"shuffle": True, "shard": "1/2"},
-        {"must_include": ("bad", "odd")},
-    ],
+    [{"shuffle": True}, {"shard": "2/2"}, {"shuffle": True, "shard": "1/2"}, {"must_include": ("bad", "odd")}],
 )
 def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: Path, options: dict[str, Any]) -> None:
     """With no time at all nothing is made; what is left then is the plan, in its order."""
@@ -127,9 +96,9 @@ def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: P
 
 def test_a_part_without_one_of_the_test_cases_goes_on(engine: FakeEngine, tmp_path: Path) -> None:
     brief = replace(CASE, name="brief", abbreviation="BR", repetitions=1)
-    selection = Selection((implementation("good"),), (implementation("good"),), (TWICE, brief))
-    plan = part_of(make_plan(selection.servers, selection.clients, selection.test_cases, seed=3), "2/2")
-    done = measure(selection, plan, tmp_path, shard="2/2")
+    selection = select("good", cases=(TWICE, brief))
+    plan = part_of(fakes.plan_of(selection), "2/2")
+    done = measure(selection, tmp_path, plan=plan, shard="2/2")
     assert [result.test_case for result in done.record.result_set.results] == ["brief"]
     assert plan_of(done.record.result_set.manifest) == plan
 

@@ -14,7 +14,6 @@ import pytest
 
 from quicsat.config.tool_version import tool_version
 from quicsat.docker.containers import ContainerSpec, create_container
-from quicsat.execution import campaign_setup
 from quicsat.execution import run_campaign as module
 from quicsat.execution.admission import AUTO_TESTBEDS, fitting_testbeds
 from quicsat.execution.campaign_config import CampaignOutcome
@@ -25,85 +24,42 @@ from quicsat.model.errors import InputError, MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Provenance, RunResult, Versions
-from quicsat.model.run import Run
-from quicsat.plan.make_plan import make_plan
-from quicsat.plan.selection import Selection
 from quicsat.results.store import load
-from tests.fakes import (
-    CASE,
-    SIMULATOR,
-    FakeEngine,
-    connect,
-    end_with,
-    endpoint,
-    implementation,
-    install,
-    judge,
-    measure,
-    only_as,
-)
+from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, measure, run_of, select
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
-    install(engine, monkeypatch, tmp_path)
-    monkeypatch.setattr(campaign_setup, "analyse_once", judge)
-    return engine
-
-
 def carry_out(directory: Path, *clients: str, said: list[str] | None = None) -> tuple[CampaignOutcome, list[RunResult]]:
-    good, done = implementation("good"), list[RunResult]()
-    selection = Selection((good,), tuple(map(implementation, clients)), (CASE,))
-    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+    done = list[RunResult]()
     observer = Observer((said if said is not None else []).append, done.append)
-    return measure(selection, plan, directory, observer), done
+    return measure(select(*clients), directory, observer), done
 
 
 def test_the_manifest_tells_what_was_set_out_to_do(engine: FakeEngine, tmp_path: Path) -> None:
+    engine.labels["good"] = {
+        "org.quicsat.source": "PyPI good 2.0", "org.quicsat.patches": "good-a good-b", "org.quicsat.gso": "yes",
+    }  # fmt: skip
+    engine.labels[SIMULATOR] = {
+        "org.opencontainers.image.version": "2", "org.quicsat.source": "Debian libns3-dev 3.43",
+    }  # fmt: skip
     finished, done = carry_out(tmp_path / "results", "good", "bad")
-    results = finished.record.result_set
+    results = load(finished.directory).result_set
+    assert results == finished.record.result_set
     assert results.results == tuple(done)
     assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED, Outcome.FAILED]
     manifest = results.manifest
-    assert (manifest.servers, manifest.clients, manifest.planned_runs, manifest.seed) == (
-        ("good",),
-        ("good", "bad"),
-        2,
-        3,
-    )
+    assert (manifest.servers, manifest.clients) == (("good",), ("good", "bad"))
+    assert (manifest.planned_runs, manifest.seed, manifest.test_cases) == (2, 3, (CASE,))
     assert set(manifest.images) == {"simulator", "good", "bad"}
-    assert manifest.test_cases == (CASE,)
+    assert manifest.images["good"].provenance == Provenance("PyPI good 2.0", patches=("good-a", "good-b"), gso="yes")
+    assert manifest.images["bad"].provenance == Provenance()
+    assert manifest.versions == Versions(tool_version(), "99.0", "2", "Debian libns3-dev 3.43")
+    assert manifest.processor == processor()
     assert results.finished is not None
     assert (finished.signal, finished.fault) == (None, None)
     assert engine.lives == {}
     assert {life.labels["quicsat.campaign"] for life in engine.all_lives} == {manifest.id}
-
-
-def test_the_manifest_tells_what_images_are_made_from(engine: FakeEngine, tmp_path: Path) -> None:
-    engine.labels["good"] = {
-        "org.quicsat.source": "PyPI good 2.0", "org.quicsat.patches": "good-a good-b", "org.quicsat.gso": "yes",
-    }  # fmt: skip
-    finished, _ = carry_out(tmp_path / "results", "good", "bad")
-    images = load(finished.directory).result_set.manifest.images
-    assert images["good"].provenance == Provenance("PyPI good 2.0", patches=("good-a", "good-b"), gso="yes")
-    assert images["bad"].provenance == Provenance()
-
-
-def test_the_manifest_names_the_versions_of_all_programs(engine: FakeEngine, tmp_path: Path) -> None:
-    engine.labels[SIMULATOR] = {
-        "org.opencontainers.image.version": "2", "org.quicsat.source": "Debian libns3-dev 3.43",
-    }  # fmt: skip
-    finished, _ = carry_out(tmp_path / "results", "good")
-    versions = load(finished.directory).result_set.manifest.versions
-    assert versions == Versions(tool_version(), "99.0", "2", "Debian libns3-dev 3.43")
-
-
-def test_the_manifest_names_the_processor(engine: FakeEngine, tmp_path: Path) -> None:
-    finished, _ = carry_out(tmp_path / "results", "good")
-    assert load(finished.directory).result_set.manifest.processor == processor()
 
 
 def test_only_roles_that_the_plan_needs_are_checked(engine: FakeEngine, tmp_path: Path) -> None:
@@ -131,10 +87,8 @@ def test_an_image_that_cannot_be_got_costs_its_runs_alone(engine: FakeEngine, tm
     assert next(line for line in said if "nobody" in line).endswith(
         "Runs that need this image are not made; all others are."
     )
-    assert {result.client: result.verdict.code for result in done} == {
-        "nobody": ErrorCode.IMAGE_MISSING,
-        "good": ErrorCode.NONE,
-    }
+    codes = {result.client: result.verdict.code for result in done}
+    assert codes == {"nobody": ErrorCode.IMAGE_MISSING, "good": ErrorCode.NONE}
     assert finished.record.result_set.finished is not None
     assert "nobody" not in finished.record.result_set.manifest.images
 
@@ -180,8 +134,7 @@ def test_paths_are_shown_as_seen_from_here() -> None:
 @pytest.mark.parametrize(("rate", "testbeds"), [(2e6, AUTO_TESTBEDS), (50e6, AUTO_TESTBEDS), (51e6, 1), (250e6, 1)])
 def test_links_of_which_no_two_fit_stand_alone(rate: float, testbeds: int) -> None:
     link = CASE.emulated.with_forward(rate=rate)
-    one = implementation("good")
-    slow, fast = (Run(one, one, case, 1, 1) for case in (CASE, replace(CASE, link=link)))
+    slow, fast = run_of(), run_of(case=replace(CASE, link=link))
     assert fitting_testbeds([fast], Clock.REAL, 2) == testbeds
     assert fitting_testbeds([fast, slow], Clock.REAL, 2) == testbeds
     assert fitting_testbeds([], Clock.REAL, 2) == 1

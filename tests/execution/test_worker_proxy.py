@@ -38,8 +38,9 @@ from quicsat.model.real_link import Host, Scheduler
 from quicsat.model.results import RunResult
 from quicsat.model.run import Run
 from quicsat.results.store import Journal, load
-from tests.execution.test_dispatcher import Heard, manifest
+from tests.execution.test_dispatcher import Heard
 from tests.fakes import CASE, PATIENCE, Life, Loader, endpoint, hang, implementation, judge, only_as, run_of
+from tests.faults import manifest
 
 PLAN_OF_FOUR = replace(CASE, repetitions=4)
 
