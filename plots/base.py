@@ -29,7 +29,7 @@ class Group(StrEnum):
     CAMPAIGNS = "Over many campaigns"
 
 
-NO_SERIES = "no run of these pairs has series, which traces give. For runs of quicsat, run.py analyse makes them again."
+NO_SERIES = "no run of these pairs has series, which traces give. `./run.py analyse` makes those of runs of quicsat."
 
 
 class NothingToDrawError(Exception):

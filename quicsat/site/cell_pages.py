@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from quicsat.model.names import folder_name, pair_folder
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import RunResult
 from quicsat.model.stored_files import is_directory, status
+from quicsat.model.text import numbered
 from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import KIB
 from quicsat.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
@@ -47,8 +48,11 @@ _LOG_OF_FAILURE = 64 * KIB
 
 
 @contextmanager
-def writing(site: Site, campaign: SiteCampaign, *, files: bool) -> Iterator[None]:
-    """Write all pages below ``runs/<campaign>/p/`` until the block is left, by several processes if there are many."""
+def writing(site: Site, campaign: SiteCampaign, say: Callable[[str], None], *, files: bool) -> Iterator[None]:
+    """Write all pages below ``runs/<campaign>/p/`` until the block is left, by several processes if there are many.
+
+    ``say`` gets a sentence for each run whose series cannot be read.
+    """
     pairs: dict[Pair, list[Key]] = {}
     for key in campaign.runs:
         pairs.setdefault(key[:2], []).append(key)
@@ -57,8 +61,8 @@ def writing(site: Site, campaign: SiteCampaign, *, files: bool) -> Iterator[None
     several = len(campaign.results.results) >= WORTHWHILE and bool(campaign.cells and campaign.attempts)
     with working(site, partial(_pair, job), list(pairs.items()), several=several, niceness=_NICENESS) as written:
         yield
-        for _ in written:
-            pass
+        for sentence in chain.from_iterable(written):
+            say(sentence)
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,11 @@ def _size_of_series(campaign: SiteCampaign, pairs: Mapping[Pair, Sequence[Key]])
     return total
 
 
-def _cell(job: _Job, key: Key, cases: Sequence[str]) -> cell_view.CellView:
-    """Write the page of a cell; ``cases``: the names of all test cases of its pair."""
+def _cell(job: _Job, key: Key, cases: Sequence[str], unreadable: list[str]) -> cell_view.CellView:
+    """Write the page of a cell; ``cases``: the names of all test cases of its pair.
+
+    ``unreadable`` is extended by a sentence for each run whose series cannot be read.
+    """
     site, campaign = job.site, job.campaign
     results = campaign.runs[key]
     folder = PurePosixPath("runs", campaign.folder) / address.cell(*key)
@@ -101,7 +108,13 @@ def _cell(job: _Job, key: Key, cases: Sequence[str]) -> cell_view.CellView:
     }
     shown = cell_view.detail(campaign, key, found)
     unread = [each.repetition for each in results if each.repetition not in found]
-    plots = [plot for each in results if (plot := _packets(job, folder, each, shown)) is not None]
+    plots, without_packets = list[Mapping[str, Any]](), list[int]()
+    for result in results:
+        try:
+            plots += _packets(job, folder, result, shown)
+        except SeriesError as error:
+            without_packets.append(result.repetition)
+            unreadable.append(f"{error} The website leaves out its packets.")
     taken = {each.repetition: _files(site, campaign, folder, each) for each in results} if job.files else {}
     page = folder / "index.html"
     place = results[0].key.path.parent
@@ -109,6 +122,7 @@ def _cell(job: _Job, key: Key, cases: Sequence[str]) -> cell_view.CellView:
         page, "cell.html", campaign, "",
         detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place), unread=unread, middle=middle,
         others=_others(key, cases), pictures=_pictures(job, key), beside=side_by_side.beside(campaign, shown),
+        without_packets=numbered("repetition", without_packets) if without_packets else "",
     )  # fmt: skip
     for run in shown.repetitions:
         for each in run.logs:
@@ -151,14 +165,14 @@ def _logs(job: _Job, result: RunResult) -> list[logs.Log]:
 
 def _packets(
     job: _Job, folder: PurePosixPath, result: RunResult, shown: cell_view.CellView
-) -> Mapping[str, Any] | None:
-    """Put the file with the packets of a run; what its page says of it, or None if there is none."""
-    try:
-        series = load(run_directory(job.campaign, result))
-    except SeriesError:
-        return None
+) -> Iterator[Mapping[str, Any]]:
+    """Put the file with the packets of a run, if it has series, and give what its page says of it.
+
+    Raises SeriesError.
+    """
+    series = load(run_directory(job.campaign, result))
     if series is None:
-        return None
+        return
     middle = result.repetition == shown.representative
     name = address.packets(result.repetition)
     told = {"number": result.repetition, "file": name, "outcome": result.verdict.outcome.value, "median": middle}
@@ -176,7 +190,7 @@ def _packets(
         told |= {"sequence": address.sequence(result.repetition), "frames": found is not None}
         job.site.put(folder / address.sequence(result.repetition), sequence.encode(found or sequence.of_series(series)))
     job.site.put(folder / name, packets.encode(series, None if job.full or middle else THINNED, more, texts))
-    return told
+    yield told
 
 
 def _traces(job: _Job, result: RunResult) -> RunTraces | None:
@@ -202,11 +216,12 @@ def _files(site: Site, campaign: SiteCampaign, folder: PurePosixPath, result: Ru
     return taken
 
 
-def _pair(job: _Job, pair_and_keys: tuple[Pair, Sequence[Key]]) -> None:
-    """Write the pages of a pair's cells, and its own."""
+def _pair(job: _Job, pair_and_keys: tuple[Pair, Sequence[Key]]) -> list[str]:
+    """Write the pages of a pair's cells, and its own; a sentence for each run whose series cannot be read."""
     site, campaign, ((server, client), keys) = job.site, job.campaign, pair_and_keys
     cases = [name for name in campaign.cases if (server, client, name) in campaign.cells]
-    cells = [_cell(job, key, cases) for key in keys]
+    unreadable = list[str]()
+    cells = [_cell(job, key, cases, unreadable) for key in keys]
     folder = PurePosixPath("runs", campaign.folder) / address.pair(server, client)
     results = [result for key in keys for result in campaign.runs[key]]
     site.put(folder / "pair.csv", cell_view.as_csv(results))
@@ -220,3 +235,4 @@ def _pair(job: _Job, pair_and_keys: tuple[Pair, Sequence[Key]]) -> None:
         folder / "index.html", "pair.html", campaign, "",
         server=server, client=client, cells=order, back=back, facts=cells[0].images,
     )  # fmt: skip
+    return unreadable

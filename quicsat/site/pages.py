@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from quicsat.config.tool_version import release
 from quicsat.model.link_format import format_link
 from quicsat.model.moments import moment
 from quicsat.model.outcomes import Outcome
+from quicsat.model.product_files import as_installed
 from quicsat.model.text import counted, printable
 from quicsat.model.units import byte_size, percent, seconds
 from quicsat.report.table import Column, Value
@@ -47,13 +49,22 @@ _COMPILED = _Compiled()
 """Compiling them takes two thirds of the time that a small site needs."""
 
 
+class _Templates(jinja2.FileSystemLoader):
+    """The templates of a folder, with the names that the program's commands have here."""
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+        """Text and path of a template, and whether it is unchanged."""
+        text, path, unchanged = super().get_source(environment, template)
+        return as_installed(text), path, unchanged
+
+
 class Renderer:
     """The templates of one folder, with what all of them may use; autoescape is on and nothing is marked as safe."""
 
     def __init__(self, folder: Path, assets: str, built: datetime) -> None:
         """``assets``: folder of style sheets and scripts below the root of the site."""
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(folder),
+            loader=_Templates(folder),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,

@@ -15,7 +15,7 @@ from typing import Any
 
 from quicsat.config.tool_version import release
 from quicsat.model.errors import MachineError
-from quicsat.model.product_files import build_folder
+from quicsat.model.product_files import as_installed, build_folder
 from quicsat.model.whole_file import turn
 from quicsat.site import (
     address,
@@ -115,7 +115,7 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         changed = [each for each in found if not _same(old, each, keys[each.folder])]
         with ExitStack() as cells:
             if found[0] in changed:  # processes write most of its pages while this one compares campaigns
-                cells.enter_context(cell_pages.writing(site, found[0], files=request.files))
+                cells.enter_context(cell_pages.writing(site, found[0], say, files=request.files))
             compared = _comparisons(site, draft, old, request.root, keys, meanwhile=trends)
             shown = [each for each in compared if each.both]
             histories = report_pages.histories(found, shown, trends())
@@ -124,7 +124,7 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
                 if campaign in changed:
                     if campaign is not found[0]:
                         cells.close()  # of the campaign before: one at a time
-                        cells.enter_context(cell_pages.writing(site, campaign, files=request.files))
+                        cells.enter_context(cell_pages.writing(site, campaign, say, files=request.files))
                     _write(site, campaign, history, files=request.files)
                 else:
                     _keep(site, draft, old, campaign, history)
@@ -265,6 +265,7 @@ def _two_keys(keys: Mapping[str, str], compared: Compared) -> list[str]:
 def assets(root: Path, say: Callable[[str], None]) -> tuple[str, dict[str, bytes]]:
     """Folder of style sheets and scripts, named after a digest of their content, and its files."""
     content = {path.name: path.read_bytes() for path in sorted((root / "web" / "assets").iterdir())}
+    content |= {name: as_installed(text.decode()).encode() for name, text in content.items() if name.endswith(".js")}
     library = {name: build_folder() / VENDOR / origin for name, origin in LIBRARY.items()}
     if all(path.is_file() for path in library.values()):
         content |= {name: path.read_bytes() for name, path in library.items()}

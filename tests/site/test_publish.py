@@ -18,6 +18,7 @@ from quicsat.model.errors import InputError, MachineError
 from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
 from quicsat.model.results import Versions
 from quicsat.site import cell_pages, publish
+from quicsat.traces.series import FILE_NAME
 from tests.results_builder import result_set, run_result
 from tests.site import builder
 
@@ -160,6 +161,36 @@ def test_a_cell_leads_to_the_figures_of_its_runs(tmp_path: Path) -> None:
     builder.build(directory, tmp_path / "site")
     [page] = tmp_path.glob("site/runs/*/p/picoquic/quiche/sat/index.html")
     assert re.findall(r"figures/index.html#([^\"]*)", page.read_text()) == ["offset-picoquic_quiche-SAT"]
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_run_whose_series_are_damaged_is_named_and_has_no_packets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: bool
+) -> None:
+    monkeypatch.setattr(cell_pages, "WORTHWHILE", 0 if processes else 1000)
+    directory = builder.on_disk(tmp_path / "results", builder.small())
+    damaged = directory / "picoquic_quiche/sat/2" / FILE_NAME
+    damaged.write_bytes(b"no parquet")
+    said: list[str] = []
+    publish.build(publish.SiteRequest([directory], tmp_path / "site", builder.ROOT), said.append)
+    [told] = [text for text in said if "uPlot" not in text]
+    assert str(damaged) in told
+    [page] = tmp_path.glob("site/runs/*/p/picoquic/quiche/sat/index.html")
+    assert "does not show the packets of repetition 2," in page.read_text()
+    assert {path.name for path in page.parent.glob("packets-*")} == {"packets-1.bin", "packets-3.bin"}
+
+
+@pytest.mark.parametrize("program", ["quicsat", "./run.py"])
+def test_pages_and_scripts_name_commands_as_they_are_called_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    monkeypatch.setattr("quicsat.model.product_files.PROGRAM", program)
+    monkeypatch.setattr("quicsat.model.text.PROGRAM", program)
+    builder.build(builder.on_disk(tmp_path / "results", builder.small()), tmp_path / "site")
+    files = [path for path in (tmp_path / "site").rglob("*") if path.suffix in (".html", ".js")]
+    named = {path.suffix for path in files if f"{program} site" in path.read_text()}
+    assert named == {".html", ".js"}
+    assert any("./run.py" in path.read_text() for path in files) == (program == "./run.py")
 
 
 @pytest.fixture
