@@ -1,88 +1,95 @@
-"""Each check of how connections are set up passes one trace and fails another for exactly one reason."""
+"""Each rule of how connections are set up passes some traces and fails others for exactly one reason."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from quicsat.analysis.functional_tests import http3, multiconnect, retry, version_2, version_negotiation
 from quicsat.analysis.functional_tests.handshake import no_retry
 from quicsat.analysis.functional_tests.version_2 import VERSION_2
-from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.outcomes import ErrorCode
 from quicsat.traces.columns import Form
-from tests.analysis.test_run_outcome import connection, initial, is_fault
+from tests.analysis.functional_tests.tables import Fault, Rows, Rules, check
+from tests.analysis.test_run_outcome import connection, initial
 from tests.quic_builder import NOBODY, Row, columns
 
-
-def fails(verdict: Verdict | None, code: ErrorCode, words: str) -> bool:
-    return is_fault(verdict, Outcome.FAILED, code, words)
-
-
 # ---- versions -------------------------------------------------------------------------------
-
-UNHEARD = Row(0, False, Form.UNKNOWN, scid="c", dcid="s", version=0x1A2A3A4A)
 
 
 def negotiation(scid: str, dcid: str) -> Row:
     return Row(0, True, Form.VERSION_NEGOTIATION, scid=scid, dcid=dcid, version=0)
 
 
-def test_version_negotiation() -> None:
-    assert version_negotiation.standard(columns(UNHEARD, negotiation("s", "c"))) is None
-    wrong = columns(UNHEARD, negotiation("s", "x"))
-    assert fails(version_negotiation.standard(wrong), ErrorCode.CONNECTION_IDS, "Negotiation (frame 2) does not")
-    other = version_negotiation.standard(columns(UNHEARD, negotiation("x", "c")))
-    assert fails(other, ErrorCode.CONNECTION_IDS, "first packet (frame 1)")
-    none = version_negotiation.standard(columns(UNHEARD))
-    assert fails(none, ErrorCode.VERSION_NEGOTIATION, "1 long headers of the client and no Version Negotiation")
+def handshakes(client: int = VERSION_2, server: int = VERSION_2) -> Rows:
+    return [Row(0, side, Form.HANDSHAKE, version=version) for side, version in ((False, client), (True, server))]
 
 
-def handshake(from_server: bool, version: int = VERSION_2) -> Row:
-    return Row(0, from_server, Form.HANDSHAKE, version=version)
+UNHEARD = Row(0, False, Form.UNKNOWN, scid="c", dcid="s", version=0x1A2A3A4A)
+NEGOTIATION: Rules = {
+    "answered": ([UNHEARD, negotiation("s", "c")], None, None),
+    "another destination": (
+        [UNHEARD, negotiation("s", "x")], (ErrorCode.CONNECTION_IDS, "Negotiation (frame 2) does not"), None,
+    ),
+    "another source": (
+        [UNHEARD, negotiation("x", "c")],
+        (ErrorCode.CONNECTION_IDS, "first packet (frame 1)"), (ErrorCode.CONNECTION_IDS, "first packet (frame 1)"),
+    ),
+    "no answer": (
+        [UNHEARD],
+        (ErrorCode.VERSION_NEGOTIATION, "1 long headers of the client and no Version Negotiation"),
+        (ErrorCode.VERSION_NEGOTIATION, "no Version Negotiation"),
+    ),
+}  # fmt: skip
+FIRST, ANSWER_2 = initial(False, "c", "s"), initial(True, "s", "c", version=VERSION_2)
+REFUSED = (ErrorCode.WRONG_VERSION, "server sent no Initial packet of version 0x6b3343cf; there were 0x00000001")
+SILENT = (ErrorCode.WRONG_VERSION, "there were none at all")
+MIXED = (ErrorCode.WRONG_VERSION, "version 1 after all: frame 5")
+SECOND: Rules = {
+    "agreed": ([FIRST, ANSWER_2, *handshakes()], None, None),
+    "refused": ([FIRST, initial(True, "s", "c"), *handshakes()], REFUSED, REFUSED),
+    "begun in version 2": (
+        [initial(False, "c", "s", version=VERSION_2), ANSWER_2, *handshakes()],
+        (ErrorCode.WRONG_VERSION, "began the connection in version 0x6b3343cf (frame 1), not in version 1"),
+        (ErrorCode.WRONG_VERSION, "client sent no Initial packet of version 0x00000001"),
+    ),
+    "mixed": ([FIRST, ANSWER_2, *handshakes(), handshakes(server=1)[1]], MIXED, MIXED),
+    "no answer": ([FIRST], SILENT, SILENT),
+    # incompatible version negotiation: a second connection, which begins in version 2 (RFC 9368, section 2.2)
+    "in another connection": (
+        [
+            FIRST, negotiation("s", "c"),
+            *(
+                replace(row, connection=1)
+                for row in (initial(False, "d", "t", version=VERSION_2), ANSWER_2, *handshakes())
+            ),
+        ],
+        (ErrorCode.WRONG_VERSION, "(frame 3), not in version 1"), None,
+    ),
+}  # fmt: skip
 
 
-def test_version_2() -> None:
-    first, answer = initial(False, "c", "s"), initial(True, "s", "c", version=VERSION_2)
-    good = columns(first, answer, handshake(False), handshake(True))
-    assert version_2.standard(good, good) is None
-    refused = columns(first, initial(True, "s", "c"), handshake(False), handshake(True))
-    assert fails(
-        version_2.standard(refused, refused), ErrorCode.WRONG_VERSION, "server sent no Initial packet of version"
-    )
-    assert fails(version_2.standard(refused, refused), ErrorCode.WRONG_VERSION, "0x6b3343cf; there were 0x00000001")
-    late = columns(initial(False, "c", "s", version=VERSION_2), answer, handshake(False), handshake(True))
-    begun = version_2.standard(late, late)
-    assert fails(
-        begun, ErrorCode.WRONG_VERSION, "began the connection in version 0x6b3343cf (frame 1), not in version 1"
-    )
-    never = version_2.upstream(late, late)
-    assert fails(never, ErrorCode.WRONG_VERSION, "client sent no Initial packet of version 0x00000001")
-    mixed = columns(first, answer, handshake(False), handshake(True), handshake(True, 1))
-    assert fails(version_2.standard(mixed, mixed), ErrorCode.WRONG_VERSION, "version 1 after all: frame 5")
-    assert fails(version_2.standard(columns(first), good), ErrorCode.WRONG_VERSION, "there were none at all")
+@pytest.mark.parametrize(("rows", "ours", "theirs"), NEGOTIATION.values(), ids=NEGOTIATION)
+def test_version_negotiation(rows: Rows, ours: Fault, theirs: Fault) -> None:
+    check(version_negotiation.standard(columns(*rows)), ours)
+    check(version_negotiation.upstream(columns(*rows)), theirs)
 
 
-def test_version_2_is_agreed_on_within_one_connection() -> None:
-    """Incompatible version negotiation: a second connection, which begins in version 2 (RFC 9368, section 2.2)."""
-    refused = [replace(initial(False, "c", "s"), connection=0), negotiation("s", "c")]
-    other = [
-        replace(row, connection=1)
-        for row in (
-            initial(False, "d", "t", version=VERSION_2), initial(True, "u", "d", version=VERSION_2), handshake(False),
-            handshake(True),
-        )
-    ]  # fmt: skip
-    trace = columns(*refused, *other)
-    assert version_2.upstream(trace, trace) is None
-    assert fails(version_2.standard(trace, trace), ErrorCode.WRONG_VERSION, "(frame 3), not in version 1")
+@pytest.mark.parametrize(("rows", "ours", "theirs"), SECOND.values(), ids=SECOND)
+def test_version_2(rows: Rows, ours: Fault, theirs: Fault) -> None:
+    trace = columns(*rows)
+    check(version_2.standard(trace, trace), ours)
+    check(version_2.upstream(trace, trace), theirs)
 
 
 # ---- Retry, number of connections -----------------------------------------------------------
 
 
 def test_no_retry() -> None:
-    assert no_retry(columns(*connection(1))) is None
+    check(no_retry(columns(*connection(1))), None)
     asked = columns(Row(0, False, Form.RETRY), Row(0, True, Form.RETRY))
-    assert fails(no_retry(asked), ErrorCode.UNEXPECTED_RETRY, "a Retry (frame 2)")
+    check(no_retry(asked), (ErrorCode.UNEXPECTED_RETRY, "a Retry (frame 2)"))
 
 
 def asking(number: int, token: str = "", dcid: str = "first") -> Row:
@@ -94,72 +101,90 @@ def retried(token: str = "t") -> Row:
 
 
 ANSWER = initial(True, "server", "c")
+MISSING = (ErrorCode.RETRY_MISSING, "sent no Retry")
+EMPTY = (ErrorCode.RETRY_WITHOUT_TOKEN, "A Retry has no token (frame 2)")
+NO_TOKEN = (ErrorCode.RETRY_TOKEN, "No Initial has the token of the Retry (frame 2)")
+NOT_ANSWERED = (ErrorCode.RETRY_TOKEN, "did not answer the Initial with the token (frame ")
+AGAIN = (ErrorCode.PACKET_NUMBER_RESET, "number is 1 (frame 4), and was 1 before")
+RETRIES: Rules = {
+    "token": ([asking(0), retried(), asking(1, "t", "new"), ANSWER], None, None),
+    "token of an earlier connection": (
+        [asking(0, "old"), retried(), asking(1, "t", "new"), ANSWER], None, None,
+    ),
+    "without it later": ([asking(0), retried(), asking(1, "t", "new"), asking(5), ANSWER], None, None),
+    "no Retry": ([asking(0), asking(1, "t")], MISSING, MISSING),
+    "empty token": ([asking(0), retried(""), asking(1)], EMPTY, EMPTY),
+    "token ignored": ([asking(0), retried(), asking(1)], NO_TOKEN, NO_TOKEN),
+    "another token": ([asking(0), retried(), asking(1, "u", "new")], NO_TOKEN, NO_TOKEN),
+    "number repeated": ([asking(0), asking(1), retried(), asking(1, "t", "new")], AGAIN, AGAIN),
+    "number repeated with another token": (
+        [asking(3), retried(), asking(3, "u", "new"), asking(4, "t", "new"), ANSWER], None,
+        (ErrorCode.PACKET_NUMBER_RESET, "number is 3 (frame 3), and was 3 before"),
+    ),
+    "another destination": (
+        [asking(0), retried(), asking(1, "t"), ANSWER],
+        (ErrorCode.RETRY_CONNECTION_ID, "(frame 3) is not sent to the Retry's connection id"), None,
+    ),
+    # a client that begins again without the token, and is answered then, has not used it
+    "given up": (
+        [asking(0), retried(), asking(1, "t", "new"), initial(False, "d", "other"), initial(True, "server", "d")],
+        NOT_ANSWERED, None,
+    ),
+    "answered before": ([asking(0), ANSWER, retried(), asking(1, "t", "new")], NOT_ANSWERED, None),
+}  # fmt: skip
 
 
-def test_retry() -> None:
-    assert retry.standard(columns(asking(0), retried(), asking(1, "t", "new"), ANSWER)) is None
-    earlier = columns(asking(0, "of an earlier connection"), retried(), asking(1, "t", "new"), ANSWER)
-    assert retry.standard(earlier) is None
-
-
-def test_a_retry_that_fails() -> None:
-    none = retry.standard(columns(asking(0), asking(1, "t")))
-    assert fails(none, ErrorCode.RETRY_MISSING, "sent no Retry")
-    empty = retry.standard(columns(asking(0), retried(""), asking(1)))
-    assert fails(empty, ErrorCode.RETRY_WITHOUT_TOKEN, "A Retry has no token (frame 2)")
-    ignored = retry.standard(columns(asking(0), retried(), asking(1)))
-    assert fails(ignored, ErrorCode.RETRY_TOKEN, "No Initial has the token of the Retry (frame 2)")
-    other = retry.standard(columns(asking(0), retried(), asking(1, "u", "new")))
-    assert fails(other, ErrorCode.RETRY_TOKEN, "No Initial has the token")
-    again = retry.standard(columns(asking(0), asking(1), retried(), asking(1, "t", "new")))
-    assert fails(again, ErrorCode.PACKET_NUMBER_RESET, "number is 1 (frame 4), and was 1 before")
-
-
-def test_the_initial_after_a_retry_goes_to_its_connection_id() -> None:
-    elsewhere = columns(asking(0), retried(), asking(1, "t"))
-    assert fails(
-        retry.standard(elsewhere), ErrorCode.RETRY_CONNECTION_ID, "(frame 3) is not sent to the Retry's connection id"
-    )
-
-
-def test_the_server_goes_on_with_the_initial_that_has_the_token() -> None:
-    """A client that begins again without the token, and is answered then, has not used it."""
-    again = initial(False, "d", "other", number=0), initial(True, "server", "d")
-    abandoned = retry.standard(columns(asking(0), retried(), asking(1, "t", "new"), *again))
-    assert fails(abandoned, ErrorCode.RETRY_TOKEN, "did not answer the Initial with the token (frame 3)")
-    before = retry.standard(columns(asking(0), ANSWER, retried(), asking(1, "t", "new")))
-    assert fails(before, ErrorCode.RETRY_TOKEN, "did not answer")
+@pytest.mark.parametrize(("rows", "ours", "theirs"), RETRIES.values(), ids=RETRIES)
+def test_retry(rows: Rows, ours: Fault, theirs: Fault) -> None:
+    check(retry.standard(columns(*rows)), ours)
+    check(retry.upstream(columns(*rows)), theirs)
 
 
 def file_over(number: int) -> list[Row]:
     return [*connection(number), Row(0, True, connection=number, frames=[(0, 0, 10)])]
 
 
-def test_multiconnect() -> None:
-    two = [*file_over(1), *file_over(2)]
-    assert multiconnect.standard(columns(*two), 2) is None
-    assert multiconnect.standard(columns(*two, *connection(3)), 2) is None  # an attempt given up
-    assert multiconnect.standard(columns(*connection(1), *connection(2)), 2) is None  # nothing decrypted
-    unread = Row(0, True, connection=2, decrypted=False)  # a key log of the first connection alone
-    assert multiconnect.standard(columns(*file_over(1), *connection(2), unread), 2) is None
-    one = multiconnect.standard(columns(*file_over(1), *connection(2)), 2)
-    assert fails(one, ErrorCode.HANDSHAKE_COUNT, "2 files came over 1 connection, not over one each (answered: 2)")
-    requests = columns(*file_over(1), *connection(2), Row(0, False, connection=2, frames=[(0, 0, 10)]))
-    assert multiconnect.standard(requests, 2) is not None  # asked for and not answered
+TOGETHER = (ErrorCode.HANDSHAKE_COUNT, "2 files came over 1 connection, not over one each (answered: 2)")
+FILES: dict[str, tuple[Rows, Fault]] = {
+    "one each": ([*file_over(1), *file_over(2)], None),
+    "an attempt given up": ([*file_over(1), *file_over(2), *connection(3)], None),
+    "nothing decrypted": ([*connection(1), *connection(2)], None),
+    "a key log of the first one alone": (
+        [*file_over(1), *connection(2), Row(0, True, connection=2, decrypted=False)], None,
+    ),
+    "over one": ([*file_over(1), *connection(2)], TOGETHER),
+    "asked for and not answered": (
+        [*file_over(1), *connection(2), Row(0, False, connection=2, frames=[(0, 0, 10)])], TOGETHER,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "fault"), FILES.values(), ids=FILES)
+def test_multiconnect(rows: Rows, fault: Fault) -> None:
+    check(multiconnect.standard(columns(*rows), 2), fault)
 
 
 # ---- HTTP/3 ---------------------------------------------------------------------------------
 
 
-def test_http3() -> None:
-    def streams(*ids: int) -> Row:
-        return Row(0, True, frames=[(stream, 0, 1) for stream in ids])
+def streams(*ids: int, from_server: bool = True) -> Row:
+    return Row(0, from_server, frames=[(stream, 0, 1) for stream in ids])
 
-    assert http3.standard(columns(streams(0, 2, 3))) is None
-    assert http3.standard(columns(streams(0, 2, 3), connections=[replace(NOBODY, alpn="h3")])) is None
-    other = http3.standard(columns(streams(0, 2, 3), connections=[replace(NOBODY, alpn="hq-interop")]))
-    assert fails(other, ErrorCode.HTTP3_MISSING, 'agreed on "hq-interop", not on HTTP/3')
-    assert http3.standard(columns(Row(0, True, decrypted=False))) is None
-    assert http3.standard(columns(Row(0, True, decrypted=False), Row(0, False, frames=[(0, 0, 1), (2, 0, 1)]))) is None
-    assert fails(http3.standard(columns(streams(0, 3))), ErrorCode.HTTP3_MISSING, "client opened no unidirectional")
-    assert fails(http3.standard(columns(streams(0, 2))), ErrorCode.HTTP3_MISSING, "server opened no unidirectional")
+
+CLOSED = Row(0, True, decrypted=False)
+HTTP3: dict[str, tuple[Rows, str, Fault]] = {
+    "both streams": ([streams(0, 2, 3)], "", None),
+    "protocol": ([streams(0, 2, 3)], "h3", None),
+    "another protocol": (
+        [streams(0, 2, 3)], "hq-interop", (ErrorCode.HTTP3_MISSING, 'agreed on "hq-interop", not on HTTP/3'),
+    ),
+    "nothing decrypted": ([CLOSED], "", None),
+    "the client's packets decrypted": ([CLOSED, streams(0, 2, from_server=False)], "", None),
+    "not the client": ([streams(0, 3)], "", (ErrorCode.HTTP3_MISSING, "client opened no unidirectional")),
+    "not the server": ([streams(0, 2)], "", (ErrorCode.HTTP3_MISSING, "server opened no unidirectional")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "protocol", "fault"), HTTP3.values(), ids=HTTP3)
+def test_http3(rows: Rows, protocol: str, fault: Fault) -> None:
+    check(http3.standard(columns(*rows, connections=[replace(NOBODY, alpn=protocol)])), fault)

@@ -11,12 +11,13 @@ from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite
 
 from quicsat.analysis.functional_tests.rule import Observation, judge, rules
-from quicsat.model.outcomes import Check, ErrorCode, Outcome, Rules, Verdict
+from quicsat.model.outcomes import Check, ErrorCode, Rules, Verdict
 from quicsat.traces.columns import Form, Trace
 from quicsat.traces.key_log import key_lines
 from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 from quicsat.traces.trace import read
-from tests.analysis.test_run_outcome import CASE, connection, initial, is_fault
+from tests.analysis.functional_tests.tables import Fault, check
+from tests.analysis.test_run_outcome import CASE, connection, initial
 from tests.quic_builder import Row, columns
 from tests.ready import ready_test_cases
 from tests.simulated import Link, transfer
@@ -44,58 +45,56 @@ def test_a_measurement_has_nothing_to_pass() -> None:
     assert judge(Observation(CASE, GOOD, GOOD, keys=False)) is None
 
 
-@pytest.mark.parametrize("check", sorted(each.check for each in rules().values() if each.needs_keys))
-def test_what_cannot_be_seen_without_keys_is_unsupported(check: Check) -> None:
-    verdict = judge(Observation(replace(CASE, check=check), GOOD, GOOD, keys=False))
-    assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, check)
+@pytest.mark.parametrize("name", sorted(each.check for each in rules().values() if each.needs_keys))
+def test_what_cannot_be_seen_without_keys_is_unsupported(name: Check) -> None:
+    check(judge(Observation(replace(CASE, check=name), GOOD, GOOD, keys=False)), (ErrorCode.KEY_LOG_MISSING, name))
 
 
-@pytest.mark.parametrize("check", [Check.HANDSHAKE, Check.TRANSFER, Check.HTTP3, Check.WEBTRANSPORT])
-def test_handshakes_are_counted_by_connection_or_as_upstream_does(check: Check) -> None:
-    assert judged(check, GOOD) is None
-    assert judged(check, GOOD, MOVED) is None
-    two = judged(check, columns(*connection(1), *connection(2)))
-    assert is_fault(two, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "2 handshakes instead of 1")
-    counted = judged(check, GOOD, MOVED, upstream=True)
-    assert is_fault(counted, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "2 source connection ids instead of 1")
+def of_connections(count: int, *more: Row) -> Trace:
+    return columns(*(row for number in range(count) for row in connection(number)), *more)
 
 
-@pytest.mark.parametrize("check", [Check.RESUMPTION, Check.ZERO_RTT])
-def test_a_session_takes_two_handshakes(check: Check) -> None:
-    one = judged(check, GOOD)
-    assert is_fault(one, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "shows 1 handshake instead of 2")
-    ids = judged(check, GOOD, upstream=True)
-    assert is_fault(ids, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "have 1 source connection ids instead of 2")
+SECOND = columns(initial(False, "c", "f"), initial(True, "s", "c", version=2))
+RETRIED = of_connections(1, Row(0, True, Form.RETRY, scid="n", dcid="c1"))
+PLAIN = of_connections(1, Row(0, True, frames=[(0, 0, 1)]))
+TWO, THREE = of_connections(2), of_connections(3)
+TWO_IDS = (ErrorCode.HANDSHAKE_COUNT, "have 2 source connection ids instead of 1")
+NO_HTTP3 = (ErrorCode.HTTP3_MISSING, "not HTTP/3")
+RETRY = (ErrorCode.UNEXPECTED_RETRY, "a Retry")
+OLD = (ErrorCode.WRONG_VERSION, "0x00000002")
+JUDGED: list[tuple[Check, Trace, Trace, int, Fault, Fault]] = [
+    *(
+        case
+        for check in (Check.HANDSHAKE, Check.TRANSFER, Check.HTTP3, Check.WEBTRANSPORT)
+        for case in (
+            (check, GOOD, GOOD, 1, None, None),
+            (check, GOOD, MOVED, 1, None, TWO_IDS),
+            (check, TWO, TWO, 1, (ErrorCode.HANDSHAKE_COUNT, "2 handshakes instead of 1"), TWO_IDS),
+        )
+    ),
+    *(
+        (check, GOOD, GOOD, 1, (ErrorCode.HANDSHAKE_COUNT, "shows 1 handshake instead of 2"),
+         (ErrorCode.HANDSHAKE_COUNT, "have 1 source connection ids instead of 2"))
+        for check in (Check.RESUMPTION, Check.ZERO_RTT)
+    ),
+    (Check.TRANSFER, SECOND, SECOND, 1, OLD, OLD),
+    # a handshake goes without Retry, a transfer need not
+    (Check.TRANSFER, RETRIED, GOOD, 1, None, None),
+    (Check.HANDSHAKE, RETRIED, GOOD, 1, RETRY, RETRY),
+    # HTTP/3 is looked for by our rules only
+    (Check.HTTP3, PLAIN, GOOD, 1, NO_HTTP3, None),
+    (Check.WEBTRANSPORT, PLAIN, GOOD, 1, NO_HTTP3, None),
+    # at least as many connections as files, exactly so for upstream
+    (Check.MULTICONNECT, TWO, TWO, 2, None, None),
+    (Check.MULTICONNECT, THREE, THREE, 2, None, (ErrorCode.HANDSHAKE_COUNT, "have 3 source connection ids")),
+    (Check.MULTICONNECT, TWO, TWO, 3, (ErrorCode.HANDSHAKE_COUNT, "over 2"), (ErrorCode.HANDSHAKE_COUNT, "have 2")),
+]  # fmt: skip
 
 
-def test_version_1_is_asked_for() -> None:
-    second = columns(initial(False, "c", "f"), initial(True, "s", "c", version=2))
-    for upstream in (False, True):
-        verdict = judged(Check.TRANSFER, second, second, upstream=upstream)
-        assert is_fault(verdict, Outcome.FAILED, ErrorCode.WRONG_VERSION, "0x00000002")
-
-
-def test_a_handshake_goes_without_retry_a_transfer_need_not() -> None:
-    asked = columns(*connection(1), Row(0, True, Form.RETRY, scid="n", dcid="c1"))
-    assert judged(Check.TRANSFER, asked) is None
-    assert is_fault(judged(Check.HANDSHAKE, asked), Outcome.FAILED, ErrorCode.UNEXPECTED_RETRY, "a Retry")
-
-
-def test_http3_is_looked_for_by_our_rules_only() -> None:
-    plain = columns(*connection(1), Row(0, True, frames=[(0, 0, 1)]))
-    assert judged(Check.HTTP3, plain, upstream=True) is None
-    assert judged(Check.WEBTRANSPORT, plain, upstream=True) is None
-    assert is_fault(judged(Check.WEBTRANSPORT, plain), Outcome.FAILED, ErrorCode.HTTP3_MISSING, "not HTTP/3")
-    assert is_fault(judged(Check.HTTP3, plain), Outcome.FAILED, ErrorCode.HTTP3_MISSING, "not HTTP/3")
-
-
-def test_as_many_connections_as_files_exactly_so_for_upstream() -> None:
-    two, three = (columns(*(row for n in range(count) for row in connection(n))) for count in (2, 3))
-    assert judged(Check.MULTICONNECT, two, two, files=2) is None
-    assert judged(Check.MULTICONNECT, three, three, files=2) is None
-    assert judged(Check.MULTICONNECT, two, two, files=2, upstream=True) is None
-    assert judged(Check.MULTICONNECT, three, three, files=2, upstream=True) is not None
-    assert judged(Check.MULTICONNECT, two, two, files=3) is not None
+@pytest.mark.parametrize(("name", "client", "server", "files", "ours", "theirs"), JUDGED)
+def test_rules_of_both(name: Check, client: Trace, server: Trace, files: int, ours: Fault, theirs: Fault) -> None:
+    for upstream, fault in ((False, ours), (True, theirs)):
+        check(judged(name, client, server, upstream=upstream, files=files), fault)
 
 
 def recorded(name: str, check: Check) -> Verdict | None:
@@ -106,19 +105,19 @@ def recorded(name: str, check: Check) -> Verdict | None:
     return judge(Observation(replace(CASE, check=check), client, server, bool(keys)))
 
 
-def test_recorded_runs() -> None:
-    assert recorded("retry", Check.RETRY) is None
-    assert recorded("retry", Check.IPV6) is None
-    assert recorded("retry", Check.MULTIPLEXING) is None
-    assert recorded("lossy", Check.HANDSHAKE) is None
-    asked = recorded("retry", Check.HANDSHAKE)
-    assert is_fault(asked, Outcome.FAILED, ErrorCode.UNEXPECTED_RETRY, "a Retry (frame 2)")
-    plain = recorded("lossy", Check.RETRY)
-    assert is_fault(plain, Outcome.FAILED, ErrorCode.RETRY_MISSING, "sent no Retry")
-    unmarked = recorded("lossy", Check.ECN)
-    assert is_fault(unmarked, Outcome.FAILED, ErrorCode.ECN, "none of its 12 packets")
-    still = recorded("many", Check.KEY_UPDATE)
-    assert is_fault(still, Outcome.FAILED, ErrorCode.KEY_UPDATE_MISSING, "none of them with updated keys")
+@pytest.mark.parametrize(
+    ("name", "rule", "fault"),
+    [
+        ("retry", Check.RETRY, None), ("retry", Check.IPV6, None), ("retry", Check.MULTIPLEXING, None),
+        ("lossy", Check.HANDSHAKE, None),
+        ("retry", Check.HANDSHAKE, (ErrorCode.UNEXPECTED_RETRY, "a Retry (frame 2)")),
+        ("lossy", Check.RETRY, (ErrorCode.RETRY_MISSING, "sent no Retry")),
+        ("lossy", Check.ECN, (ErrorCode.ECN, "none of its 12 packets")),
+        ("many", Check.KEY_UPDATE, (ErrorCode.KEY_UPDATE_MISSING, "none of them with updated keys")),
+    ],
+)  # fmt: skip
+def test_recorded_runs(name: str, rule: Check, fault: Fault) -> None:
+    check(recorded(name, rule), fault)
 
 
 def simulated(directory: Path, check: Check, link: Link | None = None, **options: object) -> Verdict | None:
@@ -132,36 +131,37 @@ def simulated(directory: Path, check: Check, link: Link | None = None, **options
     return judge(Observation(replace(CASE, check=check, link=told), client, server, bool(keys)))
 
 
-TWO_VERSIONS = [QuicProtocolVersion.VERSION_2, QuicProtocolVersion.VERSION_1]
+V2: dict[str, object] = {
+    "original_version": QuicProtocolVersion.VERSION_1,
+    "supported_versions": [QuicProtocolVersion.VERSION_2, QuicProtocolVersion.VERSION_1],
+}
+CHACHA: dict[str, object] = {"cipher_suites": [CipherSuite.CHACHA20_POLY1305_SHA256]}
 
 
-def test_real_packets(tmp_path: Path) -> None:
-    assert simulated(tmp_path / "lr", Check.LONG_RTT, Link(delay=0.75)) is None
-    slow = Link(delay=0.75), Link(delay=0.75, first_lost=True)
-    for number, (link, known) in enumerate((link, known) for link in slow for known in (0.333, 1.5)):
-        assert simulated(tmp_path / f"lr{number}", Check.LONG_RTT, link, initial_rtt=known) is None
-    assert simulated(tmp_path / "c20", Check.CHACHA20, cipher_suites=[CipherSuite.CHACHA20_POLY1305_SHA256]) is None
-    updating = simulated(tmp_path / "u", Check.KEY_UPDATE, midway=QuicConnection.request_key_update)
-    assert updating is None
-    first = QuicProtocolVersion.VERSION_1
-    both = simulated(tmp_path / "v2", Check.VERSION_2, original_version=first, supported_versions=TWO_VERSIONS)
-    assert both is None
-    assert simulated(tmp_path / "l2", Check.TRANSFER, Link(delay=0.015, loss=0.1)) is None
-    assert simulated(tmp_path / "m", Check.MULTIPLEXING) is None
-
-
-def test_real_packets_that_do_something_else(tmp_path: Path) -> None:
-    def code(check: Check, link: Link | None = None) -> ErrorCode | None:
-        verdict = simulated(tmp_path / check.name, check, link)
-        return verdict.code if verdict else None
-
-    never = simulated(tmp_path / "never", Check.LONG_RTT, Link(delay=0.75, first_lost=True), initial_rtt=1000.0)
-    assert never is not None
-    assert never.code is ErrorCode.HANDSHAKE_COUNT  # no probe, no connection
-    assert code(Check.CHACHA20) is ErrorCode.WRONG_CIPHER
-    assert code(Check.KEY_UPDATE) is ErrorCode.KEY_UPDATE_MISSING
-    assert code(Check.VERSION_2) is ErrorCode.WRONG_VERSION
-    assert code(Check.ECN) is ErrorCode.ECN
-    assert code(Check.RESUMPTION) is ErrorCode.HANDSHAKE_COUNT
-    assert code(Check.AMPLIFICATION_LIMIT) is ErrorCode.CHAIN_TOO_SHORT
-    assert code(Check.REBINDING) is ErrorCode.PATH_UNCHANGED
+@pytest.mark.parametrize(
+    ("rule", "link", "options", "code"),
+    [
+        *((Check.LONG_RTT, Link(delay=0.75, first_lost=lost), {"initial_rtt": known}, None)
+          for lost in (False, True) for known in (0.333, 1.5)),
+        # no probe, no connection
+        (Check.LONG_RTT, Link(delay=0.75, first_lost=True), {"initial_rtt": 1000.0}, ErrorCode.HANDSHAKE_COUNT),
+        (Check.LONG_RTT, Link(delay=0.75), {}, None),
+        (Check.CHACHA20, None, CHACHA, None),
+        (Check.CHACHA20, None, {}, ErrorCode.WRONG_CIPHER),
+        (Check.KEY_UPDATE, None, {"midway": QuicConnection.request_key_update}, None),
+        (Check.KEY_UPDATE, None, {}, ErrorCode.KEY_UPDATE_MISSING),
+        (Check.VERSION_2, None, V2, None),
+        (Check.VERSION_2, None, {}, ErrorCode.WRONG_VERSION),
+        (Check.TRANSFER, Link(delay=0.015, loss=0.1), {}, None),
+        (Check.MULTIPLEXING, None, {}, None),
+        (Check.ECN, None, {}, ErrorCode.ECN),
+        (Check.RESUMPTION, None, {}, ErrorCode.HANDSHAKE_COUNT),
+        (Check.AMPLIFICATION_LIMIT, None, {}, ErrorCode.CHAIN_TOO_SHORT),
+        (Check.REBINDING, None, {}, ErrorCode.PATH_UNCHANGED),
+    ],
+)  # fmt: skip
+def test_real_packets(
+    tmp_path: Path, rule: Check, link: Link | None, options: dict[str, object], code: ErrorCode | None
+) -> None:
+    verdict = simulated(tmp_path, rule, link, **options)
+    assert (verdict and verdict.code) is code
