@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import os
 import struct
@@ -35,18 +36,21 @@ from bench.archives import LIMITS
 from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from quicsat.cli import entry_point
 from quicsat.cli.main import main as command_line
+from quicsat.cli.other_runners import LARGEST_JSON
 from quicsat.docker.archive import unpack
 from quicsat.links.artefact_limits import LARGEST_REPORT
 from quicsat.links.simulator_report import read_report
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Exit
+from quicsat.model.implementation import Protocol
 from quicsat.model.run import OUTPUT
 from quicsat.model.stored_files import read_file
 from quicsat.model.units import MIB, byte_size
 from quicsat.results.store import LARGEST, Journal, write_result_json
 from quicsat.traces import qlog
 from quicsat.traces.key_log import KEY_LOG_LIMIT
+from quicsat.traces.run_traces import TCP_INFO, check_traces, read_run
 from quicsat.traces.series import MOST_ROWS, Requests, Samples, StreamData, load, save
 from tests import hostile_archives
 from tests.analysis.test_analyse import EVIDENCE, RUN, transfer
@@ -55,6 +59,8 @@ from tests.campaign_builder import campaign as synthetic
 from tests.quic_builder import Connection, Packet, pcap_records, stream_frame, varint
 from tests.results_builder import SAT
 from tests.series_builder import Transfer, series
+from tests.tcp_traces import Tcp, pcap
+from tests.tcp_traces import transfer as tcp_transfer
 
 OLD_REPORT = ROOT / "tests/data/campaign-before-packages/picoquic_quic-go/blackhole/1/sim/link.json"
 MOST_MEMORY, LONGEST = 1024 * MIB, 60.0
@@ -129,8 +135,8 @@ def crypto(offset: int, piece: bytes) -> bytes:
 
 
 def acknowledgements() -> Iterator[bytes]:
-    """Half of the packets are sent, and each of the others acknowledges nearly all of them, time and again."""
-    for number in range(ROOM // 2):
+    """Nearly half of the packets are sent, and each of the others acknowledges nearly all of them, time and again."""
+    for number in range(ROOM // 2 - 100):
         yield MADE.one_rtt(10 + number, b"\x01", from_server=True)
 
 
@@ -193,11 +199,55 @@ TRACES: dict[str, Callable[[Path], None]] = {
     "four streams in each packet": of_payloads(of_server(own_streams)),
     "pieces of handshake": of_payloads(late_pieces()),
     "acknowledgements of all packets": both(
-        acknowledgements(), (MADE.one_rtt(10 + n, acks(n), from_server=False) for n in range(ROOM // 2))
+        acknowledgements(), (MADE.one_rtt(10 + n, acks(n), from_server=False) for n in range(ROOM // 2 - 100))
     ),
     "1000 connections, ids of all sizes": of_payloads(connections(), from_server=False),
     "Initials of unknown connections": of_payloads(unknown_initials(), from_server=False),
     "packets that no secret opens": undecryptable,
+}
+
+
+def tcp(segments: Callable[[int], Tcp]) -> Callable[[Path], None]:
+    """A run over TCP, whose traces go on with as many segments as are read."""
+
+    def make(directory: Path) -> None:
+        (directory / "sim").mkdir(parents=True)
+        for trace, first in zip((CLIENT_TRACE, SERVER_TRACE), tcp_transfer(), strict=True):
+            (directory / trace).write_bytes(pcap([*first, *(segments(number) for number in range(ROOM))]))
+
+    return make
+
+
+def tcp_windows(directory: Path) -> None:
+    """A run over TCP with as many samples of its window as are read."""
+    tcp(lambda number: Tcp(1 + number / 10**6, True, 6500 + number, 1, 400))(directory)
+    (directory / TCP_INFO).parent.mkdir(parents=True, exist_ok=True)
+    with (directory / TCP_INFO).open("w") as file:
+        file.write("time,port,congestion_window\n")
+        file.writelines(f"{1_750_000_000_000_000_000 + number},40000,{number}\n" for number in range(1_200_000))
+
+
+def read_tcp_run(directory: Path) -> str:
+    """Traces and series of a run over TCP."""
+    try:
+        found = read_run(directory, Protocol.TCP, SAT.link, check_traces(directory, Protocol.TCP)).series()
+    except HarnessFault as fault:
+        return f"refused: {fault.reason}"[:80]
+    return f"{len(found.sent)} events"
+
+
+def sacked(number: int) -> Tcp:
+    """A segment of the client with three blocks that have arrived."""
+    blocks = tuple((10_000 + number + 4 * block, 10_002 + number + 4 * block) for block in range(3))
+    return Tcp(1 + number / 10**6, False, 400, 0, 6500, sacks=blocks)
+
+
+TCP: dict[str, Callable[[Path], None]] = {
+    "segments of one byte": tcp(lambda number: Tcp(1 + number / 10**6, True, 6500 + number, 1, 400)),
+    "every second byte": tcp(lambda number: Tcp(1 + number / 10**6, True, 6500 + 2 * number, 1, 400)),
+    "bytes in reverse order": tcp(lambda number: Tcp(1 + number / 10**6, True, 6500 + 2 * ROOM - number, 1, 400)),
+    "three SACK blocks in each segment": tcp(sacked),
+    "samples of the window": tcp_windows,
 }
 
 
@@ -284,7 +334,8 @@ OTHERS: dict[str, tuple[Callable[[Path], None], Act]] = {
 
 def stored_series(directory: Path) -> None:
     """As many events as are read, in a small file."""
-    events, none = MOST_ROWS // 2, np.zeros(MOST_ROWS // 2, dtype=np.int64)
+    events = MOST_ROWS // 2 - 1000
+    none = np.zeros(events, dtype=np.int64)
     times = np.linspace(0, 60, events)
     data = StreamData(times, none, none, none, none, none, none)
     base = series(Transfer())
@@ -345,15 +396,18 @@ def stored(directory: Path, repetitions: int, pairs: int = 1, *, whole: bool = F
         journal.finish()
 
 
-def largest_journal(directory: Path) -> None:
-    """One that has nearly as many bytes as are read: its results again and again, as later attempts."""
-    stored(directory, 1000)
-    path = directory / "campaign/journal.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    block = b"".join(lines[1:-1])
-    with path.open("ab") as file:
-        for _ in range((LARGEST - path.stat().st_size) // len(block)):
-            file.write(block)
+def large_journal(size: int) -> Callable[[Path], None]:
+    """One of nearly this size: its results again and again, as later attempts."""
+
+    def make(directory: Path) -> None:
+        stored(directory, 1000)
+        path = directory / "campaign/journal.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        block = b"".join(lines[1:-1])
+        with path.open("ab") as file:
+            file.writelines(block for _ in range((size - file.tell()) // len(block)))
+
+    return make
 
 
 def command(*words: str) -> Act:
@@ -378,6 +432,41 @@ def many(directory: Path) -> None:
     stored(directory, MANY, 3)
 
 
+def numbers(count: int) -> bytes:
+    """JSON of so many numbers, as times of sending."""
+    return b"[" + b"1," * (count - 1) + b"1]"
+
+
+def names(count: int) -> bytes:
+    """JSON of so many metrics."""
+    return b"{" + b",".join(b'"%d":1' % number for number in range(count)) + b"}"
+
+
+def heavy_journal(member: bytes, content: bytes) -> Callable[[Path], None]:
+    """A journal of as many bytes as are read, whose results have the most values that a line may have."""
+
+    def make(directory: Path) -> None:
+        stored(directory, 2)
+        path = directory / "campaign/journal.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        line = json.loads(lines[1])
+        line.pop("sum")
+        text = json.dumps(line).encode()
+        value = json.dumps(line["data"]["measurement"][member.decode()]).encode()
+        body = text.replace(b'"%s": %s' % (member, value), b'"%s": %s' % (member, content))[:-1]
+        sealed = b'%s, "sum": "%s"}\n' % (body, hashlib.sha256(body).hexdigest()[:16].encode())
+        with path.open("ab") as file:
+            file.writelines(sealed for _ in range((LARGEST - file.tell()) // len(sealed)))
+
+    return make
+
+
+def foreign(directory: Path) -> None:
+    """Results that look like those of QIR, of empty lists up to what is read."""
+    size = LARGEST_JSON - 100
+    (directory / "result.json").write_text(f'{{"log_dir":"x","servers":[],"clients":[],"x":[{"[]," * (size // 3)}[]]}}')
+
+
 def damaged_journal(directory: Path) -> None:
     """Newlines only, in the largest journal that quicsat reads."""
     stored(directory, 1)
@@ -399,8 +488,11 @@ def damaged_results(directory: Path) -> None:
 CAMPAIGNS: dict[str, tuple[Callable[[Path], None], Act]] = {
     "journal of newlines: show": (damaged_journal, command("show", "campaign")),
     "result.json of empty results: show": (damaged_results, command("show", "campaign")),
-    "journal of 256 MiB: show": (largest_journal, command("show", "campaign")),
-    "journal of 256 MiB: site": (largest_journal, command("site", ".", "-o", "site")),
+    "journal of times: show": (heavy_journal(b"sending_times", numbers(200_000)), command("show", "campaign")),
+    "journal of metrics: show": (heavy_journal(b"values", names(200_000)), command("show", "campaign")),
+    "result.json of QIR with empty lists: tables": (foreign, command("tables", ".")),
+    "journal of 256 MiB: show": (large_journal(LARGEST), command("show", "campaign")),
+    "journal of 160 MiB: site": (large_journal(160 * MIB), command("site", ".", "-o", "site")),
     "result.json of 30,000 runs: show": (lambda place: stored(place, MANY, 3, whole=True), command("show", "campaign")),
     "10,000 repetitions of 3 pairs: plot": (many, command("plot", "campaign")),
     "10,000 repetitions of 3 pairs: tables": (
@@ -416,6 +508,8 @@ def worst_cases() -> Iterator[tuple[str, Callable[[Path], None], Act]]:
     yield "a run that went well", good, judged
     for name, make in TRACES.items():
         yield f"trace: {name}", make, judged
+    for name, make in TCP.items():
+        yield f"TCP: {name}", make, read_tcp_run
     for name, make in QLOGS.items():
         yield f"qlog: {name}", make, judged
     for name, (make, act) in (OTHERS | CAMPAIGNS).items():

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from quicsat.model.stored_files import read_file, resolved
+from quicsat.model.units import MIB
 from quicsat.model.whole_file import new_file
 from quicsat.plots.base import Drawing
 
 FILE_NAME = ".drawn.json"
-LARGEST = 64 * 1024 * 1024
+LARGEST = 8 * MIB
 """Bytes of the record that are read."""
 LIBRARIES = ("matplotlib", "seaborn")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -52,13 +53,13 @@ class Tcp:
         return (FIRST[not self.from_server] + 1 + offset) % 2**32
 
 
-def pcap(segments: list[Tcp]) -> bytes:
+def pcap(segments: Iterable[Tcp]) -> bytes:
     """A pcap file with nanoseconds."""
-    data = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
-    for each in segments:
-        frame, (second, rest) = each.frame, divmod(each.nanoseconds, SECOND)
-        data += struct.pack("<IIII", second, rest, len(frame), len(frame)) + frame
-    return data
+    records = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)]
+    for segment in segments:
+        frame, (second, rest) = segment.frame, divmod(segment.nanoseconds, SECOND)
+        records.append(struct.pack("<IIII", second, rest, len(frame), len(frame)) + frame)
+    return b"".join(records)
 
 
 def transfer(delay: float = 0.1) -> tuple[list[Tcp], list[Tcp]]:

@@ -16,6 +16,7 @@ from quicsat.cli.program import CommandOptions
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import is_file, read_file, resolved
 from quicsat.model.text import command_line
+from quicsat.model.units import MIB
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser
@@ -26,7 +27,7 @@ RETRY_FAILED = (
     "to repeat runs of a campaign that did not succeed, use: ./run.py resume DIR --retry failed timeout unsupported"
 )
 SAVE_FILES = "it has no value; write -f alone. The results go to the file that you specify with -j"
-LARGEST_JSON = 64 * 1024 * 1024
+LARGEST_JSON = 16 * MIB
 """Bytes of a file of results that is looked at."""
 
 

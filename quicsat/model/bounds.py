@@ -12,8 +12,20 @@ from pathlib import Path
 LEAST_PACKETS = 250_000
 """Packets that are read of every trace; 10 MiB take about 16,000."""
 _SIZES = Path("/proc/self/statm")
-_DATA = 5
-"""Which number is the size of the process's data, in pages (proc(5))."""
+_RESIDENT, _DATA = 1, 5
+"""Which numbers are the process's resident memory and the size of its data, in pages (proc(5))."""
+
+
+def resident_memory() -> int:
+    """Bytes of memory of this process; 0 where the system does not tell."""
+    return _size(_RESIDENT) or 0
+
+
+def _size(number: int) -> int | None:
+    try:
+        return int(_SIZES.read_text("ascii").split()[number]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 @contextmanager
@@ -24,9 +36,8 @@ def bounded_memory(room: int) -> Iterator[None]:
     tell the memory in use, there is no limit.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    try:
-        used = int(_SIZES.read_text("ascii").split()[_DATA]) * resource.getpagesize()
-    except (OSError, ValueError, IndexError):
+    used = _size(_DATA)
+    if used is None:
         yield
         return
     limit = min([used + room, *(each for each in (soft, hard) if each != resource.RLIM_INFINITY)])

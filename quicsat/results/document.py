@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails, SchemaValidator
 
-from quicsat.model.bounds import bounded_memory
+from quicsat.model.bounds import bounded_memory, resident_memory
 from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Role
 from quicsat.model.names import (
@@ -34,7 +34,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
 from quicsat.model.run import RunKey
 from quicsat.model.text import printable, quoted
-from quicsat.model.units import MIB
+from quicsat.model.units import MIB, byte_size
 from quicsat.plan.run_seed import run_seed
 from quicsat.results.ranges import bounded, checked_time
 from quicsat.results.summary import Cell, summarise
@@ -51,6 +51,10 @@ _MOST_LINES, _MOST_DAMAGED, _MOST_VALUES = 300_000, 10_000, 250_000
 100,000 lines with 200 values each."""
 _ITEM_MEMORY = 256 * MIB
 """For the values of an item of result.json."""
+_MEMORY = 600 * MIB
+"""For all results of a campaign, beside their text; those of about 190,000 runs."""
+_STEP = MIB
+"""Bytes of text after which the memory is measured; their values take 150 MiB at most."""
 _SPACE, _ITEM = re.compile(r"[ \t\r\n]*"), b'{"%s": [%s]}'
 _LONGEST_ABBREVIATION = 96
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
@@ -274,7 +278,7 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     its lists.
     """
     try:
-        head, lists, unknown, dropped = _taken_apart(text)
+        head, lists, unknown, dropped = _taken_apart(path, text)
         version = _Version.model_validate_json(
             b'{"schema_version": %s}' % head.get("schema_version", b"")
         ).schema_version
@@ -301,14 +305,32 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     return StoredResults(result_set, (*result_set.earlier, *result_set.results), _shortened(path, warnings))
 
 
-def _taken_apart(text: bytes) -> tuple[dict[str, bytes], dict[str, list[Any]], dict[str, None], list[str]]:
+class _Memory:
+    """What the results of a file take of the process's memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._begin, self._unmeasured = path, resident_memory(), 0
+
+    def check(self, size: int) -> None:
+        """After so many more bytes of text. Raises InputError beyond ``_MEMORY``."""
+        self._unmeasured += size
+        if self._unmeasured < _STEP:
+            return
+        self._unmeasured = 0
+        if resident_memory() - self._begin > _MEMORY:
+            raise InputError(f"{self._path}: its results need more than {byte_size(_MEMORY)} of memory.")
+
+
+def _taken_apart(path: Path, text: bytes) -> tuple[dict[str, bytes], dict[str, list[Any]], dict[str, None], list[str]]:
     """The members of a document without lists, the items of these, names of unknown members, faults of wrong items.
 
-    Nothing is read after ``_MOST_DAMAGED`` wrong items. Raises as :func:`_parts`.
+    Nothing is read after ``_MOST_DAMAGED`` wrong items. Raises as :func:`_parts`, and as :meth:`_Memory.check`.
     """
     head, lists = dict[str, bytes](), {name: list[Any]() for name in _LISTS}
     unknown, dropped = dict[str, None](), list[str]()
+    memory = _Memory(path)
     for name, at, part in _parts(text):
+        memory.check(len(part))
         if at is None:
             head[name] = part
             continue
@@ -399,7 +421,8 @@ def _sorted_out(manifest: Manifest, results: Sequence[RunResult]) -> tuple[tuple
 def scan(path: Path, text: bytes) -> Scan:
     """Read all valid lines of a journal.
 
-    InputError if its schema version is unknown, or if it has more lines, or more damaged ones, than are read.
+    InputError if its schema version is unknown, or if it has more lines, more damaged ones or more values than are
+    read.
     """
     count, torn = text.count(b"\n"), text[text.rfind(b"\n") + 1 :]
     if count > _MOST_LINES:
@@ -408,7 +431,9 @@ def scan(path: Path, text: bytes) -> Scan:
     warnings: list[str] = []
     unknown: dict[str, None] = {}
     end = len(text) - len(torn)
+    memory = _Memory(path)
     for number, raw in enumerate(islice(BytesIO(text), count), start=1):
+        memory.check(len(raw))
         try:
             line, new = _unseal(path, raw[:-1])
             lines.append(line)

@@ -22,6 +22,7 @@ from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Manifest, Measurement, ResultSet, RunResult
 from quicsat.model.stored_files import read_file
+from quicsat.model.units import MIB
 from quicsat.results.document import document, parse_document
 from quicsat.statistics.comparison import Goodputs
 from quicsat.statistics.samples import CONCLUSIVE, CONCLUSIVE_RUNS, GOODPUT, PairOutcome, Sample, SampledRun, samples
@@ -32,6 +33,8 @@ FILE_NAME = "brief.bin"
 """In the folder of the campaign."""
 GOODPUTS_NAME = "goodputs.bin"
 """Beside it."""
+LARGEST = 32 * MIB
+"""Bytes of either, before and after they are unpacked; a run takes about 60."""
 DAMAGED = (
     OSError, zlib.error, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError,
     InputError,
@@ -150,10 +153,19 @@ def encode(of: Brief) -> bytes:
     return zlib.compress(json.dumps(plain, separators=(",", ":")).encode("utf-8", "surrogatepass"))
 
 
+def _plain(path: Path) -> dict[str, Any]:
+    """What a file holds. Raises ``DAMAGED``."""
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(read_file(path, LARGEST), LARGEST)
+    if unpacker.unconsumed_tail:
+        raise ValueError(f"it has more than {LARGEST} bytes")
+    return dict(json.loads(text))
+
+
 def read(path: Path) -> Brief | None:
     """What a file tells; None if there is none, or it is damaged."""
     try:
-        plain: dict[str, Any] = json.loads(zlib.decompress(read_file(path)))
+        plain = _plain(path)
         known = parse_document(path, json.dumps(plain["manifest"]).encode()).result_set
         rows = tuple(
             (int(server), int(client), int(case), int(repetition), Outcome(outcome), int(seed), goodput)
@@ -209,7 +221,7 @@ def read_goodputs(path: Path, manifest: Manifest) -> Goodputs | None:
     """What the second file tells of the campaign with this manifest; None if there is none, or it is damaged."""
     servers, clients = manifest.servers, manifest.clients
     try:
-        plain = json.loads(zlib.decompress(read_file(path)))
+        plain = _plain(path)
         found = {
             case.name: tuple(
                 Sample(

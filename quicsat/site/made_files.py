@@ -17,10 +17,13 @@ from typing import Any
 
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import read_file, resolved
+from quicsat.model.units import MIB
 from quicsat.site import address
 
 MADE_BY = "made by"
 """Key in the marker of a site, whose value begins with ``quicsat``."""
+LARGEST_MARKER, LARGEST_LIST, MOST_NAMES = 16 * MIB, 32 * MIB, 500_000
+"""Bytes of a marker and of a list, and names in a list."""
 LIST = ".made"
 """Name of a list: a name of a file or of a folder with a list of its own per line, below the folder of the list."""
 _OLDEST = {"assets", "badge", "compare", "feed.xml", "index.html", "runs", "site.json", "trends"}
@@ -31,7 +34,7 @@ _NO_HARD_LINK = {errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
 def marker(place: Path) -> dict[str, Any]:
     """What the marker of a site tells; empty if ``place`` is no site that quicsat has made."""
     try:
-        found = json.loads(read_file(resolved(place) / address.MARKER))
+        found = json.loads(read_file(resolved(place) / address.MARKER, LARGEST_MARKER))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) and str(found.get(MADE_BY)).startswith("quicsat") else {}
@@ -49,11 +52,14 @@ def write_lists(directory: Path, kept: list[PurePosixPath]) -> None:
 
 
 def read_list(folder: Path) -> set[str] | None:
-    """The names in a list, and those of the folders that lead to them; None if there is no list."""
+    """The names in a list, and those of the folders that lead to them; none of too many, None if there is no list."""
     try:
-        names = {PurePosixPath(line) for line in read_file(resolved(folder) / LIST).decode().splitlines()}
+        lines = read_file(resolved(folder) / LIST, LARGEST_LIST).decode().splitlines()
     except (OSError, ValueError):
         return None
+    if len(lines) > MOST_NAMES:
+        return {LIST}
+    names = {PurePosixPath(line) for line in lines}
     return {LIST, *map(str, names), *(str(parent) for name in names for parent in name.parents)}
 
 

@@ -250,6 +250,8 @@ def load(directory: Path) -> Series | None:
     try:
         with open_file(path) as stored, bounded_memory(MEMORY):
             file = pq.ParquetFile(stored, read_dictionary=["kind"])
+            if (rows := file.metadata.num_rows) > MOST_ROWS:
+                raise SeriesError(f"{path} has {rows} events, more than the {MOST_ROWS} that are read.")
             metadata = {key.decode(): value.decode() for key, value in (file.schema_arrow.metadata or {}).items()}
             pieces = _pieces(file)
         if metadata.get("version") != str(VERSION):
@@ -269,8 +271,6 @@ def load(directory: Path) -> Series | None:
 
 def _pieces(file: pq.ParquetFile) -> dict[str, dict[str, list[pa.Array]]]:
     """The columns of each table in pieces; its rows stand together, as ``save`` has put them. ValueError if not."""
-    if file.metadata.num_rows > MOST_ROWS:
-        raise ValueError(f"it has {file.metadata.num_rows} events, more than {MOST_ROWS}")
     wanted = {name: [*column_types(kind)] for name, kind in TABLES.items()}
     known = [name for name in file.schema_arrow.names if name in {"kind", *chain.from_iterable(wanted.values())}]
     found: dict[str, dict[str, list[pa.Array]]] = {name: {column: [] for column in wanted[name]} for name in TABLES}

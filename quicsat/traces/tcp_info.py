@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from quicsat.model.stored_files import open_file
+from quicsat.model.units import MIB
 from quicsat.traces.records import NANOSECONDS
 from quicsat.traces.series import Samples
 
-MOST_ROWS = 1_000_000
-"""Rows that are read of a file."""
+MOST_ROWS, LARGEST = 1_000_000, 64 * MIB
+"""Rows that are read of a file, and bytes of a file of which any are."""
 
 
 def kernel_window(path: Path, epoch: int, start: float, ports: Collection[int] | None = None) -> Samples:
@@ -26,7 +27,7 @@ def kernel_window(path: Path, epoch: int, start: float, ports: Collection[int] |
     of time; with ``ports`` only those from these ports of the client. What cannot be read ends the series.
     """
     found: list[tuple[float, float]] = []
-    with suppress(OSError, ValueError, KeyError, TypeError), open_file(path) as file:
+    with suppress(OSError, ValueError, KeyError, TypeError), open_file(path, LARGEST) as file:
         for row in islice(csv.DictReader(TextIOWrapper(file, encoding="ascii", newline="")), MOST_ROWS):
             time = (int(row["time"]) - epoch * NANOSECONDS) / NANOSECONDS - start
             window = float(int(row["congestion_window"]))

@@ -893,6 +893,23 @@ def test_a_journal_of_damaged_lines_is_refused(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+@pytest.mark.parametrize("name", [JOURNAL, DOCUMENT])
+def test_results_that_need_too_much_memory_are_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Journal.create(tmp_path, MANIFEST) as journal:
+        for result in runs(1e6, 2e6):
+            journal.append_result(result)
+    write_result_json(tmp_path, load(tmp_path).result_set)
+    if name == DOCUMENT:
+        (tmp_path / JOURNAL).unlink()
+    monkeypatch.setattr(document, "_STEP", 1)
+    assert load(tmp_path).warnings == ()
+    monkeypatch.setattr(document, "_MEMORY", -1)
+    with pytest.raises(InputError, match="memory"):
+        load(tmp_path)
+
+
 def test_a_line_of_too_many_values_is_damaged(tmp_path: Path) -> None:
     with Journal.create(tmp_path, result_set([]).manifest):
         pass

@@ -88,6 +88,11 @@ def test_pages_of_a_campaign_that_is_gone_go_and_files_of_a_user_stay(place: Pat
     assert mine <= content(site)
 
 
+def test_with_a_list_of_too_many_names_nothing_counts_as_made(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made_files, "MOST_NAMES", 3)
+    assert made_files.read_list(place / "site") == {made_files.LIST}
+
+
 def test_the_first_build_without_lists_keeps_what_is_beside_the_folders_of_a_site(place: Path) -> None:
     site = place / "site"
     pages = content(site)

@@ -215,7 +215,15 @@ def without_footers(place: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"x", zlib.compress(b"[]"), zlib.compress(b'{"manifest": {}}'), zlib.compress(b"[" * 100_000)]
+    "damage",
+    [
+        b"",
+        b"x",
+        zlib.compress(b"[]"),
+        zlib.compress(b'{"manifest": {}}'),
+        zlib.compress(b"[" * 100_000),
+        zlib.compress(b"[" * brief.LARGEST + b" "),
+    ],
 )
 def test_a_damaged_brief_is_made_again(place: Path, damage: bytes) -> None:
     shown = builder.pages(place / "site").keys()
