@@ -168,7 +168,7 @@ def test_a_file_of_too_many_events_is_not_read(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(module, "MOST_ROWS", rows)
     assert load(tmp_path) is not None
     monkeypatch.setattr(module, "MOST_ROWS", rows - 1)
-    with pytest.raises(SeriesError, match=f"{rows} events, more than {rows - 1}"):
+    with pytest.raises(SeriesError, match=f"{rows} events, more than the {rows - 1}"):
         load(tmp_path)
 
 
