@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,7 +19,7 @@ from quicsat.cli.progress import Progress
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import ContainerEvent, ContainerSpec, create_container
 from quicsat.links import real
-from quicsat.links.real import HostLocks, RealBackend, RealTestbed, captured, names
+from quicsat.links.real import HostLocks, RealBackend, captured, names
 from quicsat.links.tcp_samples import OPTIONS
 from quicsat.links.tools import HostPair
 from quicsat.model.errors import HarnessFault, InputError, MachineError
@@ -30,6 +29,7 @@ from quicsat.model.link_format import format_baseline
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.real_link import CLOCKS, Baseline, CaptureReport, Host, RealDirection, RealLink, RealLinkReport
 from quicsat.model.results import ResultSet
+from quicsat.model.run import Run
 from quicsat.model.units import MBPS
 from quicsat.report.run_tables import accesses
 from quicsat.results.store import load, write_result_json
@@ -40,7 +40,6 @@ from tests.fakes import (
     PATIENCE,
     FakeEngine,
     Life,
-    Program,
     answer,
     end_with,
     endpoint,
@@ -65,24 +64,21 @@ def hosts_at(engine: FakeEngine) -> dict[str, Daemon]:
         return {name: Daemon(host.daemon, "test", host=name) for name, host in HOSTS.items()}
 
 
-def backend(engine: FakeEngine, daemons: dict[str, Daemon] | None = None) -> RealBackend:
-    return RealBackend(LINK, HOSTS, daemons or hosts_at(engine), LINK_TOOLS, HostLocks())
-
-
-@contextmanager
-def opened_testbed(engine: FakeEngine, daemons: dict[str, Daemon] | None = None) -> Iterator[RealTestbed]:
-    with backend(engine, daemons).open() as opened:
-        yield opened
-    assert engine.lives == {}
+def backend(engine: FakeEngine, hosts: Mapping[str, Host] = HOSTS) -> RealBackend:
+    return RealBackend(LINK, hosts, hosts_at(engine), LINK_TOOLS, HostLocks())
 
 
 def carry_out(
-    engine: FakeEngine, directory: Path, server: str = "good", client: str = "good", protocol: Protocol = Protocol.HQ
+    engine: FakeEngine, directory: Path, run: Run = RUN, protocol: Protocol = Protocol.HQ, on: RealBackend | None = None
 ) -> Evidence:
-    daemons = hosts_at(engine)
-    with opened_testbed(engine, daemons) as opened:
-        run = replace(run_of(server, client, replace(CASE, link=LINK)), protocol=protocol)
-        return transfer(run, opened, engine, directory)
+    with (on or backend(engine)).open() as opened:
+        evidence = transfer(replace(run, protocol=protocol), opened, engine, directory)
+    assert engine.lives == {}
+    return evidence
+
+
+def run_with(server: str = "good", client: str = "good") -> Run:
+    return run_of(server, client, replace(CASE, link=LINK))
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +95,9 @@ def test_a_run_from_its_hosts_to_a_goodput(tmp_path: Path) -> None:
     assert evidence.fault == ""
     assert evidence.real_link is not None
     assert evidence.real_link.client_capture.captured == 9
+    baseline = evidence.real_link.baseline
+    assert baseline is not None
+    assert (baseline.round_trips[0], baseline.round_trips[-1], baseline.goodput) == (0.6, None, None)
     assert evidence.images == {"client": "good", "server": "good", "link-tools": "link-tools"}
     assert {path.name for path in (tmp_path / "sim").iterdir()} == {"trace_node_left.pcap", "trace_node_right.pcap"}
     verdict, measurement = analyse(RUN, evidence, tmp_path)
@@ -120,9 +119,13 @@ def test_what_stands_on_both_hosts(tmp_path: Path) -> None:
     for life in engine.all_lives:
         if life.image == LINK_TOOLS:
             assert life.host_config["cap_drop"] == ["ALL"]
-    endpoints = {life.environment["ROLE"]: life for life in engine.all_lives if "ROLE" in life.environment}
-    for role, holder in holders.items():
-        assert endpoints[str(role)].host_config["network_mode"] == f"container:{holder.id}"
+    for role, life in endpoints_of(engine).items():
+        assert life.host_config["network_mode"] == f"container:{holders[role].id}"
+        told = life.environment
+        assert {"ROLE", "TESTCASE", "SSLKEYLOGFILE", "QLOGDIR", "REQUESTS", "CRON", "PROTOCOLS"} <= told.keys()
+        assert f"{role.upper()}_PARAMS" in told
+        assert (told["PROTOCOLS"], "VERSION" in told) == ("", False)
+        assert {"www", "downloads", "certs", "logs"} <= {name.partition("/")[0] for name in life.directories}
 
 
 MEMLOCK_LIMIT = [{"Name": "memlock", "Soft": 64 * 2**20, "Hard": 64 * 2**20}]
@@ -136,11 +139,8 @@ def endpoints_of(engine: FakeEngine) -> dict[str, Life]:
 @pytest.mark.parametrize("shared", [False, True])
 def test_endpoints_have_the_contracts_limit_of_locked_memory(tmp_path: Path, shared: bool) -> None:
     engine = FakeEngine(good=endpoint)
-    daemons = hosts_at(engine)
-    made = RealBackend(LINK, SHARED if shared else HOSTS, daemons, LINK_TOOLS, HostLocks())
-    with made.open() as opened:
-        run = run_of("good", "good", replace(CASE, link=LINK))
-        assert transfer(run, opened, engine, tmp_path).fault == ""
+    made = backend(engine, SHARED if shared else HOSTS)
+    assert carry_out(engine, tmp_path, on=made).fault == ""
     assert {role: life.host_config["ulimits"] for role, life in endpoints_of(engine).items()} == {
         "client": MEMLOCK_LIMIT, "server": MEMLOCK_LIMIT,
     }  # fmt: skip
@@ -150,11 +150,8 @@ def test_endpoints_have_the_contracts_limit_of_locked_memory(tmp_path: Path, sha
 def test_a_host_that_refuses_locked_memory_is_named_and_asked_once(tmp_path: Path) -> None:
     engine = FakeEngine(good=endpoint)
     engine.memlock_refused = True
-    daemons = hosts_at(engine)
-    made = backend(engine, daemons)
-    with made.open() as opened:
-        run = run_of("good", "good", replace(CASE, link=LINK))
-        assert transfer(run, opened, engine, tmp_path).fault == ""
+    made = backend(engine)
+    assert carry_out(engine, tmp_path, on=made).fault == ""
     with made.open():
         pass
     assert all(life.host_config["ulimits"] == [] for life in endpoints_of(engine).values())
@@ -164,26 +161,10 @@ def test_a_host_that_refuses_locked_memory_is_named_and_asked_once(tmp_path: Pat
 
 def test_a_host_that_is_away_has_not_refused_locked_memory() -> None:
     engine = FakeEngine(good=endpoint)
-    daemons = hosts_at(engine)
+    made = backend(engine)
     engine.refused.add("start")
-    with (
-        patch.object(Daemon, "answers", lambda _daemon: False),
-        pytest.raises(HarnessFault),
-        backend(engine, daemons).open(),
-    ):
+    with patch.object(Daemon, "answers", lambda _daemon: False), pytest.raises(HarnessFault), made.open():
         pass
-
-
-def test_endpoints_on_real_links_get_the_contracts_variables(tmp_path: Path) -> None:
-    engine = FakeEngine(good=endpoint)
-    carry_out(engine, tmp_path)
-    found = endpoints_of(engine)
-    for role, life in found.items():
-        told = life.environment
-        assert {"ROLE", "TESTCASE", "SSLKEYLOGFILE", "QLOGDIR", "REQUESTS", "CRON", "PROTOCOLS"} <= told.keys()
-        assert f"{role.upper()}_PARAMS" in told
-        assert (told["PROTOCOLS"], "VERSION" in told) == ("", False)
-        assert {"www", "downloads", "certs", "logs"} <= {name.partition("/")[0] for name in life.directories}
 
 
 def over_tcp(life: Life) -> int:
@@ -218,20 +199,16 @@ SHARED = {
 
 def test_in_their_hosts_networks_endpoints_change_and_overhear_nothing(tmp_path: Path) -> None:
     engine = FakeEngine(good=endpoint)
-    daemons = hosts_at(engine)
-    with RealBackend(LINK, SHARED, daemons, LINK_TOOLS, HostLocks()).open() as opened:
-        run = run_of("good", "good", replace(CASE, link=LINK))
-        assert transfer(run, opened, engine, tmp_path).fault == ""
+    assert carry_out(engine, tmp_path, on=backend(engine, SHARED)).fault == ""
     ours = [life for life in engine.all_lives if life.image == LINK_TOOLS]
     for life in (each for each in ours if each.command[0] not in ("capture", "true")):
         assert life.host_config["network_mode"] == "host"
         assert life.host_config["port_bindings"] is None
         assert "NET_ADMIN" not in life.host_config["cap_add"]
-    for life in engine.all_lives:
-        if "ROLE" in life.environment:
-            assert life.host_config["cap_add"] == []
-            assert {"NET_RAW", "MKNOD"} <= set(life.host_config["cap_drop"])
-            assert life.host_config["network_mode"].startswith("container:")
+    for life in endpoints_of(engine).values():
+        assert life.host_config["cap_add"] == []
+        assert {"NET_RAW", "MKNOD"} <= set(life.host_config["cap_drop"])
+        assert life.host_config["network_mode"].startswith("container:")
     assert {life.hostname: life.environment["SHARED"] for life in ours if life.command == ("hold",)} == {
         "client": "client", "server": "server",
     }  # fmt: skip
@@ -253,7 +230,7 @@ def test_in_a_hosts_network_tcp_alone_is_captured_of_a_run_over_tcp() -> None:
 def test_a_hosts_interface_that_joins_packets_is_refused() -> None:
     engine = FakeEngine()
     engine.joining = ["tx-udp-segmentation", "generic-receive-offload"]
-    shared = RealBackend(LINK, SHARED, hosts_at(engine), LINK_TOOLS, HostLocks())
+    shared = backend(engine, SHARED)
     mend = "ethtool -K eth0 tx-udp-segmentation off generic-receive-offload off"
     with pytest.raises(MachineError, match=f"modem merges packets, .*{mend}"):
         shared.examine(0.0, print)
@@ -284,10 +261,17 @@ def test_a_capture_that_lost_packets_is_our_fault(tmp_path: Path, counts: dict[s
     assert words in evidence.fault
 
 
-def test_a_server_that_never_answers_is_its_own_fault(tmp_path: Path) -> None:
-    evidence = carry_out(FakeEngine(good=endpoint, mute=end_with(0)), tmp_path, server="mute")
+@pytest.mark.parametrize(
+    ("run", "status", "code"),
+    [
+        (run_with(server="ending"), 0, ErrorCode.SERVER_EXITED),
+        (run_with(client="ending"), 1, ErrorCode.CLIENT_FAILED),
+    ],
+)
+def test_without_an_outage_a_failure_is_the_pairs(tmp_path: Path, run: Run, status: int, code: ErrorCode) -> None:
+    evidence = carry_out(FakeEngine(good=endpoint, ending=end_with(status)), tmp_path, run)
     assert evidence.fault == ""
-    assert analyse(RUN, evidence, tmp_path)[0].code is ErrorCode.SERVER_EXITED
+    assert analyse(RUN, evidence, tmp_path)[0].code is code
 
 
 def test_a_capture_that_ends_is_our_fault(tmp_path: Path) -> None:
@@ -298,7 +282,7 @@ def test_a_capture_that_ends_is_our_fault(tmp_path: Path) -> None:
         return 0
 
     engine = FakeEngine(good=endpoint, odd=stop_capturing)
-    evidence = carry_out(engine, tmp_path, client="odd")
+    evidence = carry_out(engine, tmp_path, run_with(client="odd"))
     assert evidence.fault_code == ErrorCode.CAPTURE_FAILED
 
 
@@ -314,22 +298,16 @@ class Flaky(FakeEngine):
         return super().inspect_container(identity)
 
 
-def breaking(role: str, status: int) -> Program:
-    def run(life: Life) -> int:
-        if life.environment["ROLE"] == role:
-            assert isinstance(life.engine, Flaky)
-            life.engine.broken = 2
-        return status or endpoint(life)
-
-    return run
-
-
 @pytest.mark.parametrize(("status", "code"), [(1, ErrorCode.CLIENT_FAILED), (0, ErrorCode.NONE)])
 def test_a_broken_connection_excludes_an_attempt_whatever_its_outcome(
     tmp_path: Path, status: int, code: ErrorCode
 ) -> None:
-    engine = Flaky(good=endpoint, cut=breaking("client", status))
-    evidence = carry_out(engine, tmp_path, client="cut")
+    def cut(life: Life) -> int:
+        engine.broken = 2
+        return status or endpoint(life)
+
+    engine = Flaky(good=endpoint, cut=cut)
+    evidence = carry_out(engine, tmp_path, run_with(client="cut"))
     assert evidence.fault == ""
     assert evidence.real_link is not None
     assert evidence.real_link.outage
@@ -337,11 +315,6 @@ def test_a_broken_connection_excludes_an_attempt_whatever_its_outcome(
     assert (verdict.code, measurement) == (ErrorCode.HOST_LOST, None)
     assert verdict.if_valid is not None
     assert verdict.if_valid.code is code
-
-
-def test_without_an_outage_a_failure_is_the_pairs(tmp_path: Path) -> None:
-    evidence = carry_out(FakeEngine(good=endpoint, bad=end_with(1)), tmp_path, client="bad")
-    assert analyse(RUN, evidence, tmp_path)[0].code is ErrorCode.CLIENT_FAILED
 
 
 def test_readiness_is_told_once_though_the_log_breaks() -> None:
@@ -367,21 +340,11 @@ def test_readiness_is_told_once_though_the_log_breaks() -> None:
 # ---- the bare link --------------------------------------------------------------------------
 
 
-def test_the_bare_link(tmp_path: Path) -> None:
+def test_the_bare_link() -> None:
     said: list[str] = []
     backend(FakeEngine()).examine(5.0, said.append)
     rates = "TCP 12.50 Mbit/s, return 1.50 Mbit/s"
     assert said == [f"modem - far: RTT 609.0 ms (600.0 ms to 618.0 ms), 1 of 20 packets lost, {rates}"]
-
-
-def test_the_bare_link_is_kept_with_each_run(tmp_path: Path) -> None:
-    evidence = carry_out(FakeEngine(good=endpoint), tmp_path)
-    assert evidence.real_link is not None
-    baseline = evidence.real_link.baseline
-    assert baseline is not None
-    assert baseline.round_trips[0] == 0.6
-    assert baseline.round_trips[-1] is None
-    assert baseline.goodput is None
 
 
 def test_a_link_that_is_down() -> None:
@@ -392,26 +355,21 @@ def test_a_link_that_is_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("modem", "words"),
     [
-        ({"interface": "eth0"}, "over wwan0, not eth0"),
-        ({"source_address": "10.9.9.9"}, "from 10.0.0.2, not 10.9.9.9"),
+        (replace(HOSTS["modem"], interface="eth0"), "over wwan0, not eth0"),
+        (replace(HOSTS["modem"], source_address="10.9.9.9"), "from 10.0.0.2, not 10.9.9.9"),
     ],
 )
-def test_packets_that_would_leave_by_another_way(change: dict[str, str], words: str) -> None:
-    engine = FakeEngine()
-    hosts = HOSTS | {"modem": replace(HOSTS["modem"], **change)}  # type: ignore[arg-type]
+def test_packets_that_would_leave_by_another_way(modem: Host, words: str) -> None:
     with pytest.raises(MachineError, match=words):
-        RealBackend(LINK, hosts, hosts_at(engine), LINK_TOOLS, HostLocks()).examine(0.0, print)
+        backend(FakeEngine(), HOSTS | {"modem": modem}).examine(0.0, print)
 
 
-def test_words_of_both_directions() -> None:
+def test_words_of_a_baseline() -> None:
     assert format_baseline(Baseline("", (0.6,), 0.1, 12.3e6, 1.2e6)) == (
         "RTT 600.0 ms (600.0 ms to 600.0 ms), 0 of 1 packet lost, TCP 12.30 Mbit/s, return 1.20 Mbit/s"
     )
-
-
-def test_words_without_any_answer() -> None:
     assert format_baseline(Baseline("", (None, None), 0.1)) == "no RTT, 2 of 2 packets lost"
 
 
@@ -436,8 +394,9 @@ def test_a_namespace_that_is_never_ready(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(real, "HOLD_PATIENCE", 0.1)
     engine = FakeEngine()
     engine.programs[LINK_TOOLS] = lambda life: 1 if life.command == ("hold",) else answer(life)
-    with opened_testbed(engine) as opened, pytest.raises(HarnessFault, match="is not holding"), opened.link(RUN):
+    with backend(engine).open() as opened, pytest.raises(HarnessFault, match="is not holding"), opened.link(RUN):
         pass
+    assert engine.lives == {}
 
 
 # ---- results --------------------------------------------------------------------------------
@@ -462,11 +421,8 @@ def test_accesses_and_what_the_bare_link_did(tmp_path: Path) -> None:
     results, _ = stored(tmp_path)
     [case] = results.manifest.test_cases
     link = replace(LINK, provider="P", tariff="T", modem="M", traffic_limit="60 GB")
-    looks = [
-        Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1, 1e6),
-        Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1, 1e6),
-        Baseline("2026-11-21T07:00:00Z", (0.7, 0.8), 0.1, 3e6, 5e5),
-    ]
+    first = Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1, 1e6)
+    looks = [first, first, Baseline("2026-11-21T07:00:00Z", (0.7, 0.8), 0.1, 3e6, 5e5)]
     [result] = results.results
     assert result.evidence.real_link is not None
     runs = [
@@ -482,13 +438,9 @@ def test_accesses_and_what_the_bare_link_did(tmp_path: Path) -> None:
     assert accesses(replace(results, results=()), [case]).rows[0][7:] == (0, None, None, None, None, None, None)
 
 
-def test_results_hold_a_real_link(tmp_path: Path) -> None:
-    results, _ = stored(tmp_path)
+def test_results_hold_a_real_link_and_a_faulty_one_has_one_fault(tmp_path: Path) -> None:
+    results, path = stored(tmp_path)
     assert load(tmp_path).result_set == results
-
-
-def test_a_faulty_real_link_has_one_fault(tmp_path: Path) -> None:
-    path = stored(tmp_path)[1]
     text = json.loads(path.read_bytes())
     text["manifest"]["test_cases"][0]["link"]["client_host"] = 5
     path.write_text(json.dumps(text))
