@@ -17,9 +17,9 @@ from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.session import Endpoint, InputOrigin, RunControl, SessionRecord, SessionRequest
 from quicsat.links.simulator_arguments import scenario
 from quicsat.links.virtual_machine import START, VirtualBackend
+from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import ClientSide, ClientSideDirection, UniformLoss
 from quicsat.model.errors import HarnessFault
-from quicsat.model.evidence import Exit
 from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, Vpn, VpnTransport
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import ErrorCode
@@ -32,6 +32,7 @@ from tests.fakes import (
     VIRTUAL_TIME,
     FakeEngine,
     Life,
+    Program,
     connect,
     endpoint,
     leave_endpoint_trace,
@@ -45,6 +46,9 @@ TCP_TUNNEL = replace(VPNS["openvpn"], transport=VpnTransport.TCP)
 SPLIT = replace(LINK, pep=PEPS["D"], endpoint_tcp=LINUX)
 IMAGES = {name: name for name in (SIMULATOR, VIRTUAL_TIME, LINK_GATEWAYS)}
 ORDER = ("client-holder", "client-gateway-holder", "simulator-holder", "server-gateway-holder", "server-holder")
+
+
+PROGRAMS = dict.fromkeys(["simulator", *Role, *SIDES], ImageProgram(("/bin/own",), {}, "/", ""))
 
 
 def split_run() -> Run:
@@ -64,25 +68,16 @@ def backend(engine: FakeEngine) -> Ns3Backend:
     return Ns3Backend(connect(engine), SIMULATOR, gateways=LINK_GATEWAYS)
 
 
-def real(engine: FakeEngine, *runs: Run) -> list[SessionRecord]:
-    """Makes runs in real time on one testbed."""
-    records = [SessionRecord() for _ in runs]
-    with backend(engine).open() as testbed:
-        for run, record in zip(runs, records, strict=True):
+def measure(engine: FakeEngine, *runs: Run, clock: Clock = Clock.REAL, folder: Path | None = None) -> SessionRecord:
+    """Makes runs on one testbed, takes their traces if there is a folder; the record of the last one."""
+    opened = backend(engine) if clock is Clock.REAL else VirtualBackend(connect(engine), IMAGES, 0.0)
+    with opened.open() as testbed:
+        for run in runs:
+            record = SessionRecord()
             with testbed.session(request_of(run), record) as session:
                 session.run()
-    assert engine.lives == {}
-    return records
-
-
-def virtual(engine: FakeEngine, run: Run) -> SessionRecord:
-    """Makes a run in virtual time."""
-    record = SessionRecord()
-    with (
-        VirtualBackend(connect(engine), IMAGES, 0.0).open() as testbed,
-        testbed.session(request_of(run), record) as session,
-    ):
-        session.run()
+                if folder:
+                    session.collect(folder, None)
     assert engine.lives == {}
     return record
 
@@ -92,20 +87,21 @@ def part(life: Life) -> str:
     return life.name.split("-", 3)[3]
 
 
-def hold_back(life: Life) -> int:
-    """Gateways that are never ready."""
-    if life.command[0] == "plumb":
-        return link_gateways(life)
-    life.terminated.wait()
-    return 143
+def gateways_that(act: Callable[[Life], None], status: int | None = None) -> Program:
+    """Gateways that do something and end, or wait for their end."""
+
+    def gateway(life: Life) -> int:
+        if life.command[0] == "plumb":
+            return link_gateways(life)
+        act(life)
+        if status is None:
+            life.terminated.wait()
+        return 143 if status is None else status
+
+    return gateway
 
 
-def collapse(life: Life) -> int:
-    """Gateways that cannot be set up."""
-    if life.command[0] == "plumb":
-        return link_gateways(life)
-    life.say("Cannot find device eth1")
-    return 1
+COLLAPSE = gateways_that(lambda life: life.say("Cannot find device eth1"), status=1)
 
 
 # ---- what a link needs ----------------------------------------------------------------------
@@ -139,8 +135,7 @@ def test_a_buffer_is_never_larger_at_first_than_at_last() -> None:
 
 def test_gateways_stand_between_endpoints_and_simulator() -> None:
     engine = FakeEngine(good=endpoint)
-    [record] = real(engine, split_run())
-    assert record.exits_of(1)[Role.CLIENT].status == 0
+    assert measure(engine, split_run()).exits_of(1)[Role.CLIENT].status == 0
     pids = {part(life): life.pid for life in engine.all_lives if life.command == ("holder",)}
     [_, plumb] = [life for life in engine.all_lives if life.command[:1] == ("plumb",)]
     layout = [life for life in engine.all_lives if life.command == ("holder",)][3:]
@@ -159,7 +154,7 @@ def test_gateways_stand_between_endpoints_and_simulator() -> None:
 
 def test_a_gateway_has_few_rights_in_its_own_namespace() -> None:
     engine = FakeEngine(good=endpoint)
-    real(engine, split_run())
+    measure(engine, split_run())
     programs = [life for life in engine.all_lives if life.command[:1] == ("gateway",)]
     holders = {part(life): life for life in engine.all_lives if life.command == ("holder",)}
     assert [life.command for life in programs] == [("gateway", "client"), ("gateway", "server")]
@@ -173,23 +168,24 @@ def test_a_gateway_has_few_rights_in_its_own_namespace() -> None:
 def test_networks_are_kept_for_runs_that_need_the_same() -> None:
     engine = FakeEngine(good=endpoint)
     other = run_of(case=replace(CASE, link=replace(SPLIT, pep=PEPS["A"])))
-    real(engine, split_run(), split_run(), other)
+    measure(engine, split_run(), split_run(), other)
     assert sum(life.command == ("holder",) for life in engine.all_lives) == 3 + 5 + 5
 
 
 def test_a_client_waits_for_gateways(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quicsat.links.container_session.READY_TIMEOUT", 0.5)
-    engine = FakeEngine(**{"good": endpoint, LINK_GATEWAYS: hold_back})
-    [record] = real(engine, split_run())
+    engine = FakeEngine(**{"good": endpoint, LINK_GATEWAYS: gateways_that(lambda _: None)})
+    record = measure(engine, split_run())
     assert record.timed_out is not None
     assert record.timed_out.value == "ready"
     assert Role.CLIENT not in {Role(life.environment["ROLE"]) for life in engine.all_lives if life.status == "running"}
 
 
-def test_a_gateway_that_ends_is_our_fault() -> None:
-    engine = FakeEngine(**{"good": endpoint, LINK_GATEWAYS: collapse})
-    with pytest.raises(HarnessFault, match=r"a gateway ended \(1\): .*Cannot find device eth1") as caught:
-        real(engine, split_run())
+@pytest.mark.parametrize(("clock", "gateway"), [(Clock.REAL, "a gateway"), (Clock.VIRTUAL, "the client-gateway")])
+def test_a_gateway_that_ends_is_our_fault(clock: Clock, gateway: str) -> None:
+    engine = FakeEngine(**{"good": endpoint, LINK_GATEWAYS: COLLAPSE})
+    with pytest.raises(HarnessFault, match=rf"{gateway} ended \(1\): .*Cannot find device eth1") as caught:
+        measure(engine, split_run(), clock=clock)
     assert caught.value.code is ErrorCode.SIMULATOR_FAILED
     assert engine.lives == {}
 
@@ -208,35 +204,18 @@ def test_without_an_image_there_are_no_gateways() -> None:
 # ---- virtual time ---------------------------------------------------------------------------
 
 
-def test_a_machine_has_gateways(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("run", "disks"), [(split_run(), ["ubd5rc=/roots/link-gateways.erofs"]), (run_of(), [])])
+def test_a_machine_with_gateways_has_a_disk_for_them(run: Run, disks: list[str]) -> None:
     engine = FakeEngine(good=endpoint)
-    record = virtual(engine, split_run())
-    assert isinstance(record.exits_of(1)[Role.CLIENT], Exit)
-    assert record.exits_of(1)[Role.CLIENT].status == 0
+    assert measure(engine, run, clock=Clock.VIRTUAL).exits_of(1)[Role.CLIENT].status == 0
     [machine] = [life for life in engine.all_lives if life.command[:1] == ("run",)]
-    assert [word for word in machine.command if word.startswith("ubd5rc=")] == ["ubd5rc=/roots/link-gateways.erofs"]
-
-
-def test_a_machine_without_gateways_has_no_disk_for_them() -> None:
-    engine = FakeEngine(good=endpoint)
-    virtual(engine, run_of())
-    [machine] = [life for life in engine.all_lives if life.command[:1] == ("run",)]
-    assert not [word for word in machine.command if word.startswith("ubd5rc=")]
-    assert LINK_GATEWAYS not in engine.roots
-
-
-def test_a_gateway_that_ends_in_a_machine_is_our_fault() -> None:
-    engine = FakeEngine(**{"good": endpoint, LINK_GATEWAYS: collapse})
-    with pytest.raises(HarnessFault, match=r"the client-gateway ended \(1\): Cannot find device eth1") as caught:
-        virtual(engine, split_run())
-    assert caught.value.code is ErrorCode.SIMULATOR_FAILED
+    assert [word for word in machine.command if word.startswith("ubd5rc=")] == disks
+    assert (LINK_GATEWAYS in engine.roots) == bool(disks)
 
 
 def test_what_a_machine_is_told() -> None:
-    program = ImageProgram(("/bin/own",), {"PATH": "/own"}, "/", "")
-    programs = dict.fromkeys(["simulator", *Role, *SIDES], program)
     found: dict[str, list[str]] = {}
-    for key, value in describe(request_of(split_run()), programs):
+    for key, value in describe(request_of(split_run()), PROGRAMS):
         found.setdefault(key, []).append(value)
     assert found["client-gateway.argument"] == ["gateway", "client"]
     assert found["server-gateway.argument"] == ["gateway", "server"]
@@ -266,7 +245,7 @@ def leave_three_traces(life: Life) -> int:
 @pytest.mark.parametrize("pep", [None, PEPS["A"]])
 def test_the_simulator_also_stands_between_the_client_and_its_gateway(pep: Pep | None) -> None:
     engine = FakeEngine(good=endpoint)
-    real(engine, run_of(case=replace(CASE, link=replace(BESIDE, pep=pep))))
+    measure(engine, run_of(case=replace(CASE, link=replace(BESIDE, pep=pep))))
     plumbs = [life.environment for life in engine.all_lives if life.command[:1] == ("plumb",)]
     assert [each.get("CLIENT_SIDE") for each in plumbs] == [None, "1"]
     last = {part(life): life for life in engine.all_lives if life.command == ("holder",)}
@@ -280,27 +259,23 @@ def test_the_simulator_also_stands_between_the_client_and_its_gateway(pep: Pep |
 
 
 def test_a_machine_learns_of_a_link_at_the_clients_side() -> None:
-    programs = dict.fromkeys(["simulator", *Role, *SIDES], ImageProgram(("/bin/own",), {}, "/", ""))
     request = request_of(run_of(case=replace(CASE, link=BESIDE)))
-    found = [*describe(request, programs)]
+    found = [*describe(request, PROGRAMS)]
     assert ("client side", "1") in found
     assert sum(key == "simulator.address" for key, _ in found) == 8
     assert ("simulator.sysctl", "net.ipv4.conf.all.arp_ignore=1") in found
 
 
-@pytest.mark.parametrize("clock", ["real", "virtual"])
+@pytest.mark.parametrize("clock", Clock)
 @pytest.mark.parametrize(
     ("protocol", "pep"), [(Protocol.TCP, None), (Protocol.TCP, PEPS["A"]), (Protocol.HQ, PEPS["A"])]
 )
 def test_the_trace_of_the_client_is_the_first_unless_a_proxy_splits_its_connection(
-    protocol: Protocol, pep: Pep | None, clock: str, tmp_path: Path
+    protocol: Protocol, pep: Pep | None, clock: Clock, tmp_path: Path
 ) -> None:
     engine = FakeEngine(**{"good": endpoint, SIMULATOR: leave_three_traces})
     run = replace(run_of(case=replace(CASE, link=replace(BESIDE, pep=pep))), protocol=protocol)
-    opened = backend(engine) if clock == "real" else VirtualBackend(connect(engine), IMAGES, 0.0)
-    with opened.open() as testbed, testbed.session(request_of(run), SessionRecord()) as session:
-        session.run()
-        session.collect(tmp_path, None)
+    measure(engine, run, clock=clock, folder=tmp_path)
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "sim").glob("*.pcap")}
     split = protocol is Protocol.TCP and pep is not None
     third = "trace_client.pcap" if split else "link_left.pcap"
@@ -316,32 +291,14 @@ def tunnel_run(vpn: Vpn = VPNS["wireguard"]) -> Run:
     return run_of(case=replace(CASE, link=replace(LINK, vpn=vpn)))
 
 
-def measured(engine: FakeEngine, directory: Path, clock: str) -> None:
-    """Makes a run through a tunnel with either clock, and takes its traces."""
-    opened = backend(engine) if clock == "real" else VirtualBackend(connect(engine), IMAGES, 0.0)
-    with opened.open() as testbed, testbed.session(request_of(tunnel_run()), SessionRecord()) as session:
-        session.run()
-        session.collect(directory, None)
-    assert engine.lives == {}
-
-
-def lossy(life: Life) -> int:
-    """Gateways whose kernel had no room for packets of the trace."""
-    if life.command[0] == "plumb":
-        return link_gateways(life)
+def leave_lossy_trace(life: Life) -> None:
+    """As gateways whose kernel had no room for packets of the trace."""
     leave_endpoint_trace(life, dropped=3)
-    life.say('{"event": "ready"}')
-    life.terminated.wait()
-    return 143
+    leave_no_trace(life)
 
 
-def without_trace(life: Life) -> int:
-    """Gateways that leave nothing."""
-    if life.command[0] == "plumb":
-        return link_gateways(life)
+def leave_no_trace(life: Life) -> None:
     life.say('{"event": "ready"}')
-    life.terminated.wait()
-    return 143
 
 
 def test_what_a_tunnel_needs() -> None:
@@ -383,7 +340,7 @@ def test_one_seed_gives_the_same_keys(program: str) -> None:
 
 def test_gateways_with_a_tunnel_in_real_time() -> None:
     engine = FakeEngine(good=endpoint)
-    real(engine, tunnel_run())
+    measure(engine, tunnel_run())
     programs = [life for life in engine.all_lives if life.command[:1] == ("gateway",)]
     for life in programs:
         assert life.host_config["devices"] == ["/dev/net/tun:/dev/net/tun:rwm"]
@@ -393,34 +350,34 @@ def test_gateways_with_a_tunnel_in_real_time() -> None:
 
 
 def test_a_machine_is_told_of_a_tunnel() -> None:
-    programs = dict.fromkeys(["simulator", *Role, *SIDES], ImageProgram(("/bin/own",), {}, "/", ""))
-    entries = [*describe(request_of(tunnel_run()), programs)]
+    entries = [*describe(request_of(tunnel_run()), PROGRAMS)]
     assert [entry for entry in entries if entry[0].endswith(".mtu")] == [("client.mtu", "1420"), ("server.mtu", "1420")]
     assert ("client-gateway.collect", "/logs") in entries
     assert ("gateway grace", "5000000000") in entries
-    assert not [entry for entry in describe(request_of(split_run()), programs) if entry[0].endswith(".mtu")]
+    assert not [entry for entry in describe(request_of(split_run()), PROGRAMS) if entry[0].endswith(".mtu")]
 
 
-@pytest.mark.parametrize("clock", ["real", "virtual"])
-def test_traces_have_the_packets_of_the_endpoints(clock: str, tmp_path: Path) -> None:
-    measured(FakeEngine(good=endpoint), tmp_path, clock)
+@pytest.mark.parametrize("clock", Clock)
+def test_traces_have_the_packets_of_the_endpoints(clock: Clock, tmp_path: Path) -> None:
+    measure(FakeEngine(good=endpoint), tunnel_run(), clock=clock, folder=tmp_path)
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "sim").glob("*.pcap")}
     assert sizes.keys() == {"trace_node_left.pcap", "trace_node_right.pcap", "tunnel_left.pcap", "tunnel_right.pcap"}
     assert sizes["trace_node_left.pcap"] == 2 * sizes["tunnel_left.pcap"] - 24
     assert [path.name for path in tmp_path.iterdir()] == ["sim"]
 
 
-@pytest.mark.parametrize("clock", ["real", "virtual"])
+@pytest.mark.parametrize("clock", Clock)
 @pytest.mark.parametrize(
-    ("gateway", "fault"),
+    ("act", "fault"),
     [
-        (lossy, "the trace of the client-gateway lacks 3 packets"),
-        (without_trace, "the client-gateway left no trace"),
+        (leave_lossy_trace, "the trace of the client-gateway lacks 3 packets"),
+        (leave_no_trace, "the client-gateway left no trace"),
     ],
 )
 def test_an_incomplete_trace_is_our_fault(
-    clock: str, gateway: Callable[[Life], int], fault: str, tmp_path: Path
+    clock: Clock, act: Callable[[Life], None], fault: str, tmp_path: Path
 ) -> None:
+    engine = FakeEngine(**{"good": endpoint, LINK_GATEWAYS: gateways_that(act)})
     with pytest.raises(HarnessFault, match=fault) as caught:
-        measured(FakeEngine(**{"good": endpoint, LINK_GATEWAYS: gateway}), tmp_path, clock)
+        measure(engine, tunnel_run(), clock=clock, folder=tmp_path)
     assert caught.value.code is ErrorCode.SIMULATOR_FAILED
