@@ -9,7 +9,18 @@ from typing import Any, TypeVar
 
 from quicsat.config.gateways import NONE, check_gateways, read_endpoint_tcp, read_pep, read_vpn
 from quicsat.config.link_profiles import read_demand, read_profile
-from quicsat.config.quantities import count, duration, member_of, one_of, probability, rate, share, size, within
+from quicsat.config.quantities import (
+    count,
+    duration,
+    member_of,
+    one_of,
+    probability,
+    rate,
+    share,
+    size,
+    within,
+    word_or_mapping,
+)
 from quicsat.config.yaml_fields import D, Fields, Parsers
 from quicsat.model.emulated_link import (
     Blackhole,
@@ -65,6 +76,7 @@ _QUEUE_BYTES = within(size, "1502 B", "1 GiB")
 _MOMENT = within(duration, "1 ms", "1 h")
 _TIMERS_FROM = member_of(TimersFrom)
 _WAY = one_of(WAYS)
+_NO_CLIENT_SIDE = word_or_mapping(NONE, f"is neither {NONE} nor a mapping; write for example {CLIENT_SIDE_EXAMPLE}")
 
 
 # ---- elements: key -> parser ----------------------------------------------------------------
@@ -342,7 +354,7 @@ def _read_own(link: Fields, key: str, blank: D, inherited: D | None, parsers: Pa
 def _read_client_side(link: Fields, inherited: ClientSide | None, *, whole: bool) -> ClientSide | None:
     """The link at the client's side, whose missing keys are inherited; one that does nothing is none."""
     if not link.holds_mapping("client side"):
-        word = link.read("client side", _parse_no_client_side)
+        word = link.read("client side", _NO_CLIENT_SIDE)
         return inherited if word is None else None
     fields = link.part("client side")
     fields.allow_only(CLIENT_SIDE_KEYS)
@@ -351,24 +363,17 @@ def _read_client_side(link: Fields, inherited: ClientSide | None, *, whole: bool
     return None if found == ClientSide() else found
 
 
-def _parse_no_client_side(text: str) -> str:
-    if text != NONE:
-        raise ValueError(f"is neither {NONE} nor a mapping; write for example {CLIENT_SIDE_EXAMPLE}.")
-    return text
-
-
 # ---- consistency ----------------------------------------------------------------------------
 
 
 def _given_by_profiles(forward: Direction, back: Direction) -> set[str]:
     """Keys that profiles make unnecessary."""
-    columns = {
-        f"{way} {key}": values
+    return {
+        f"{way} {key}"
         for way, profile in (("forward", forward.profile), ("return", back.profile))
-        if profile
-        for key, values in (("rate", profile.rates), ("delay", profile.delays))
+        for key in ("rate", "delay")
+        if profile and getattr(profile, f"{key}s")
     }
-    return {key for key, values in columns.items() if values}
 
 
 def _require_geometry(link: Fields, scenarios: Collection[str], given: Collection[str]) -> None:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from quicsat.config.quantities import count, member_of, one_of, size, within
+from quicsat.config.quantities import count, member_of, one_of, size, within, word_or_mapping
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.emulated_link import EmulatedLink
-from quicsat.model.gateways import (
-    LARGEST_MTU,
-    LINUX,
-    PEPS,
-    VPNS,
-    Pep,
-    TcpBuffers,
-    Vpn,
-    VpnProgram,
-    VpnTransport,
-)
+from quicsat.model.gateways import LARGEST_MTU, LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 
 NONE = "none"
 WITHOUT_VPN = ("rebind", "tcp-cross-traffic")
@@ -36,12 +26,7 @@ VPN = {
 }
 _VPN = one_of((*VPNS, NONE))
 _PEP = one_of((*PEPS, NONE))
-
-
-def _parse_none(text: str) -> str:
-    if text != NONE:
-        raise ValueError(f"is neither {NONE} nor a mapping; write for example {BUFFERS_EXAMPLE}.")
-    return text
+_NO_BUFFERS = word_or_mapping(NONE, f"is neither {NONE} nor a mapping; write for example {BUFFERS_EXAMPLE}")
 
 
 def read_pep(link: Fields, inherited: Pep | None) -> Pep | None:
@@ -70,7 +55,7 @@ def read_vpn(link: Fields, inherited: Vpn | None) -> Vpn | None:
 def read_endpoint_tcp(link: Fields, inherited: TcpBuffers | None) -> TcpBuffers | None:
     """The endpoints' TCP buffers; missing keys are inherited, or those that Linux long had."""
     if not link.holds_mapping("endpoint tcp"):
-        word = link.read("endpoint tcp", _parse_none)
+        word = link.read("endpoint tcp", _NO_BUFFERS)
         return inherited if word is None else None
     return link.record("endpoint tcp", LINUX, inherited, BUFFERS)
 

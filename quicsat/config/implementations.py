@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Collection
 
-from quicsat.config.quantities import duration, matching, one_line, one_of, within
+from quicsat.config.quantities import duration, matching, one_line, one_of, valid, within
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
@@ -35,12 +35,7 @@ def _parse_date(text: str) -> str:
         raise ValueError('is no date; write for example "2026-11-21".') from None
 
 
-def _parse_image(text: str) -> str:
-    if not is_image(text):
-        raise ValueError(f"is no image reference, which is {IMAGE_RULE} and in lower case up to the tag.")
-    return text
-
-
+_IMAGE = valid(is_image, f"is no image reference, which is {IMAGE_RULE} and in lower case up to the tag")
 _URL = matching(r"https?://[!-~]{1,500}", "an address that begins with https:// or http://")
 _FOLDER = matching(r"(?!.*\.\.)(?:[A-Za-z0-9._-]+/){0,9}[A-Za-z0-9._-]+", "a folder of this checkout, without ..")
 _LICENCE = matching(r"[A-Za-z0-9.+() -]{1,100}", "an SPDX expression such as MIT or Apache-2.0")
@@ -62,7 +57,7 @@ def read_implementation(name: str, fields: Fields) -> Implementation | None:
     congestion_control = _read_congestion_control(fields)
     implementation = Implementation(
         name=name,
-        image=fields.read("image", _parse_image) or "",
+        image=fields.read("image", _IMAGE) or "",
         url=url or "",
         roles=ROLES.get(role or "", frozenset()),
         build=fields.read("build", _FOLDER),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
-from quicsat.config.profile_files import ProfileFile, as_profile, read_profile_file
+from quicsat.config.profile_files import read_profile_file
 from quicsat.config.profile_generators import GENERATORS, generate
-from quicsat.config.quantities import duration, one_line, rate, size, within
+from quicsat.config.quantities import duration, one_line, rate, size, within, word_or_mapping
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.emulated_link import Demand, Profile
 from quicsat.model.text import quoted
@@ -34,6 +35,7 @@ _NO_FILE = (
 
 _START = within(duration, "0 s", "1 h")
 _STEP = within(duration, "1 ms", "1 h")
+_ACCESS = word_or_mapping(DEDICATED, f"is none of {DEDICATED}, {{{DAMA}: {{…}}}}")
 
 
 # ---- profiles -------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ def read_profile(link: Fields, key: str) -> Profile | str | None:
     return _profile(fields, key, name or "", columns, fields)
 
 
-def _from_file(fields: Fields, key: str, name: str, step: float | None) -> ProfileFile | None:
+def _from_file(fields: Fields, key: str, name: str, step: float | None) -> Profile | None:
     folder = Path(fields.file).parent
     path = folder / name
     inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))  # errors tell what a file contains
@@ -86,36 +88,28 @@ def _file_name(text: str) -> str:
         raise ValueError(_NO_FILE) from None
 
 
-def _generated(fields: Fields, name: str) -> ProfileFile | None:
+def _generated(fields: Fields, name: str) -> Profile | None:
     if fields.holds_mapping(name):
         return generate(name, fields.part(name))
     fields.must_be_mapping(name, "{}")
     return None
 
 
-def _profile(
-    where: Fields, key: str, source: str, columns: ProfileFile | None, fields: Fields | None
-) -> Profile | None:
-    loop, start = True, 0.0
+def _profile(where: Fields, key: str, source: str, columns: Profile | None, fields: Fields | None) -> Profile | None:
     faults = len(where.problems)
-    random = False
-    if fields is not None:
-        flag = fields.read_flag("loop")
-        loop = True if flag is None else flag
-        text = fields.read("start", _start)
-        random = text == RANDOM
-        start = text if isinstance(text, float) else 0.0
+    loop = fields.read_flag("loop") if fields else None
+    text = fields.read("start", _start) if fields else None
+    start = text if isinstance(text, float) else 0.0
     if columns is None or len(where.problems) > faults:
         return None
     if start >= columns.length:
-        where.note(
-            f"start {start:g} s is not before the end of the profile, {columns.length:g} s.", where.line_of("start")
-        )
+        fault = f"start {start:g} s is not before the end of the profile, {columns.length:g} s."
+        where.note(fault, where.line_of("start"))
         return None
     if columns.rates and not any(columns.rates):
         where.note(f"{key}: the rate is always 0.", where.line_of(key))
         return None
-    return as_profile(source, columns, loop=loop, start=None if random else start)
+    return replace(columns, source=source, loop=loop is not False, start=None if text == RANDOM else start)
 
 
 def _start(text: str) -> float | str:
@@ -129,7 +123,7 @@ def read_demand(link: Fields, inherited: Demand | None, round_trip: float, retur
     """Capacity on demand of the return direction; ``round_trip``: of the link, seconds."""
     key = "return access"
     if not link.holds_mapping(key):
-        word = link.read(key, _access)
+        word = link.read(key, _ACCESS)
         return None if word == DEDICATED else inherited
     access = link.part(key)
     faults = len(access.problems)
@@ -146,9 +140,3 @@ def read_demand(link: Fields, inherited: Demand | None, round_trip: float, retur
             f"slot {demand.slot} B is more than a frame of the return link carries, {carried:.0f} B."
         )
     return demand
-
-
-def _access(text: str) -> str:
-    if text != DEDICATED:
-        raise ValueError(f"is none of {DEDICATED}, {{{DAMA}: {{…}}}}.")
-    return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from quicsat.config.implementations import read_implementation
 from quicsat.config.sweeps import check_member, members, swept_keys
 from quicsat.config.test_cases import read_test_case
 from quicsat.config.workloads import load_workloads
-from quicsat.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_json, read_yaml
+from quicsat.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_json, read_yaml, yaml_files
 from quicsat.model import product_files
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.names import MEMBER_SIGN, NAME_RULE, did_you_mean, is_name
@@ -72,23 +72,17 @@ def _implementation(entries: Fields, name: str) -> Implementation | None:
 # ---- test cases -----------------------------------------------------------------------------
 
 
-def load_known_test_cases(
-    folder: Path, scenarios: Collection[str] | None = None, extended: Mapping[str, TestCase] | None = None
-) -> dict[str, TestCase]:
+def load_known_test_cases(folder: Path, extended: Mapping[str, TestCase] | None = None) -> dict[str, TestCase]:
     """The test cases of all YAML files of a folder by name, :func:`in_order`.
 
-    ``scenarios`` are those that the simulator knows, by default the folders of ns3-scenarios/. They may extend those in
-    ``extended``, whose names and abbreviations are free. Raises :class:`InputError` with every fault of all files.
+    They may extend those in ``extended``, whose names and abbreviations are free. Raises :class:`InputError` with every
+    fault of all files.
     """
     problems: list[Problem] = []
-    documents: list[Fields] = []
     if not folder.is_dir():
         problems.append(Problem(display_path(folder), 0, "no such folder."))
-    for path in _files(folder):
-        documents += read_yaml(path, problems)
-    found = _resolve(documents, folder, {}, extended or {}, scenarios, problems)
-    raise_problems(problems)
-    return in_order({case.name: case for case in found})
+    documents = [fields for path in yaml_files(folder) for fields in read_yaml(path, problems)]
+    return in_order({case.name: case for case in _resolve(documents, folder, {}, extended or {}, problems)})
 
 
 def in_order(cases: Mapping[str, TestCase]) -> dict[str, TestCase]:
@@ -102,32 +96,20 @@ def in_order(cases: Mapping[str, TestCase]) -> dict[str, TestCase]:
     return {case.name: case for case in [*tests, *measurements]}
 
 
-def load_cases_on_request(
-    folder: Path, known: Mapping[str, TestCase], scenarios: Collection[str] | None = None
-) -> dict[str, TestCase]:
+def load_cases_on_request(folder: Path, known: Mapping[str, TestCase]) -> dict[str, TestCase]:
     """The test cases in the subfolders of a folder by name, in the order of their files; they run only if named.
 
     They may extend those in ``known``, and each other. Raises :class:`InputError` with every fault of all files.
     """
     problems: list[Problem] = []
-    documents: list[Fields] = []
-    for subfolder in sorted(path for path in folder.glob("*/") if path.name != WORKLOADS):
-        for path in _files(subfolder):
-            documents += read_yaml(path, problems)
-    found = _resolve(documents, folder, known, {}, scenarios, problems)
-    raise_problems(problems)
-    return {case.name: case for case in found}
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    subfolders = sorted(path for path in folder.glob("*/") if path.name != WORKLOADS)
+    paths = (path for subfolder in subfolders for path in yaml_files(subfolder))
+    documents = [fields for path in paths for fields in read_yaml(path, problems)]
+    return {case.name: case for case in _resolve(documents, folder, known, {}, problems)}
 
 
 def load_test_cases(
-    path: Path,
-    known: Mapping[str, TestCase] | None = None,
-    on_request: Mapping[str, TestCase] | None = None,
-    scenarios: Collection[str] | None = None,
+    path: Path, known: Mapping[str, TestCase] | None = None, on_request: Mapping[str, TestCase] | None = None
 ) -> tuple[TestCase, ...]:
     """The test cases of a YAML file of one or more documents, in the file's order.
 
@@ -136,18 +118,15 @@ def load_test_cases(
     :class:`InputError` with every fault.
     """
     problems: list[Problem] = []
-    file = display_path(path)
     documents = read_yaml(path, problems)
     if not documents and not problems:
-        problems.append(Problem(file, 0, "holds no test case."))
+        problems.append(Problem(display_path(path), 0, "holds no test case."))
     others = dict(known or {})
     if documents:
         own = path.resolve()
         same = {source for source in {other.source for other in others.values()} if Path(source).resolve() == own}
         others = {name: other for name, other in others.items() if other.source not in same}
-    found = _resolve(documents, path.parent, others, on_request or {}, scenarios, problems)
-    raise_problems(problems)
-    return tuple(found)
+    return tuple(_resolve(documents, path.parent, others, on_request or {}, problems))
 
 
 def _resolve(
@@ -155,15 +134,15 @@ def _resolve(
     folder: Path,
     known: Mapping[str, TestCase],
     on_request: Mapping[str, TestCase],
-    scenarios: Collection[str] | None,
     problems: list[Problem],
 ) -> list[TestCase]:
     """The documents as test cases, in their order, families as their members; extended documents are read first.
 
     Those ``on_request`` can be extended, but their names and abbreviations are free. ``folder`` may have workloads.
+    Raises :class:`InputError` with all ``problems``, those of the caller too.
     """
     mappings = [fields for fields in documents if fields.is_mapping]
-    allowed = known_scenarios() if scenarios is None else scenarios
+    allowed = known_scenarios()
     if mappings and not allowed:
         problems.append(Problem(display_path(SCENARIOS), 0, "holds no scenario; quicsat is not whole."))
     _check_labels(mappings, known)
@@ -188,6 +167,7 @@ def _resolve(
         read[id(fields)] = own
         found |= {case.name: case for case in own}
     _check_bases(mappings, found)
+    raise_problems(problems)
     return [case for fields in mappings for case in read.get(id(fields), ())]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quicsat.config.quantities import duration, size, within
+from quicsat.config.quantities import duration, size, within, word_or_mapping
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.objective import Objective
 from quicsat.model.text import quoted
@@ -13,12 +13,13 @@ EXAMPLE = "{2 MB: 3 s, 10 MB: 5 s}"
 
 _SIZE = within(size, "1 B", "10 GiB")
 _LIMIT = within(duration, "1 ms", "24 h")
+_NONE = word_or_mapping(NONE, f"is neither {NONE} nor a mapping from sizes to times; write for example {EXAMPLE}")
 
 
 def read_objectives(fields: Fields) -> tuple[Objective, ...] | None:
     """The value of ``objectives``, the smallest first; empty for ``none``; None if missing or faulty (reported)."""
     if not fields.holds_mapping(KEY):
-        return None if fields.read(KEY, _parse_none) is None else ()
+        return None if fields.read(KEY, _NONE) is None else ()
     faults = len(fields.problems)
     own = fields.mapping(KEY, about=f"{fields.about}{KEY}: ")
     sizes: dict[int, str] = {}
@@ -37,9 +38,3 @@ def read_objectives(fields: Fields) -> tuple[Objective, ...] | None:
     if not found and len(fields.problems) == faults:
         own.note(f"has no sizes; write for example {EXAMPLE}, or {NONE}.")
     return tuple(sorted(found, key=lambda each: each.size)) if len(fields.problems) == faults else None
-
-
-def _parse_none(text: str) -> str:
-    if text != NONE:
-        raise ValueError(f"is neither {NONE} nor a mapping from sizes to times; write for example {EXAMPLE}.")
-    return text

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
@@ -39,19 +38,8 @@ _HEADING = re.compile(r"([a-z]+) ?[(\[]([^()\[\]]+)[)\]]")
 _TIMESTAMP = re.compile(r"[0-9]{1,9}")
 
 
-@dataclass(frozen=True)
-class ProfileFile:
-    """Length and columns of a profile, as in :class:`Profile`."""
-
-    length: float
-    times: tuple[float, ...]
-    rates: tuple[float, ...]
-    delays: tuple[float, ...]
-    losses: tuple[float, ...]
-
-
-def read_profile_file(path: Path, problems: list[Problem], bin_size: float | None) -> ProfileFile | None:
-    """A table or a trace; None if it has faults, the first of which is noted.
+def read_profile_file(path: Path, problems: list[Problem], bin_size: float | None) -> Profile | None:
+    """A table or a trace without its source; None if it has faults, the first of which is noted.
 
     ``bin_size``: seconds in which the opportunities of a trace are counted; None for the default.
     """
@@ -83,7 +71,7 @@ class _Fault(Exception):  # noqa: N818 - what is wrong with a file
 # ---- tables ---------------------------------------------------------------------------------
 
 
-def _read_table(lines: list[tuple[int, str]]) -> ProfileFile:
+def _read_table(lines: list[tuple[int, str]]) -> Profile:
     number, header = lines[0]
     columns = list(_headings(number, header))
     names = [name for name, _ in columns]
@@ -109,7 +97,7 @@ def _read_table(lines: list[tuple[int, str]]) -> ProfileFile:
     times, rates, delays, losses = (tuple(values[name]) for name in COLUMNS)
     # the last step lasts as long as the one before it, a single one a second
     length = times[-1] + (times[-1] - times[-2] if len(times) > 1 else 1.0)
-    return ProfileFile(length, times, rates, delays, losses)
+    return Profile("", length, times, rates, delays, losses)
 
 
 def _headings(number: int, header: str) -> Iterator[tuple[str, str]]:
@@ -146,7 +134,7 @@ def _check_time(number: int, times: list[float]) -> None:
 # ---- traces ---------------------------------------------------------------------------------
 
 
-def _read_trace(lines: list[tuple[int, str]], bin_size: float) -> ProfileFile:
+def _read_trace(lines: list[tuple[int, str]], bin_size: float) -> Profile:
     """A line for each opportunity to deliver a packet, milliseconds; the trace is as long as its last one."""
     stamps: list[int] = []
     for number, line in lines:
@@ -167,9 +155,4 @@ def _read_trace(lines: list[tuple[int, str]], bin_size: float) -> ProfileFile:
         counts[min(stamp // width, bins - 1)] += 1
     spans = [min(width, last - width * index) for index in range(bins)]
     rates = tuple(float(Decimal(count * PACKET_BITS * 1000) / span) for count, span in zip(counts, spans, strict=True))
-    return ProfileFile(last / 1000, tuple(width * index / 1000 for index in range(bins)), rates, (), ())
-
-
-def as_profile(source: str, columns: ProfileFile, *, loop: bool, start: float | None) -> Profile:
-    """The profile of a file."""
-    return Profile(source, columns.length, columns.times, columns.rates, columns.delays, columns.losses, loop, start)
+    return Profile("", last / 1000, tuple(width * index / 1000 for index in range(bins)), rates)

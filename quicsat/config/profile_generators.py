@@ -11,9 +11,10 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from quicsat.config.profile_files import LONGEST, MOST_STEPS, ProfileFile
+from quicsat.config.profile_files import LONGEST, MOST_STEPS
 from quicsat.config.quantities import count, duration, level, rate, share, slope, within
 from quicsat.config.yaml_fields import Fields
+from quicsat.model.emulated_link import Profile
 from quicsat.model.text import quoted
 
 _ROUND_TRIP = within(duration, "1 ms", "60 s")
@@ -48,29 +49,25 @@ class Parameter:
 class Generator:
     """A kind of profile."""
 
-    make: Callable[[Mapping[str, float], Mapping[str, tuple[float, float]], int], ProfileFile]
+    make: Callable[[Mapping[str, float], Mapping[str, tuple[float, float]], int], Profile]
     """Makes it from its parameters, its ranges and its seed."""
     parameters: Mapping[str, Parameter]
 
 
-def generate(name: str, fields: Fields | None) -> ProfileFile | None:
+def generate(name: str, fields: Fields) -> Profile | None:
     """The profile of a generator with the parameters in ``fields``; None if they have a fault, which is noted."""
     generator = GENERATORS[name]
     values: dict[str, float] = {}
     ranges: dict[str, tuple[float, float]] = {}
-    seed, faults = 1, 0
-    if fields is not None:
-        faults = len(fields.problems)
-        fields.allow_only((*generator.parameters, "seed"))
-        seed = fields.read("seed", _SEED) or 1
+    faults = len(fields.problems)
+    fields.allow_only((*generator.parameters, "seed"))
+    seed = fields.read("seed", _SEED) or 1
     for key, parameter in generator.parameters.items():
         if isinstance(parameter.default, tuple):
             ranges[key] = _range(fields, key, parameter.parse, parameter.default)
         else:
-            read = None if fields is None else fields.read(key, parameter.parse)
+            read = fields.read(key, parameter.parse)
             values[key] = parameter.default if read is None else read
-    if fields is None:
-        return generator.make(values, ranges, seed)
     if len(fields.problems) > faults:
         return None
     try:
@@ -81,12 +78,12 @@ def generate(name: str, fields: Fields | None) -> ProfileFile | None:
 
 
 def _range(
-    fields: Fields | None, key: str, parse: Callable[[str], float], default: tuple[float, float]
+    fields: Fields, key: str, parse: Callable[[str], float], default: tuple[float, float]
 ) -> tuple[float, float]:
     """Lowest and highest of a list of two; a single value is both."""
-    faults = len(fields.problems) if fields is not None else 0
-    read = None if fields is None else fields.read_list(key, parse)
-    if fields is None or read is None or len(fields.problems) > faults:
+    faults = len(fields.problems)
+    read = fields.read_list(key, parse)
+    if read is None or len(fields.problems) > faults:
         return default
     if len(read) > 2 or read[0] > read[-1]:
         shown = quoted(fields.in_words(key))
@@ -99,10 +96,8 @@ def _grid(length: float, step: float, marks: Iterable[float] = ()) -> list[float
     """Times from 0 until ``length``, ``step`` apart, and the ``marks`` among them, in whole milliseconds."""
     every = {round(1000 * step * index) for index in range(math.ceil(length / step - 1e-9))}
     last = round(1000 * length)
-    if len(every) > MOST_STEPS:
-        raise ValueError(f"more than {MOST_STEPS} steps; choose a longer step or a shorter length.")
     times = sorted({time for time in every | {round(1000 * mark) for mark in marks} if time < last})
-    if len(times) > MOST_STEPS:
+    if max(len(every), len(times)) > MOST_STEPS:
         raise ValueError(f"more than {MOST_STEPS} steps; choose a longer step or a shorter length.")
     return [time / 1000 for time in times]
 
@@ -114,7 +109,7 @@ def _between(limits: tuple[float, float], share_of_range: float) -> float:
 # ---- low earth orbit ------------------------------------------------------------------------
 
 
-def _leo(values: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], seed: int) -> ProfileFile:
+def _leo(values: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], seed: int) -> Profile:
     """Between handovers, the delay goes from one value to another, and the rate is constant."""
     every, step, length = values["handover"], values["step"], values["length"]
     outage, burst = values["outage"], values["burst"]
@@ -143,7 +138,7 @@ def _leo(values: Mapping[str, float], ranges: Mapping[str, tuple[float, float]],
 # ---- medium earth orbit ---------------------------------------------------------------------
 
 
-def _meo(values: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], seed: int) -> ProfileFile:
+def _meo(values: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], seed: int) -> Profile:
     """During a pass, the round trip falls to its shortest, when the satellite is highest, and rises again."""
     length, step, outage = values["pass"], values["step"], values["outage"]
     if outage >= length:
@@ -159,7 +154,7 @@ def _meo(values: Mapping[str, float], ranges: Mapping[str, tuple[float, float]],
 # ---- geostationary orbit in rain ------------------------------------------------------------
 
 
-def _fade(values: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], seed: int) -> ProfileFile:
+def _fade(values: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], seed: int) -> Profile:
     """Attenuation rises, stays and falls; the sender follows with the most efficient code that it believes to hold."""
     length, step = values["length"], values["step"]
     depth, hold, slope_of_fade = values["depth"], values["hold"], values["slope"]
@@ -197,14 +192,14 @@ def _modcod(at_most: float) -> tuple[float, float]:
 
 def _columns(
     length: float, times: list[float], rates: list[float], delays: list[float], losses: list[float]
-) -> ProfileFile:
+) -> Profile:
     """Without steps that change nothing, and without losses that are all 0."""
     columns = [column for column in (rates, delays, losses) if column]
     kept = [
         index for index in range(len(times)) if index == 0 or any(each[index] != each[index - 1] for each in columns)
     ]
     picked = (tuple(column[index] for index in kept) if any(column) else () for column in (rates, delays, losses))
-    return ProfileFile(length, tuple(times[index] for index in kept), *picked)
+    return Profile("", length, tuple(times[index] for index in kept), *picked)
 
 
 GENERATORS: Mapping[str, Generator] = {

@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TypeVar
 
-from quicsat.model.names import did_you_mean
+from quicsat.model.names import NAME_RULE, did_you_mean, is_name
 from quicsat.model.text import quoted
 
 N = TypeVar("N", int, float)
@@ -122,19 +122,17 @@ def quantity(text: str) -> tuple[float, str, float] | None:
     return float(Decimal(number) * size), unit, float(size)
 
 
-def duration(text: str) -> float:
-    """``"300 ms"`` -> ``0.3`` seconds."""
-    return float(_parse(text, TIME))
+def _in_base_units(dimension: Dimension) -> Callable[[str], float]:
+    """A parser for quantities of a dimension: ``"300 ms"`` -> ``0.3`` seconds, ``"20 Mbit/s"`` -> ``20000000.0``."""
+    return lambda text: float(_parse(text, dimension))
+
+
+duration, rate, share, level, slope = map(_in_base_units, (TIME, RATE, SHARE, LEVEL, SLOPE))
 
 
 def duration_or_seconds(text: str) -> float:
     """``"2min"`` -> ``120.0``; a number without a unit counts seconds, ``"3.5"`` -> ``3.5``: for options only."""
     return duration(f"{text} s" if re.fullmatch(_NUMBER, text.strip()) else text)
-
-
-def rate(text: str) -> float:
-    """``"20 Mbit/s"`` -> ``20000000.0`` bit/s."""
-    return float(_parse(text, RATE))
 
 
 def size(text: str) -> int:
@@ -143,21 +141,6 @@ def size(text: str) -> int:
     if number != int(number):
         raise NoQuantityError("is no whole number of bytes")
     return int(number)
-
-
-def share(text: str) -> float:
-    """``"1 %"`` -> ``0.01``."""
-    return float(_parse(text, SHARE))
-
-
-def level(text: str) -> float:
-    """``"12 dB"`` -> ``12.0``."""
-    return float(_parse(text, LEVEL))
-
-
-def slope(text: str) -> float:
-    """``"0.5 dB/s"`` -> ``0.5`` dB/s."""
-    return float(_parse(text, SLOPE))
 
 
 def probability(text: str) -> float:
@@ -195,18 +178,28 @@ def within(parse: Callable[[str], N], least: str, most: str) -> Callable[[str], 
     return parse_within
 
 
-def matching(pattern: str, rule: str) -> Callable[[str], str]:
-    """A parser for text that is a ``pattern`` (regular expression) as a whole; ``rule`` says the same in words."""
-    compiled = re.compile(pattern)
+def valid(is_valid: Callable[[str], object], fault: str) -> Callable[[str], str]:
+    """A parser for text that is valid as it is; ``fault``: what a message says of any other, without the full stop."""
 
     def parse_text(text: str) -> str:
-        if compiled.fullmatch(text) is None:
-            raise ValueError(f"must be {rule}.")
+        if not is_valid(text):
+            raise ValueError(f"{fault}.")
         return text
 
     return parse_text
 
 
+def matching(pattern: str, rule: str) -> Callable[[str], str]:
+    """A parser for text that is a ``pattern`` (regular expression) as a whole; ``rule`` says the same in words."""
+    return valid(re.compile(pattern).fullmatch, f"must be {rule}")
+
+
+def word_or_mapping(word: str, fault: str) -> Callable[[str], str]:
+    """A parser for the only word that may take the place of a mapping; ``fault`` as in :func:`valid`."""
+    return valid(lambda text: text == word, fault)
+
+
+parse_name = valid(is_name, f"must be {NAME_RULE}")
 one_line = matching(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,300}", "one line of 1 to 300 characters")
 
 

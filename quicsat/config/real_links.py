@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quicsat.config.quantities import duration, one_line, rate, within
+from quicsat.config.quantities import duration, one_line, parse_name, rate, within
 from quicsat.config.yaml_fields import Fields
-from quicsat.model.names import NAME_RULE, is_name
 from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.test_case import Link
 
@@ -19,15 +18,8 @@ KEYS = (*HOSTS, "rate", *EXAMPLES, *ABOUT)
 _RATE = within(rate, "1 bit/s", "100 Gbit/s")
 
 
-def parse_host_name(text: str) -> str:
-    """The name of a host, which is also the name of a folder."""
-    if not is_name(text):
-        raise ValueError(f"must be {NAME_RULE}.")
-    return text
-
-
 _PARSERS = {
-    **dict.fromkeys(HOSTS, parse_host_name),
+    **dict.fromkeys(HOSTS, parse_name),
     "round trip": within(duration, "0 s", "60 s"),
     **dict.fromkeys(ABOUT, one_line),
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from quicsat.config.quantities import count, decimal, size, within
+from quicsat.config.quantities import count, decimal, size, within, word_or_mapping
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.run_limits import RunLimits
 
 KEY = "limits"
 EXAMPLE = "{memory: 8 GiB}"
 _SIZE = within(size, "1 MiB", "1024 GiB")
+_NONE = word_or_mapping("none", f"must be a mapping such as {EXAMPLE}, or none")
 PARSERS = {
     "memory": within(size, "64 MiB", "1024 GiB"),
     "cpus": within(decimal, "0.01", "1024"),
@@ -24,12 +25,6 @@ def read_run_limits(fields: Fields, inherited: RunLimits | None) -> RunLimits | 
     if KEY not in fields:
         return inherited
     if not fields.holds_mapping(KEY):
-        fields.read(KEY, _none)
+        fields.read(KEY, _NONE)
         return None
     return fields.record(KEY, RunLimits(), inherited, PARSERS)
-
-
-def _none(text: str) -> str:
-    if text != "none":
-        raise ValueError(f"must be a mapping such as {EXAMPLE}, or none.")
-    return text

@@ -8,9 +8,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from quicsat.config.file_sizes import FILE_SIZE_KEYS, MOST_FILES, parse_sizes, read_file_sizes
-from quicsat.config.quantities import duration, matching, one_line, one_of, within
-from quicsat.config.yaml_fields import Fields, Problem, raise_problems, read_yaml
-from quicsat.model.names import NAME_RULE, did_you_mean, is_name
+from quicsat.config.quantities import duration, matching, one_line, one_of, parse_name, within
+from quicsat.config.yaml_fields import Fields, Problem, raise_problems, read_yaml, yaml_files
+from quicsat.model.names import did_you_mean
 from quicsat.model.text import quoted
 from quicsat.model.units import byte_size
 from quicsat.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
@@ -37,7 +37,7 @@ def load_workloads(folder: Path) -> dict[str, WorkloadFiles]:
     problems: list[Problem] = []
     found: dict[str, WorkloadFiles] = {}
     short: dict[str, str] = {}
-    for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+    for path in yaml_files(folder):
         for fields in read_yaml(path, problems):
             if not fields.is_mapping or (read := read_workload(fields)) is None:
                 continue
@@ -57,7 +57,7 @@ def read_workload(fields: Fields) -> WorkloadFiles | None:
     faults = len(fields.problems)
     fields.allow_only((*NAMING_EXAMPLES, *FILE_KEYS))
     fields.require(NAMING_EXAMPLES)
-    name = fields.read("name", _name) or ""
+    name = fields.read("name", parse_name) or ""
     abbreviation = fields.read("abbreviation", _ABBREVIATION) or ""
     description = fields.read("description", one_line) or ""
     files = _read_files(fields, name)
@@ -85,12 +85,6 @@ def read_own_workload(fields: Fields, workloads: Mapping[str, WorkloadFiles]) ->
     if files is None or len(fields.problems) > faults:
         return None
     return WorkloadFiles(files[0], "", "", files[1], timeout, fields.file)
-
-
-def _name(text: str) -> str:
-    if not is_name(text):
-        raise ValueError(f"must be {NAME_RULE}.")
-    return text
 
 
 def _read_files(fields: Fields, name: str) -> tuple[Workload, tuple[int, ...]] | None:

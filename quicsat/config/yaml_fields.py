@@ -339,6 +339,11 @@ def display_path(path: Path) -> str:
         return path.as_posix()
 
 
+def yaml_files(folder: Path) -> list[Path]:
+    """The YAML files of a folder, sorted."""
+    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+
+
 def read_yaml(path: Path, problems: list[Problem]) -> tuple[Fields, ...]:
     """The documents of a YAML file without the empty ones; none if the file cannot be read (reported).
 

@@ -112,28 +112,8 @@ class ErrorCode(StrEnum):
     HARNESS_FAULT = "harness-fault"
 
 
-OURS = frozenset(
-    (
-        ErrorCode.TRACE_EMPTY,
-        ErrorCode.TRACE_TRUNCATED,
-        ErrorCode.TRACE_CORRUPT,
-        ErrorCode.TRACE_MISMATCH,
-        ErrorCode.ANALYSIS_FAILED,
-        ErrorCode.CAPTURE_FAILED,
-        ErrorCode.HOST_LOST,
-        ErrorCode.WORKER_LOST,
-        ErrorCode.LINK_DOWN,
-        ErrorCode.SIMULATOR_FAILED,
-        ErrorCode.SIMULATOR_LAG,
-        ErrorCode.VIRTUAL_MACHINE_FAILED,
-        ErrorCode.HOST_STARVED,
-        ErrorCode.IMAGE_MISSING,
-        ErrorCode.TRACE_LIMIT,
-        ErrorCode.DAEMON_FAULT,
-        ErrorCode.DISK_FULL,
-        ErrorCode.HARNESS_FAULT,
-    )
-)
+_CODES = [*ErrorCode]
+OURS = frozenset(_CODES[_CODES.index(ErrorCode.TRACE_EMPTY) :])
 """Codes of harness errors; the outcome is ``error``."""
 NOT_RUN = frozenset((ErrorCode.BREAKER, ErrorCode.BUDGET, ErrorCode.REQUIREMENT))
 """Codes of runs that did not take place; the outcome is ``skipped``."""

@@ -29,8 +29,7 @@ from quicsat.model.webtransport import WebTransport
 from tests.config.my_yaml import faults, read
 
 ROOT = Path(__file__).resolve().parents[2]
-SCENARIOS = known_scenarios()
-KNOWN = load_known_test_cases(ROOT / "testcases", SCENARIOS)
+KNOWN = load_known_test_cases(ROOT / "testcases")
 PAPERS = {name: KNOWN[name] for name in ("terrestrial", "sat", "satloss")}
 
 LEO = """\
@@ -299,12 +298,12 @@ def test_what_only_functional_tests_say() -> None:
 def test_known_test_cases_may_extend_each_other_across_files() -> None:
     Path("b.yaml").write_text(LEO)
     Path("a.yml").write_text("name: first\nabbreviation: A\nextends: leo\ntimeout: 99 s\n")
-    assert list(load_known_test_cases(Path(), SCENARIOS)) == ["leo", "first"]
+    assert list(load_known_test_cases(Path())) == ["leo", "first"]
 
 
 def test_test_cases_in_subfolders_are_on_request() -> None:
-    known = load_known_test_cases(ROOT / "testcases", SCENARIOS)
-    found = load_cases_on_request(ROOT / "testcases", known, SCENARIOS)
+    known = load_known_test_cases(ROOT / "testcases")
+    found = load_cases_on_request(ROOT / "testcases", known)
     assert {"satcom-50", "satcom-250-loss", "direct", "tunnel", "vpn-openvpn", "geo-loss-pep-d"} <= set(found)
     assert {case.family.name for case in found.values() if case.family} >= {"satcom-loss", "satcom-loss-1gb"}
     assert not set(found) & set(known)
@@ -314,8 +313,8 @@ def test_a_test_case_on_request_may_extend_a_known_one() -> None:
     Path("mine").mkdir()
     Path("a.yaml").write_text(LEO)
     Path("mine", "b.yaml").write_text("name: first\nabbreviation: A\nextends: leo\ntimeout: 99 s\n")
-    known = load_known_test_cases(Path(), SCENARIOS)
-    assert (list(known), list(load_cases_on_request(Path(), known, SCENARIOS))) == (["leo"], ["first"])
+    known = load_known_test_cases(Path())
+    assert (list(known), list(load_cases_on_request(Path(), known))) == (["leo"], ["first"])
 
 
 ON_REQUEST = load_cases_on_request(ROOT / "testcases", load_known_test_cases(ROOT / "testcases"))
@@ -354,8 +353,8 @@ def test_what_own_test_cases_extend_is_guessed_among_all(base: str, hint: str) -
 
 def test_a_known_file_may_be_named_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    known = load_known_test_cases(ROOT / "testcases", SCENARIOS)
-    [found] = load_test_cases(Path("tests", "..", "testcases", "satloss.yaml"), known, {}, SCENARIOS)
+    known = load_known_test_cases(ROOT / "testcases")
+    [found] = load_test_cases(Path("tests", "..", "testcases", "satloss.yaml"), known, {})
     assert (found.name, found.link) == ("satloss", KNOWN["satloss"].link)
 
 
@@ -469,7 +468,7 @@ def test_all_faults_of_all_known_files_are_reported() -> None:
     Path("b.yaml").write_text("name: b\nabbreviation: leo\nextends: leo\nfoo: 1\n")
     Path("c.yaml").write_bytes(b"\xff")
     with pytest.raises(InputError) as caught:
-        load_known_test_cases(Path(), SCENARIOS)
+        load_known_test_cases(Path())
     places = [problem.split(" ")[0] for problem in caught.value.problems]
     assert places == ["a.yaml:7:", "b.yaml:2:", "b.yaml:4:", "c.yaml:"]
 
@@ -487,10 +486,9 @@ def test_a_circle_is_reported_and_ends() -> None:
         assert "extends itself, directly or through others." in problem
 
 
-def test_a_checkout_without_scenarios_is_told() -> None:
-    Path("my.yaml").write_text(LEO)
-    with pytest.raises(InputError, match="holds no scenario"):
-        load_test_cases(Path("my.yaml"), {}, {}, ())
+def test_a_checkout_without_scenarios_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quicsat.config.loader.known_scenarios", lambda: ())
+    assert any("holds no scenario" in problem for problem in case_problems(LEO))
 
 
 # ---- implementations ------------------------------------------------------------------------
@@ -663,7 +661,7 @@ def test_what_may_not_be_read_is_one_clear_message() -> None:
 
 def test_a_folder_of_test_cases_that_is_not_there() -> None:
     with pytest.raises(InputError, match=r"^nowhere: no such folder\.$"):
-        load_known_test_cases(Path("nowhere"), SCENARIOS)
+        load_known_test_cases(Path("nowhere"))
 
 
 # ---- hostile files --------------------------------------------------------------------------
