@@ -11,7 +11,8 @@ from quicsat.model.results import RunResult
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import KIB, MIB
-from quicsat.plan.make_plan import left_out, make_plan
+from quicsat.plan.make_plan import make_plan
+from quicsat.plan.pairs import left_out
 
 PEER = "quic-go"
 """With this one every implementation is tried, in each of its roles."""

@@ -31,7 +31,7 @@ from quicsat.model.results import ResultSet
 from quicsat.model.run import RunKey
 from quicsat.model.stored_files import files, files_below
 from quicsat.model.test_case import TestCase
-from quicsat.plan.make_plan import left_out
+from quicsat.plan.pairs import left_out
 from quicsat.plan.select_implementations import select_images
 from quicsat.plan.selection import Selection
 from quicsat.traces import qlog

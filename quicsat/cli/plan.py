@@ -25,7 +25,7 @@ from quicsat.model.results import ResultSet, Schedule
 from quicsat.model.run import Run
 from quicsat.model.text import counted
 from quicsat.plan.limits import CampaignLimits
-from quicsat.plan.make_plan import left_out
+from quicsat.plan.pairs import left_out
 from quicsat.report import terminal_tables
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from quicsat.config import quantities
 from quicsat.model.clock import Clock
 from quicsat.model.results import Schedule
 from quicsat.model.text import printable
-from quicsat.plan.make_plan import left_out
+from quicsat.plan.pairs import left_out
 
 if TYPE_CHECKING:
     from quicsat.cli.parser import Parser

@@ -198,8 +198,8 @@ def _columns(
     kept = [
         index for index in range(len(times)) if index == 0 or any(each[index] != each[index - 1] for each in columns)
     ]
-    picked = (tuple(column[index] for index in kept) if any(column) else () for column in (rates, delays, losses))
-    return Profile("", length, tuple(times[index] for index in kept), *picked)
+    picked = [tuple(column[index] for index in kept) if any(column) else () for column in (rates, delays, losses)]
+    return Profile("", length, tuple(times[index] for index in kept), picked[0], picked[1], picked[2])
 
 
 GENERATORS: Mapping[str, Generator] = {

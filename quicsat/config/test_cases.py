@@ -12,8 +12,8 @@ from quicsat.config.objectives import KEY as OBJECTIVES
 from quicsat.config.objectives import read_objectives
 from quicsat.config.quantities import count, duration, matching, member_of, one_line, one_of, within
 from quicsat.config.real_links import means_real_link, read_real_link
-from quicsat.config.run_limits import KEY as LIMITS
-from quicsat.config.run_limits import read_run_limits
+from quicsat.config.test_case_limits import KEY as LIMITS
+from quicsat.config.test_case_limits import read_limits
 from quicsat.config.workloads import read_own_workload
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.names import NAME_RULE, is_name
@@ -121,7 +121,7 @@ def read_test_case(
         workload=None,
         objectives=_read_objectives(fields, inherited),
         flows=fields.read_list("flows", parse_flow) or inherited.flows,
-        limits=read_run_limits(fields, inherited.limits),
+        limits=read_limits(fields, inherited.limits),
         random_numbers_of=_read_random_numbers(fields, base),
     )
     if (files := _read_workload(fields, inherited, workloads)) is not None:

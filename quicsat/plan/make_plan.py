@@ -8,10 +8,11 @@ from itertools import product
 
 from quicsat.model.emulated_link import CorruptionMode, TimersFrom
 from quicsat.model.errors import InputError
-from quicsat.model.implementation import Implementation, Protocol
+from quicsat.model.implementation import Implementation
 from quicsat.model.outcomes import Rules
 from quicsat.model.run import Run
-from quicsat.model.test_case import MULTICONNECT, PROTOCOL_TESTS, TestCase
+from quicsat.model.test_case import TestCase
+from quicsat.plan.pairs import left_out, protocol_of, protocols_of
 from quicsat.plan.run_seed import run_seed
 
 MOST_REPETITIONS = 10_000
@@ -80,12 +81,12 @@ def _run(
     implementations: Mapping[str, Implementation],
 ) -> Run:
     """A run with its further flows, whose ends are among ``implementations``."""
-    first = Run(server, client, case, repetition, seed, _protocol(server, client, case))
+    first = Run(server, client, case, repetition, seed, protocol_of(server, client, case))
     pairs = [
         (implementations[flow.server], implementations[flow.client]) if flow.server else (server, client)
         for flow in case.flows
     ]
-    others = (replace(first, server=one, client=two, protocol=_protocol(one, two, case)) for one, two in pairs)
+    others = (replace(first, server=one, client=two, protocol=protocol_of(one, two, case)) for one, two in pairs)
     return replace(first, others=tuple(others))
 
 
@@ -104,41 +105,3 @@ def _under(rules: Rules, case: TestCase) -> TestCase:
         rebind=link.rebind and replace(link.rebind, timers_from=TimersFrom.START),
     )
     return replace(case, rules=rules, link=strict)
-
-
-def left_out(
-    servers: Sequence[Implementation], clients: Sequence[Implementation], test_cases: Sequence[TestCase] = ()
-) -> str:
-    """``left out, no protocol in common: chrome with quinn, kwik; curl with quinn``; empty if no pair is.
-
-    A pair is left out if it can run none of ``test_cases``; without any, if it cannot transfer files.
-    """
-    unmatched: dict[str, list[str]] = {}
-    for client, server in product(clients, servers):
-        if not any(protocols_of(server, client, case) for case in test_cases or (None,)):
-            unmatched.setdefault(client.name, []).append(server.name)
-    listing = "; ".join(f"{client} with {', '.join(names)}" for client, names in unmatched.items())
-    return f"left out, no protocol in common: {listing}" if listing else ""
-
-
-def protocols_of(server: Implementation, client: Implementation, case: TestCase | None = None) -> list[Protocol]:
-    """The protocols of both that ``case``, or a transfer, can use, the preferred one first."""
-    session = case is not None and case.webtransport is not None
-    usable = (protocol for protocol in Protocol if (protocol is Protocol.WEBTRANSPORT) == session)
-    return [protocol for protocol in usable if protocol in server.protocols and protocol in client.protocols]
-
-
-def _protocol(server: Implementation, client: Implementation, case: TestCase) -> Protocol:
-    """The protocol that the test case requires, else the preferred one of the pair.
-
-    Tests of WebTransport use nothing else. Other functional tests and several connections use hq; pages use HTTP/3 if
-    the pair has it.
-    """
-    if case.webtransport is not None:
-        return Protocol.WEBTRANSPORT
-    asked = {test: protocol for protocol, test in PROTOCOL_TESTS.items() if protocol is not Protocol.HQ}
-    if case.functional or case.client_test == MULTICONNECT:
-        return asked.get(case.client_test, Protocol.HQ)
-    common = protocols_of(server, client)
-    page = case.workload is not None and bool(case.workload.types)
-    return asked.get(case.client_test, Protocol.H3 if page and Protocol.H3 in common else common[0])

@@ -9,10 +9,9 @@ from itertools import product
 from quicsat.model.errors import InputError
 from quicsat.model.flow import Flow
 from quicsat.model.implementation import Implementation, Protocol, Role
-from quicsat.model.names import pair_folder
 from quicsat.model.test_case import TestCase, with_flows
 from quicsat.model.workload import WorkloadFiles
-from quicsat.plan.make_plan import protocols_of
+from quicsat.plan.pairs import protocols_of, shared_folders
 from quicsat.plan.select_implementations import replace_images, select_implementations
 from quicsat.plan.select_names import split
 from quicsat.plan.select_test_cases import (
@@ -68,7 +67,7 @@ def choose(
     problems += server_problems + client_problems + test_problems
     chosen_tests, others, flow_problems = _with_flows(chosen_tests, flows, replaced)
     problems += flow_problems
-    problems += _shared_folders(chosen_servers, chosen_clients)
+    problems += shared_folders(chosen_servers, chosen_clients)
     if problems:
         raise InputError(*dict.fromkeys(problems))
     others = tuple(each for each in others if each not in (*chosen_servers, *chosen_clients))
@@ -118,15 +117,3 @@ def _with_flows(
         if len(pair) == 2 and not protocols_of(pair[0], pair[1]):
             problems.append(f"The flow {flow.words} is impossible: its pair has no protocol in common.")
     return tuple(combined), tuple(ends.values()), problems
-
-
-def _shared_folders(servers: Sequence[Implementation], clients: Sequence[Implementation]) -> list[str]:
-    """Names may hold underscores, so that ``a_b`` with ``c`` and ``a`` with ``b_c`` would write to one folder."""
-    owners: dict[str, str] = {}
-    problems = []
-    for server, client in product(servers, clients):
-        pair = f"{server.name} with {client.name}"
-        owner = owners.setdefault(pair_folder(server.name, client.name), pair)
-        if owner != pair:
-            problems.append(f"{owner} and {pair} would have the same folder; run them one after the other.")
-    return problems

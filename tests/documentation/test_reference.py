@@ -18,7 +18,7 @@ from quicsat.config import (
     implementations,
     quantities,
     real_links,
-    run_limits,
+    test_case_limits,
     test_cases,
 )
 from quicsat.model.errors import InputError, LockedError, MachineError
@@ -44,7 +44,7 @@ def names(dataclass: type) -> list[str]:
     ("page", "section", "expected"),
     [
         ("test-cases", "Keys of a test case", test_cases.TEST_CASE_KEYS),
-        ("test-cases", "Limits", run_limits.PARSERS),
+        ("test-cases", "Limits", test_case_limits.PARSERS),
         ("test-cases", "Keys of an emulated link", emulated_links.LINK_KEYS),
         ("test-cases", "Keys of a queue", ("discipline", *emulated_links.QUEUE)),
         ("test-cases", "Scenarios", SCENARIOS),

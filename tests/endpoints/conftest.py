@@ -24,7 +24,7 @@ from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Host
 from quicsat.model.test_case import TestCase
-from quicsat.plan.make_plan import left_out
+from quicsat.plan.pairs import left_out
 from tests.collected import below
 from tests.engine.conftest import ROOT, URL
 

@@ -31,7 +31,8 @@ from quicsat.model.test_case import TestCase, with_workload
 from quicsat.model.text import quoted
 from quicsat.model.webtransport import WebTransport
 from quicsat.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
-from quicsat.plan.make_plan import left_out, make_plan
+from quicsat.plan.make_plan import make_plan
+from quicsat.plan.pairs import left_out
 from quicsat.plan.select_implementations import replace_images, select_images, select_implementations
 from quicsat.plan.select_names import select
 from quicsat.plan.select_test_cases import is_file, select_test_cases

@@ -20,7 +20,7 @@ PARSERS = {
 }
 
 
-def read_run_limits(fields: Fields, inherited: RunLimits | None) -> RunLimits | None:
+def read_limits(fields: Fields, inherited: RunLimits | None) -> RunLimits | None:
     """The limits of a test case; keys that are missing are inherited, and ``none`` removes those inherited."""
     if KEY not in fields:
         return inherited
