@@ -38,6 +38,7 @@ from tests.fakes import (
     SIMULATOR,
     FakeEngine,
     Life,
+    Program,
     connect,
     end_with,
     endpoint,
@@ -117,10 +118,28 @@ def heard(tmp_path: Path) -> Heard:
     return Heard(tmp_path)
 
 
-GOOD, AGAIN = run_of(), run_of(repetition=2)
-BAD = run_of(client="bad")
+GOOD, BAD = run_of(), run_of(client="bad")
 TWICE = replace(CASE, repetitions=2)
 FIRST, SECOND = run_of(case=TWICE), run_of(case=TWICE, repetition=2)
+BAD_TWICE = [run_of(client="bad", case=TWICE, repetition=number) for number in (1, 2)]
+
+
+def with_bad(client: Program) -> FakeEngine:
+    """An engine with the images ``good``, and ``bad``, which is as good but as a client."""
+    return FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, client))
+
+
+def first_time(verdict: Verdict | Exception) -> Analyse:
+    """An analysis that gives, or raises, ``verdict`` about first repetitions, and is right about others."""
+
+    def analyse_run(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition > 1:
+            return judge(run, evidence, directory)
+        if isinstance(verdict, Exception):
+            raise verdict
+        return verdict, None
+
+    return analyse_run
 
 
 # ---- what goes well -------------------------------------------------------------------------
@@ -166,13 +185,13 @@ def test_a_run_that_is_judged_is_nobodys_neighbour(heard: Heard) -> None:
 
 
 def test_failures_of_the_pair_are_not_repeated(heard: Heard) -> None:
-    run_all(FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1))), heard, BAD, GOOD)
+    run_all(with_bad(end_with(1)), heard, BAD, GOOD)
     assert heard.codes == ["client-failed", ""]
     assert [result.attempt for result in heard.journalled] == [1, 1]
 
 
 def test_files_are_kept_of_failed_runs_only(heard: Heard) -> None:
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    engine = with_bad(end_with(1))
     run_all(engine, heard, BAD, GOOD, keep_files=True)
     assert len(list((heard.directory / BAD.path / "www").iterdir())) == len(CASE.file_sizes)
     assert not (heard.directory / GOOD.path / "www").exists()
@@ -196,11 +215,11 @@ def dying_simulator(times: int) -> FakeEngine:
 
 
 def test_a_run_is_repeated_after_a_fault_of_ours(heard: Heard) -> None:
-    run_all(dying_simulator(1), heard, GOOD)
-    assert [(result.attempt, result.verdict.outcome) for result in heard.journalled] == [
-        (1, Outcome.ERROR),
-        (2, Outcome.SUCCEEDED),
-    ]
+    engine = dying_simulator(1)
+    run_all(engine, heard, GOOD)
+    outcomes = [(result.attempt, result.verdict.outcome) for result in heard.journalled]
+    assert outcomes == [(1, Outcome.ERROR), (2, Outcome.SUCCEEDED)]
+    assert engine.log.count(("create", "plumb")) == 2  # its networks are made anew
     assert heard.codes == [""]
     assert "is repeated" in heard.said[0]
     assert sorted(path.name for path in (heard.directory / GOOD.path).parent.iterdir()) == ["1", "1.attempt-1"]
@@ -267,12 +286,6 @@ def test_a_run_is_tried_a_few_times_at_most(heard: Heard) -> None:
     }  # fmt: skip
 
 
-def test_the_networks_are_made_anew_after_a_fault_of_ours(heard: Heard) -> None:
-    engine = dying_simulator(1)
-    run_all(engine, heard, GOOD)
-    assert engine.log.count(("create", "plumb")) == 2
-
-
 def test_a_daemon_that_comes_back_is_waited_for(heard: Heard) -> None:
     stop = Stop()
 
@@ -281,14 +294,11 @@ def test_a_daemon_that_comes_back_is_waited_for(heard: Heard) -> None:
             engine.gone = True
         return endpoint(life)
 
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, pull_the_plug))
+    engine = with_bad(pull_the_plug)
     stop.meanwhile = lambda: setattr(engine, "gone", False)
     run_all(engine, heard, BAD, GOOD, stop=stop)
-    assert [(result.attempt, result.verdict.code.value) for result in heard.journalled] == [
-        (1, "daemon-fault"),
-        (2, ""),
-        (1, ""),
-    ]
+    codes = [(result.attempt, result.verdict.code.value) for result in heard.journalled]
+    assert codes == [(1, "daemon-fault"), (2, ""), (1, "")]
     assert engine.log.count(("create", "plumb")) == 2
     assert engine.lives == {}
 
@@ -300,7 +310,7 @@ def test_a_daemon_that_stays_away_ends_the_campaign(heard: Heard, monkeypatch: p
         engine.gone = True
         return endpoint(life)
 
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, pull_the_plug))
+    engine = with_bad(pull_the_plug)
     with pytest.raises(MachineError, match="No worker could be used for"):
         run_all(engine, heard, GOOD, BAD)
     assert heard.codes == [""]
@@ -329,24 +339,16 @@ def test_a_testbed_that_cannot_be_made_is_our_fault(heard: Heard) -> None:
     assert len(heard.journalled) == ATTEMPTS
 
 
-def test_a_bug_in_the_analysis_costs_one_run(heard: Heard) -> None:
-    def buggy(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
-        if run.repetition == 1:
-            raise ZeroDivisionError("division by zero")
-        return judge(run, evidence, directory)
-
-    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=buggy)
-    assert heard.codes == ["harness-fault", ""]
-    assert "division by zero" in heard.done[0].verdict.reason
-
-
-def test_a_number_that_json_cannot_hold_costs_one_run(heard: Heard) -> None:
+@pytest.mark.parametrize("fault", ["a bug", "a number that JSON cannot hold"])
+def test_a_fault_of_the_analysis_costs_one_run(heard: Heard, fault: str) -> None:
     def endless(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
         value = float("inf") if run.repetition == 1 else 1.0
         return judge(run, evidence, directory)[0], Measurement({"goodput": value})
 
-    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=endless)
+    buggy = first_time(ZeroDivisionError("division by zero"))
+    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=buggy if fault == "a bug" else endless)
     assert heard.codes == ["harness-fault", ""]
+    assert fault != "a bug" or "division by zero" in heard.done[0].verdict.reason
 
 
 # ---- side by side ---------------------------------------------------------------------------
@@ -359,9 +361,8 @@ def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
         together.wait(PATIENCE)
         return endpoint(life)
 
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
-    runs = [run_of(client="bad", case=TWICE), run_of(client="bad", case=TWICE, repetition=2)]
-    run_all(engine, heard, *runs, testbeds=2)
+    engine = with_bad(meet)
+    run_all(engine, heard, *BAD_TWICE, testbeds=2)
     assert heard.codes == ["", ""]
     assert engine.log.count(("create", "plumb")) == 2
     assert engine.lives == {}
@@ -388,26 +389,23 @@ def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None
             return Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED, "Too many."), None
         return judge(run, evidence, directory)
 
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
-    runs = [run_of(client="bad", case=TWICE), run_of(client="bad", case=TWICE, repetition=2)]
-    run_all(engine, heard, *runs, testbeds=2, judged=starved)
+    engine = with_bad(meet)
+    run_all(engine, heard, *BAD_TWICE, testbeds=2, judged=starved)
     assert [(result.repetition, result.attempt) for result in heard.done] == [(2, 1), (1, 2)]
     assert heard.codes == ["", ""]
     assert "to be repeated alone: Too many." in heard.said[0]
-    assert [
-        result.verdict.code.value for result in heard.journalled if result.attempt == 1 and result.repetition == 1
-    ] == ["host-starved"]
+    codes = {(result.repetition, result.attempt): result.verdict.code.value for result in heard.journalled}
+    assert codes == {(1, 1): "host-starved", (1, 2): "", (2, 1): ""}
 
 
-def test_a_fault_in_one_testbed_ends_the_others_too(heard: Heard) -> None:
-    def full(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
-        if run.repetition == 1:
-            return Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."), None
-        return judge(run, evidence, directory)
+DISK_FULL = first_time(Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."))
 
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, hang))
+
+@pytest.mark.parametrize("testbeds", [1, 2])
+def test_a_disk_that_fills_during_a_run_ends_the_campaign_and_its_neighbours(heard: Heard, testbeds: int) -> None:
+    engine = with_bad(hang)
     with pytest.raises(MachineError, match="disk is full"):
-        run_all(engine, heard, FIRST, run_of(client="bad", case=TWICE, repetition=2), testbeds=2, judged=full)
+        run_all(engine, heard, FIRST, BAD_TWICE[1], testbeds=testbeds, judged=DISK_FULL)
     assert heard.done == []
     assert engine.lives == {}
 
@@ -429,15 +427,6 @@ def test_a_full_disk_ends_the_campaign_and_keeps_what_is_finished(
     assert engine.lives == {}
 
 
-def test_a_disk_that_fills_during_a_run_ends_the_campaign(heard: Heard) -> None:
-    def full(_run: Run, _evidence: Evidence, _directory: Path) -> tuple[Verdict, Measurement | None]:
-        return Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."), None
-
-    with pytest.raises(MachineError, match="disk is full"):
-        run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=full)
-    assert heard.done == []
-
-
 def test_an_interrupted_run_leaves_nothing(heard: Heard) -> None:
     stop = Stop()
 
@@ -445,7 +434,7 @@ def test_an_interrupted_run_leaves_nothing(heard: Heard) -> None:
         stop.set()
         return hang(life)
 
-    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, interrupt))
+    engine = with_bad(interrupt)
     with pytest.raises(Interrupted):
         run_all(engine, heard, GOOD, BAD, stop=stop)
     assert heard.codes == [""]
@@ -474,13 +463,11 @@ def test_images_that_are_not_compliant_are_not_run(heard: Heard) -> None:
     assert heard.done[1].verdict.outcome is Outcome.UNSUPPORTED
     assert "bad as client" in heard.done[1].verdict.reason
     assert not (heard.directory / BAD.path).exists()
-    compliance = {(c.implementation, c.role.value): c.compliant for c in load(heard.directory).result_set.compliance}
-    assert compliance == {
-        ("bad", "client"): False,
-        ("bad", "server"): True,
-        ("good", "client"): True,
-        ("good", "server"): True,
+    checked = {
+        (each.implementation, str(each.role)): each.compliant for each in load(heard.directory).result_set.compliance
     }
+    assert [end for end, compliant in sorted(checked.items()) if not compliant] == [("bad", "client")]
+    assert len(checked) == 4
     assert any("bad is not compliant as client" in said for said in heard.said)
 
 
@@ -493,10 +480,9 @@ def test_a_compliance_check_is_tried_more_often_than_a_run(heard: Heard) -> None
 
 def test_compliance_that_cannot_be_checked_ends_the_campaign(heard: Heard) -> None:
     engine = FakeEngine(good=endpoint)
-    daemon_fault = {"start"}
 
     def broken(life: Life) -> int:
-        engine.refused = daemon_fault if life.command[:1] == ("plumb",) else set()
+        engine.refused = {"start"} if life.command[:1] == ("plumb",) else set()
         return simulate(life)
 
     engine.programs[SIMULATOR] = broken

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,6 @@ from tests.fakes import (
     FakeEngine,
     Life,
     Program,
-    carry_packets,
     connect,
     end_with,
     endpoint,
@@ -76,16 +76,15 @@ def carry_out(
             assert set(engine.lives) == holders or engine.refused
 
 
-def verdict_of(run: Run, evidence: Evidence, directory: Path) -> Verdict:
-    return judge(run, evidence, directory)[0]
+def verdict_of(run: Run, evidence: Evidence, directory: Path) -> tuple[Outcome, ErrorCode]:
+    verdict, _ = judge(run, evidence, directory)
+    return verdict.outcome, verdict.code
 
 
-def client_that(program: Program) -> FakeEngine:
-    return FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, program))
-
-
-def server_that(program: Program) -> FakeEngine:
-    return FakeEngine(good=endpoint, bad=only_as(Role.SERVER, program))
+def endpoint_that(role: Role, program: Program) -> tuple[FakeEngine, Run]:
+    """An engine whose image ``bad`` has ``program`` in a role, and a run of it."""
+    engine = FakeEngine(good=endpoint, bad=only_as(role, program))
+    return engine, BAD_CLIENT if role is Role.CLIENT else BAD_SERVER
 
 
 BAD_CLIENT, BAD_SERVER = run_of(client="bad"), run_of(server="bad")
@@ -138,52 +137,36 @@ INPUTS = Inputs((File("one", 1, ""), File("two", 2, "")), {}, {})
 # ---- what endpoints are told (qir-reference.md, 1.1 to 1.4) ---------------------------------
 
 
-def spec_of(role: Role, run: Run, **options: object) -> dict[str, str]:
-    return dict(module.endpoint(role, run, run_config(FakeEngine(good=endpoint), **options), INPUTS).environment)
+USUAL = {
+    "SSLKEYLOGFILE": "/logs/keys.log", "QLOGDIR": "/logs/qlog/", "CRON": "", "PROTOCOLS": "",
+    "TESTCASE_CONTEXT": "short",
+}  # fmt: skip
+BOTH_PARAMETERS = {"CLIENT_PARAMS": "-x", "SERVER_PARAMS": "-y", "CRON": "true"}
+GIVEN = {"PROTOCOLS_CLIENT": "three", "PROTOCOLS_SERVER": "four five"}
+OWN_CONTRACT = replace(run_of(), client=replace(run_of().client, contract=Contract(("one", "two"), "0x1")))
+OTHER_TESTS = run_of(case=replace(CASE, server_test="goodput", server_name="server6"))
 
 
-def test_environment_of_the_client() -> None:
-    assert spec_of(Role.CLIENT, run_of(), parameters={"CLIENT_PARAMS": "-x", "SERVER_PARAMS": "-y"}) == {
-        "ROLE": "client",
-        "TESTCASE": "transfer",
-        "REQUESTS": "https://server4:443/one https://server4:443/two",
-        "SSLKEYLOGFILE": "/logs/keys.log",
-        "QLOGDIR": "/logs/qlog/",
-        "CLIENT_PARAMS": "-x",
-        "CRON": "",
-        "PROTOCOLS": "",
-        "TESTCASE_CONTEXT": "short",
-    }
-
-
-def test_environment_of_the_server() -> None:
-    case = replace(CASE, client_test="transfer", server_test="goodput", server_name="server6")
-    environment = spec_of(Role.SERVER, run_of(case=case), parameters={"SERVER_PARAMS": "-y", "CRON": "true"})
-    assert environment == {
-        "ROLE": "server",
-        "TESTCASE": "goodput",
-        "REQUESTS": "",
-        "SSLKEYLOGFILE": "/logs/keys.log",
-        "QLOGDIR": "/logs/qlog/",
-        "SERVER_PARAMS": "-y",
-        "CRON": "true",
-        "PROTOCOLS": "",
-        "TESTCASE_CONTEXT": "short",
-    }
-    assert spec_of(Role.CLIENT, run_of(case=case))["REQUESTS"].startswith("https://server6:443/one ")
-
-
-def test_protocols_and_version_as_the_implementation_has_them() -> None:
-    told = replace(run_of().client, contract=Contract(("one", "two"), "0x1"))
-    run = replace(run_of(), client=told)
-    given = {"PROTOCOLS_CLIENT": "three", "PROTOCOLS_SERVER": "four five"}
-    client, server = (spec_of(role, run, parameters=given) for role in (Role.CLIENT, Role.SERVER))
-    assert (client["PROTOCOLS"], client["VERSION"]) == ("one two", "0x1")
-    assert (server["PROTOCOLS"], "VERSION" in server) == ("four five", False)
-
-
-def test_no_qlog_is_asked_for_if_none_is_wanted() -> None:
-    assert spec_of(Role.SERVER, run_of(), qlog=False)["QLOGDIR"] == ""
+@pytest.mark.parametrize(
+    ("role", "run", "options", "expected"),
+    [
+        (Role.CLIENT, run_of(), {}, {}),
+        (Role.SERVER, run_of(), {}, {}),
+        (Role.CLIENT, run_of(), {"parameters": BOTH_PARAMETERS}, {"CLIENT_PARAMS": "-x", "CRON": "true"}),
+        (Role.SERVER, run_of(), {"parameters": BOTH_PARAMETERS}, {"SERVER_PARAMS": "-y", "CRON": "true"}),
+        (Role.CLIENT, OTHER_TESTS, {}, {"REQUESTS": "https://server6:443/one https://server6:443/two"}),
+        (Role.SERVER, OTHER_TESTS, {}, {"TESTCASE": "goodput"}),
+        (Role.CLIENT, OWN_CONTRACT, {"parameters": GIVEN}, {"PROTOCOLS": "one two", "VERSION": "0x1"}),
+        (Role.SERVER, OWN_CONTRACT, {"parameters": GIVEN}, {"PROTOCOLS": "four five"}),
+        (Role.SERVER, run_of(), {"qlog": False}, {"QLOGDIR": ""}),
+    ],
+)
+def test_environment_of_an_endpoint(role: Role, run: Run, options: dict[str, Any], expected: dict[str, str]) -> None:
+    """``expected``: what differs from the usual."""
+    requests = "https://server4:443/one https://server4:443/two" if role is Role.CLIENT else ""
+    usual = USUAL | {"ROLE": role, "TESTCASE": "transfer", "REQUESTS": requests, f"{role.upper()}_PARAMS": ""}
+    told = module.endpoint(role, run, run_config(FakeEngine(good=endpoint), **options), INPUTS).environment
+    assert told == usual | expected
 
 
 def test_files_and_rights_of_the_endpoints(tmp_path: Path) -> None:
@@ -209,29 +192,50 @@ def test_files_and_rights_of_the_endpoints(tmp_path: Path) -> None:
 # ---- runs that end otherwise ----------------------------------------------------------------
 
 
+def eat_memory(life: Life) -> int:
+    life.out_of_memory = True
+    return 137
+
+
+def ignore_sigterm(life: Life) -> int:
+    life.listening.set()
+    return 0 if life.ended.wait(PATIENCE) else 1
+
+
 @pytest.mark.parametrize(
-    ("status", "outcome", "code"),
+    ("role", "program", "end", "verdict"),
     [
-        (1, Outcome.FAILED, ErrorCode.CLIENT_FAILED),
-        (127, Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED),
-        (139, Outcome.FAILED, ErrorCode.CRASHED),
+        (Role.CLIENT, end_with(1), Exit(1), (Outcome.FAILED, ErrorCode.CLIENT_FAILED)),
+        (Role.CLIENT, end_with(127), Exit(127), (Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED)),
+        (Role.CLIENT, end_with(139), Exit(139), (Outcome.FAILED, ErrorCode.CRASHED)),
+        (Role.CLIENT, eat_memory, Exit(137, out_of_memory=True), (Outcome.FAILED, ErrorCode.OUT_OF_MEMORY)),
+        (Role.SERVER, end_with(1), Exit(1), (Outcome.FAILED, ErrorCode.SERVER_EXITED)),
+        (Role.SERVER, end_with(127), Exit(127), (Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED)),
+        (Role.SERVER, end_with(139), Exit(139), (Outcome.FAILED, ErrorCode.CRASHED)),
+        (Role.SERVER, ignore_sigterm, Exit(137, killed=True), (Outcome.SUCCEEDED, ErrorCode.NONE)),
     ],
 )
-def test_a_client_that_ends_by_itself(status: int, outcome: Outcome, code: ErrorCode, tmp_path: Path) -> None:
-    evidence = carry_out(client_that(end_with(status)), tmp_path, BAD_CLIENT)
-    assert evidence.client == Exit(status)
-    assert evidence.server is not None
-    assert evidence.server.killed
-    verdict = verdict_of(BAD_CLIENT, evidence, tmp_path)
-    assert (verdict.outcome, verdict.code) == (outcome, code)
+def test_ends_of_an_endpoint(
+    role: Role, program: Program, end: Exit, verdict: tuple[Outcome, ErrorCode], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A server may end before it is ready; one that ignores SIGTERM is killed."""
+    if program is ignore_sigterm:
+        monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
+        monkeypatch.setattr(container_session, "LOG_GRACE", 0.05)
+    engine, run = endpoint_that(role, program)
+    evidence = carry_out(engine, tmp_path, run)
+    assert (evidence.client if role is Role.CLIENT else evidence.server) == end
+    assert role is Role.SERVER or (evidence.server is not None and evidence.server.killed)
+    assert verdict_of(run, evidence, tmp_path) == verdict
 
 
 def test_a_client_that_hangs_meets_the_deadline(tmp_path: Path) -> None:
     run = replace(BAD_CLIENT, test_case=replace(CASE, timeout=0.3))
-    evidence = carry_out(client_that(hang), tmp_path, run)
+    evidence = carry_out(endpoint_that(Role.CLIENT, hang)[0], tmp_path, run)
     assert evidence.timed_out is Deadline.TRANSFER
     assert evidence.client == Exit(137, killed=True)
-    assert verdict_of(run, evidence, tmp_path).outcome is Outcome.TIMEOUT
+    assert verdict_of(run, evidence, tmp_path)[0] is Outcome.TIMEOUT
     assert evidence.simulator is not None  # traces of a timeout are kept
 
 
@@ -241,21 +245,11 @@ def test_a_client_that_fills_the_disk_is_ended_and_named(tmp_path: Path, monkeyp
         return hang(life)
 
     monkeypatch.setattr(disk_monitor, "PERIOD", 0.05)
-    evidence = carry_out(client_that(greedy), tmp_path, BAD_CLIENT)
-    verdict = verdict_of(BAD_CLIENT, evidence, tmp_path)
+    evidence = carry_out(endpoint_that(Role.CLIENT, greedy)[0], tmp_path, BAD_CLIENT)
+    verdict = judge(BAD_CLIENT, evidence, tmp_path)[0]
     assert (verdict.outcome, verdict.code) == (Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT)
     assert verdict.reason.startswith("The client wrote 1.")
     assert evidence.timed_out is None
-
-
-def test_a_client_with_no_memory_left(tmp_path: Path) -> None:
-    def greedy(life: Life) -> int:
-        life.out_of_memory = True
-        return 137
-
-    evidence = carry_out(client_that(greedy), tmp_path, BAD_CLIENT)
-    assert evidence.client == Exit(137, out_of_memory=True)
-    assert verdict_of(BAD_CLIENT, evidence, tmp_path).code is ErrorCode.OUT_OF_MEMORY
 
 
 @pytest.mark.parametrize("role", Role)
@@ -264,45 +258,24 @@ def test_memory_of_the_machine_that_ran_out_is_no_ones_fault(
 ) -> None:
     """The engine may report it as it reports an endpoint's own lack of memory, or not at all."""
 
-    def killed(life: Life) -> int:
-        life.out_of_memory = True
-        return 137
-
     monkeypatch.setattr(ResourceMonitor, "starved", [str(role)])
-    run = BAD_CLIENT if role is Role.CLIENT else BAD_SERVER
-    engine = client_that(killed) if role is Role.CLIENT else server_that(killed)
+    engine, run = endpoint_that(role, eat_memory)
     verdict = verdict_of(run, carry_out(engine, tmp_path, run), tmp_path)
-    assert (verdict.outcome, verdict.code) == (Outcome.ERROR, ErrorCode.HOST_STARVED)
+    assert verdict == (Outcome.ERROR, ErrorCode.HOST_STARVED)
 
 
-def test_a_server_that_never_answers(tmp_path: Path) -> None:
-    engine = server_that(lambda life: 0 if life.terminated.wait(PATIENCE) else 1)
-    engine.server_patience = 0.3
-    evidence = carry_out(engine, tmp_path, BAD_SERVER)
+@pytest.mark.parametrize("impatient", ["link", "quicsat"])
+def test_a_server_that_never_answers(impatient: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, run = endpoint_that(Role.SERVER, lambda life: 0 if life.terminated.wait(PATIENCE) else 1)
+    if impatient == "link":
+        engine.server_patience = 0.3
+    else:
+        monkeypatch.setattr(container_session, "READY_TIMEOUT", 0.4)
+    evidence = carry_out(engine, tmp_path, run)
     assert evidence.timed_out is Deadline.READY
     assert evidence.client == Exit(None)
     assert "client" not in engine.started()
-    assert verdict_of(BAD_SERVER, evidence, tmp_path).code is ErrorCode.SERVER_NOT_READY
-
-
-def test_a_link_that_says_nothing_meets_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container_session, "READY_TIMEOUT", 0.4)
-    engine = server_that(lambda life: 0 if life.terminated.wait(PATIENCE) else 1)
-    evidence = carry_out(engine, tmp_path, BAD_SERVER)
-    assert evidence.timed_out is Deadline.READY
-
-
-@pytest.mark.parametrize(("status", "code"), [(127, ErrorCode.UNSUPPORTED), (139, ErrorCode.CRASHED)])
-def test_a_server_that_ends_before_it_is_ready(status: int, code: ErrorCode, tmp_path: Path) -> None:
-    evidence = carry_out(server_that(end_with(status)), tmp_path, BAD_SERVER)
-    assert evidence.server == Exit(status)
-    assert verdict_of(BAD_SERVER, evidence, tmp_path).code is code
-
-
-def test_a_server_that_gives_up_before_it_is_ready_does_so_at_once(tmp_path: Path) -> None:
-    engine = server_that(end_with(1))
-    verdict = verdict_of(BAD_SERVER, carry_out(engine, tmp_path, BAD_SERVER), tmp_path)
-    assert verdict.outcome is Outcome.FAILED
+    assert verdict_of(run, evidence, tmp_path)[1] is ErrorCode.SERVER_NOT_READY
 
 
 def test_a_server_that_ends_during_the_transfer(tmp_path: Path) -> None:
@@ -319,49 +292,34 @@ def test_a_server_that_ends_during_the_transfer(tmp_path: Path) -> None:
     engine = FakeEngine(good=only_as(Role.CLIENT, begin), bad=only_as(Role.SERVER, short_lived))
     evidence = carry_out(engine, tmp_path, BAD_SERVER)
     assert (evidence.server, evidence.client) == (Exit(3), Exit(137, killed=True))
-    assert verdict_of(BAD_SERVER, evidence, tmp_path).code is ErrorCode.SERVER_EXITED
+    assert verdict_of(BAD_SERVER, evidence, tmp_path)[1] is ErrorCode.SERVER_EXITED
 
 
-@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("role", Role)
 def test_an_image_without_entry_point(role: Role, tmp_path: Path) -> None:
-    engine = FakeEngine(good=endpoint, bad=endpoint)
+    engine, run = endpoint_that(role, endpoint)
     engine.unstartable = {"bad"}
-    run = BAD_CLIENT if role is Role.CLIENT else BAD_SERVER
     evidence = carry_out(engine, tmp_path, run)
     assert not evidence.fault
     assert evidence.notes == (f'{role}: cannot be started: exec: "/run_endpoint.sh": no such file or directory',)
-    assert verdict_of(run, evidence, tmp_path).outcome is Outcome.FAILED
+    assert verdict_of(run, evidence, tmp_path)[0] is Outcome.FAILED
 
 
 def test_a_server_that_writes_its_logs_late_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is waited for when the link has already stopped, so that nothing that it still sends is in the traces."""
     monkeypatch.setattr(container_session, "STOP_GRACE", 0.0)
-    monkeypatch.setattr(container_session, "LOG_GRACE", PATIENCE)
 
     def thorough(life: Life) -> int:
         life.listening.set()
         life.terminated.wait()
-        [simulator] = (each for each in [*life.engine.lives.values()] if "SCENARIO" in each.environment)
+        [simulator] = (other for other in [*life.engine.lives.values()] if "SCENARIO" in other.environment)
         if simulator.ended.wait(PATIENCE):
             life.files["logs/late.log"] = b"all is well"
         return 143
 
-    evidence = carry_out(server_that(thorough), tmp_path, BAD_SERVER)
+    evidence = carry_out(endpoint_that(Role.SERVER, thorough)[0], tmp_path, BAD_SERVER)
     assert (tmp_path / "server/late.log").read_bytes() == b"all is well"
     assert evidence.server == Exit(143, killed=True)
-
-
-def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
-    monkeypatch.setattr(container_session, "LOG_GRACE", 0.05)
-
-    def stubborn(life: Life) -> int:
-        life.listening.set()
-        return 0 if life.ended.wait(PATIENCE) else 1
-
-    evidence = carry_out(server_that(stubborn), tmp_path, BAD_SERVER)
-    assert evidence.server == Exit(137, killed=True)
-    assert verdict_of(BAD_SERVER, evidence, tmp_path).outcome is Outcome.SUCCEEDED
 
 
 # ---- our own faults -------------------------------------------------------------------------
@@ -479,9 +437,9 @@ def test_logs_beyond_the_limit_are_cut_and_noted(tmp_path: Path, monkeypatch: py
 # ---- interruption ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", [Role.SERVER, Role.CLIENT])
+@pytest.mark.parametrize("role", Role)
 def test_an_interrupted_run_is_given_up_and_removed(
-    where: Role, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    role: Role, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
     stop = threading.Event()
@@ -490,9 +448,9 @@ def test_an_interrupted_run_is_given_up_and_removed(
         stop.set()
         return hang(life)
 
-    engine = FakeEngine(good=endpoint, bad=only_as(where, interrupt))
+    engine, run = endpoint_that(role, interrupt)
     with pytest.raises(Interrupted):
-        carry_out(engine, tmp_path, BAD_CLIENT if where is Role.CLIENT else BAD_SERVER, stop)
+        carry_out(engine, tmp_path, run, stop)
     assert engine.lives == {}
 
 
@@ -504,10 +462,6 @@ def test_files_are_kept_if_wanted(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "www").iterdir()} == {file.name for file in evidence.offered}
     for path in (tmp_path / "downloads").iterdir():
         assert path.read_bytes() == (tmp_path / "www" / path.name).read_bytes()
-
-
-def test_carry_packets_is_what_the_simulator_does_by_default() -> None:
-    assert carry_packets(Life(FakeEngine(), "", "", (), {"WAITFORSERVER": "server:443"}, {}, None, {})) == 3
 
 
 # ---- limits of endpoints --------------------------------------------------------------------
@@ -539,8 +493,7 @@ def test_a_test_case_can_limit_endpoints(
 
 def carry_out_flows(engine: FakeEngine, directory: Path, run: Run) -> Evidence:
     """As ``carry_out``; networks for several flows are kept until the testbed is closed."""
-    daemon = connect(engine)
-    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed:
         evidence = transfer(run, testbed, engine, directory)
         assert {life.command for life in engine.lives.values()} == {("holder",)}
     assert engine.lives == {}
@@ -576,7 +529,7 @@ def test_a_further_client_starts_later_and_the_run_waits_for_it(tmp_path: Path) 
 
 
 def test_a_flow_that_hangs_is_ended_at_the_deadline_and_the_other_one_is_not_to_blame(tmp_path: Path) -> None:
-    engine = client_that(hang)
+    engine = endpoint_that(Role.CLIENT, hang)[0]
     run = two_flows(BAD_CLIENT)
     late = replace(run.test_case, timeout=0.3)
     evidence = carry_out_flows(engine, tmp_path, replace(run, test_case=late))
@@ -597,15 +550,6 @@ SESSIONS = {
 }
 
 
-def requests_and_protocols(kind: WebTransport) -> dict[Role, tuple[str, str]]:
-    """REQUESTS and PROTOCOLS of both sides."""
-    session = SessionInputs("session", {Role.CLIENT: ("one", "two"), Role.SERVER: ("two",)})
-    files = (File("session/a", 1, ""), File("session/b", 1, ""))
-    config, run = run_config(FakeEngine(good=endpoint)), run_of(case=SESSIONS[kind])
-    told = {role: module.endpoint(role, run, config, Inputs(files, {}, {}, session)).environment for role in Role}
-    return {role: (each["REQUESTS"], each["PROTOCOLS"]) for role, each in told.items()}
-
-
 @pytest.mark.parametrize(
     ("kind", "client", "server"),
     [
@@ -615,7 +559,12 @@ def requests_and_protocols(kind: WebTransport) -> dict[Role, tuple[str, str]]:
     ],
 )
 def test_what_both_sides_of_a_session_are_told(kind: WebTransport, client: str, server: str) -> None:
-    assert requests_and_protocols(kind) == {Role.CLIENT: (client, "one two"), Role.SERVER: (server, "two")}
+    session = SessionInputs("session", {Role.CLIENT: ("one", "two"), Role.SERVER: ("two",)})
+    inputs = Inputs((File("session/a", 1, ""), File("session/b", 1, "")), {}, {}, session)
+    config, run = run_config(FakeEngine(good=endpoint)), run_of(case=SESSIONS[kind])
+    told = [module.endpoint(role, run, config, inputs).environment for role in (Role.CLIENT, Role.SERVER)]
+    words = [(environment["REQUESTS"], environment["PROTOCOLS"]) for environment in told]
+    assert words == [(client, "one two"), (server, "two")]
 
 
 @pytest.mark.parametrize("kind", [WebTransport.RECEIVE, WebTransport.SEND])
@@ -635,7 +584,7 @@ def test_files_of_a_session_are_taken_from_the_side_that_requests_them(tmp_path:
         asked.files["downloads/other"] = b"x"
         return 0
 
-    evidence = carry_out(client_that(client), tmp_path, run_of(client="bad", case=SESSIONS[kind]))
+    evidence = carry_out(endpoint_that(Role.CLIENT, client)[0], tmp_path, run_of(client="bad", case=SESSIONS[kind]))
     assert {*evidence.downloaded} == {*evidence.offered}
     assert len(evidence.offered) == len(CASE.file_sizes)
 
@@ -651,7 +600,7 @@ def test_the_protocol_of_a_session_is_read_on_both_sides(tmp_path: Path) -> None
         return 0
 
     case = SESSIONS[WebTransport.HANDSHAKE]
-    evidence = carry_out(client_that(client), tmp_path, run_of(client="bad", case=case))
+    evidence = carry_out(endpoint_that(Role.CLIENT, client)[0], tmp_path, run_of(client="bad", case=case))
     assert evidence.downloaded[0] == evidence.offered[0]
     assert evidence.downloaded[1].name == evidence.offered[1].name
     assert evidence.downloaded[1] != evidence.offered[1]

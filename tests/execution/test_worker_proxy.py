@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import dask
 import docker
@@ -142,28 +143,40 @@ def campaign(
         yield opened
 
 
+def make(farm: Farm, heard: Heard, plan: Sequence[Run], **options: Any) -> None:
+    """A whole campaign; ``options`` are those of ``campaign``."""
+    with campaign(farm, heard, plan, **options) as opened:
+        opened.run_all(RemainingWork(tuple(plan), {}), set())
+
+
 def refusals(farm: Farm, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is said in a campaign that ends because no worker takes part."""
     for patience in (2.0, 60.0):  # on a busy machine the first may be over before a worker was asked
         monkeypatch.setattr(worker_proxy, "PATIENCE", patience)
         place = Heard(heard.directory / f"{patience:.0f}")
         place.directory.mkdir()
-        with campaign(farm, place, [run_of()]) as opened, pytest.raises(MachineError, match="No worker"):
-            opened.run_all(RemainingWork((run_of(),), {}), set())
+        with pytest.raises(MachineError, match="No worker"):
+            make(farm, place, [run_of()])
         if place.said:
             break
     return place.said
 
 
-def four(client: str = "good") -> list[Run]:
-    return [run_of(client=client, case=PLAN_OF_FOUR, repetition=number) for number in range(1, 5)]
+def begun_by(act: Callable[[], object], name: str) -> Loader:
+    """An engine of this name, whose image ``bad`` calls ``act`` as a client and hangs."""
+
+    def begin(life: Life) -> int:
+        act()
+        return hang(life)
+
+    return Loader(name, good=endpoint, bad=only_as(Role.CLIENT, begin))
 
 
 def test_runs_are_made_by_workers_and_their_files_come_home(farm: Farm, heard: Heard) -> None:
     engines = [Loader(name, good=endpoint) for name in ("one", "two")]
     for engine in engines:
         farm.add(engine.identity, engine)
-    plan = four()
+    plan = [run_of(case=PLAN_OF_FOUR, repetition=number) for number in range(1, 5)]
     with campaign(farm, heard, plan) as opened:
         wanted = {"good": (implementation("good"), set(Role))}
         assert opened.run_all(RemainingWork(tuple(plan), {}), opened.check_compliance(wanted)) is None
@@ -184,8 +197,7 @@ def test_images_that_a_worker_lacks_are_carried_to_it(farm: Farm, heard: Heard) 
     engine = Loader("bare", good=endpoint)
     engine.programs = {"link-tools": engine.programs["link-tools"]}
     farm.add("bare", engine)
-    with campaign(farm, heard, [run_of()]) as opened:
-        opened.run_all(RemainingWork((run_of(),), {}), set())
+    make(farm, heard, [run_of()])
     assert heard.codes == [""]
     assert sorted(engine.loaded) == ["good", "simulator"]
 
@@ -207,12 +219,7 @@ def test_a_worker_with_another_image_of_that_name_is_refused(
 
 def test_the_runs_of_a_lost_worker_are_repeated_elsewhere(farm: Farm, heard: Heard) -> None:
     begun = threading.Event()
-
-    def notice(life: Life) -> int:
-        begun.set()
-        return hang(life)
-
-    doomed = Loader("doomed", good=endpoint, bad=only_as(Role.CLIENT, notice))
+    doomed = begun_by(begun.set, "doomed")
     sound = Loader("sound", good=endpoint, bad=endpoint)
     farm.add("doomed", doomed)
 
@@ -224,8 +231,7 @@ def test_the_runs_of_a_lost_worker_are_repeated_elsewhere(farm: Farm, heard: Hea
     thread = threading.Thread(target=replace_it)
     thread.start()
     plan = [run_of(client="bad")]
-    with campaign(farm, heard, plan, daemon=source(good=endpoint, bad=endpoint)) as opened:
-        opened.run_all(RemainingWork(tuple(plan), {}), set())
+    make(farm, heard, plan, daemon=source(good=endpoint, bad=endpoint))
     thread.join()
     assert [(result.attempt, result.verdict.code.value) for result in heard.journalled] == [(1, "worker-lost"), (2, "")]
     assert [result.verdict.outcome for result in heard.done] == [Outcome.SUCCEEDED]
@@ -256,8 +262,7 @@ def test_a_worker_whose_daemon_is_in_use_takes_part_later(
         stack.close()
 
     threading.Thread(target=end_after_refusal, daemon=True).start()
-    with campaign(farm, heard, [run_of()]) as opened:
-        opened.run_all(RemainingWork((run_of(),), {}), set())
+    make(farm, heard, [run_of()])
     assert heard.codes == [""]
     assert "Another campaign uses this Docker daemon" in heard.said[0]
 
@@ -286,19 +291,11 @@ def test_workers_remain_while_the_client_updates_its_own_facts(farm: Farm) -> No
 
 def test_an_interruption_ends_what_workers_do(farm: Farm, heard: Heard) -> None:
     stop = threading.Event()
-
-    def interrupt(life: Life) -> int:
-        stop.set()
-        return hang(life)
-
-    engine = Loader("one", good=endpoint, bad=only_as(Role.CLIENT, interrupt))
+    engine = begun_by(stop.set, "one")
     service = farm.add("one", engine)
     plan = [run_of(client="bad")]
-    with (
-        pytest.raises(Interrupted),
-        campaign(farm, heard, plan, stop, daemon=source(good=endpoint, bad=endpoint)) as opened,
-    ):
-        opened.run_all(RemainingWork(tuple(plan), {}), set())
+    with pytest.raises(Interrupted):
+        make(farm, heard, plan, stop=stop, daemon=source(good=endpoint, bad=endpoint))
     assert engine.lives == {}
     assert service._session is None
     assert heard.journalled == []
@@ -307,12 +304,7 @@ def test_an_interruption_ends_what_workers_do(farm: Farm, heard: Heard) -> None:
 
 def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
     began = threading.Event()
-
-    def notice(life: Life) -> int:
-        began.set()
-        return hang(life)
-
-    engine = Loader("one", good=endpoint, bad=only_as(Role.CLIENT, notice))
+    engine = begun_by(began.set, "one")
     service = farm.add("one", engine)
     cluster = cluster_module.Cluster(farm.scheduler)
     [address] = cluster.offers()
@@ -320,8 +312,12 @@ def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
     _, held = cluster.hold(address, "open", cluster_module.session_key("test"), asked)
     cluster.ask(address, "begin")
     run = run_of(client="bad")
-    attempt = (lambda: cluster.ask(address, "attempt", 0, run, 1, stop=threading.Event()),)
-    threading.Thread(target=swallow, args=attempt, daemon=True).start()
+
+    def attempt() -> None:
+        with pytest.raises((HarnessFault, MachineError)):
+            cluster.ask(address, "attempt", 0, run, 1, stop=threading.Event())
+
+    threading.Thread(target=attempt, daemon=True).start()
     assert began.wait(PATIENCE)
     cluster._client.close()  # says nothing to the worker, nor does what is held here
     assert callable(held)
@@ -332,19 +328,15 @@ def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
     assert engine.lives == {}
 
 
-class Unanswered:
+class Unanswered(Mock):
     """A future of Dask's that is done, and whose result was on its way when the connection ended."""
 
     def add_done_callback(self, act: Callable[[object], None]) -> None:
         act(self)
 
     def result(self, timeout: float | None = None) -> object:
-        if timeout is None:
-            pytest.fail("this would wait for ever")
+        assert timeout is not None, "this would wait for ever"
         raise TimeoutError
-
-    def release(self) -> None:
-        pass
 
 
 def test_an_answer_that_is_lost_on_its_way_is_not_waited_for(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,11 +346,6 @@ def test_an_answer_that_is_lost_on_its_way_is_not_waited_for(farm: Farm, monkeyp
     monkeypatch.setattr(cluster, "_submit", lambda *_, **__: Unanswered())
     with pytest.raises(HarnessFault, match="was lost"):
         cluster.ask(address, "begin")
-
-
-def swallow(act: Callable[[], object]) -> None:
-    with pytest.raises((HarnessFault, MachineError)):
-        act()
 
 
 # ---- answers are not believed ---------------------------------------------------------------
@@ -423,13 +410,12 @@ def test_an_archive_that_ends_too_early_is_our_fault(tmp_path: Path) -> None:
     assert attempt_at(liar, tmp_path).verdict.code is ErrorCode.WORKER_LOST
 
 
-def test_who_is_silent_at_a_worker_is_told(tmp_path: Path) -> None:
-    for answer, reason in ((Outage("its \x1bdisk"), "its "), ("its disk", "invalid answer")):
-        slot = worker_proxy.SlotProxy(Liar(reset=answer), 0)
-        found = slot.reset(alone=False)
-        assert found is not None
-        assert found.reason.startswith(f"worker liar: {reason}")
-        assert "\x1b" not in found.reason
+@pytest.mark.parametrize(("answer", "reason"), [(Outage("its \x1bdisk"), "its "), ("its disk", "invalid answer")])
+def test_who_is_silent_at_a_worker_is_told(answer: object, reason: str) -> None:
+    outage = worker_proxy.SlotProxy(Liar(reset=answer), 0).reset(alone=False)
+    assert outage is not None
+    assert outage.reason.startswith(f"worker liar: {reason}")
+    assert "\x1b" not in outage.reason
     assert worker_proxy.SlotProxy(Liar(reset=None), 0).reset(alone=True) is None
 
 

@@ -107,17 +107,13 @@ def test_the_end_of_a_lost_session_leaves_the_next_one_alone(service: WorkerServ
         service.drop(0)
 
 
-def test_as_many_testbeds_as_the_links_allow_where_the_worker_is_to_find_out() -> None:
-    for max_testbeds, measured, testbeds in ((6, True, 3), (2, True, 2), (6, False, 6)):
-        service = WorkerService(Host("", "fake://engine"), judge, max_testbeds, measured=measured)
-        assert service._testbeds(CONFIG, 4) == testbeds
-
-
-def test_a_testbed_for_each_cpu_in_virtual_time() -> None:
-    config = replace(CONFIG, run=RunConfig(clock=Clock.VIRTUAL))
-    for max_testbeds, measured, testbeds in ((9, True, 4), (2, True, 2), (6, False, 6)):
-        service = WorkerService(Host("", "fake://engine"), judge, max_testbeds, measured=measured)
-        assert service._testbeds(config, 4) == testbeds
+@pytest.mark.parametrize(("most", "measured"), [(9, True), (2, True), (6, False)])
+def test_testbeds_of_a_worker(most: int, measured: bool) -> None:
+    """As many as the links allow if the worker is to find out, in virtual time one for each CPU."""
+    service = WorkerService(Host("", "fake://engine"), judge, most, measured=measured)
+    virtual = replace(CONFIG, run=RunConfig(clock=Clock.VIRTUAL))
+    testbeds = [service._testbeds(config, 4) for config in (CONFIG, virtual)]
+    assert testbeds == ([min(most, 3), min(most, 4)] if measured else [most, most])
 
 
 def test_images_count_by_their_digest(service: WorkerService, engine: Loader) -> None:
