@@ -25,7 +25,9 @@ from tests.fakes import CASE, run_of
 class Calm(CpuMonitor):
     """Shows the load that a test wants."""
 
-    share = 0.0
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = share
 
     def now(self) -> float | None:
         return self.share
@@ -37,8 +39,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "SETTLED", 0.0)
 
 
-def of(cpus: int = 2, *, measured: bool = True, meter: CpuMonitor | None = None) -> Admission:
-    return Admission(cpus, meter or Calm(), ImpatientStop(), measured=measured)
+def of(cpus: int = 2, *, measured: bool = True, share: float = 0.0) -> Admission:
+    """``share``: of the CPU time that is in use."""
+    return Admission(cpus, Calm(share), ImpatientStop(), measured=measured)
 
 
 def needed(run: Run, cpus: float) -> RunResult:
@@ -76,9 +79,7 @@ def begins(admission: Admission, run: Run) -> bool:
 
 
 def test_the_first_run_always_begins() -> None:
-    meter = Calm()
-    admission = of(cpus=1, meter=meter)
-    meter.share = 1.0
+    admission = of(cpus=1, share=1.0)
     admission.record(needed(run_of(), 8))
     assert begins(admission, run_of())
 
@@ -135,15 +136,6 @@ def test_files_are_moved_slowly_during_a_slow_start(monkeypatch: pytest.MonkeyPa
     assert len(rests) == 1
 
 
-def test_who_has_ended_needs_no_cpu() -> None:
-    admission = of(cpus=2)
-    admission.record(needed(run_of(), 1.2))
-    with under_way(admission, run_of()) as admit:
-        assert not begins(admission, run_of())
-        admit.client_ended()
-        assert begins(admission, run_of())
-
-
 def test_unknown_runs_share_the_budget() -> None:
     admission = of(cpus=2)
     with under_way(admission, run_of()):
@@ -156,9 +148,11 @@ def test_hungry_runs_wait_and_modest_ones_do_not() -> None:
     admission = of(cpus=2)
     admission.record(needed(run_of(), 1.2))
     admission.record(needed(run_of("modest", "modest"), 0.1))
-    with under_way(admission, run_of()):
+    with under_way(admission, run_of()) as admit:
         assert begins(admission, run_of("modest", "modest"))
         assert not begins(admission, run_of())
+        admit.client_ended()
+        assert begins(admission, run_of())  # who has ended needs no CPU
 
 
 def test_need_is_that_of_the_hungriest_with_an_endpoint_in_common() -> None:
@@ -172,22 +166,21 @@ def test_need_is_that_of_the_hungriest_with_an_endpoint_in_common() -> None:
     assert admission.need(run_of("a", "a", other)) is None
 
 
-def test_what_is_unknown_shows_in_the_load_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    meter = Calm()
-    admission = of(cpus=2, meter=meter)
+@pytest.mark.parametrize(("ramp", "share", "admitted"), [(20, 0.0, False), (0, 0.0, True), (0, 0.7, False)])
+def test_what_is_unknown_shows_in_the_load_after_a_while(
+    ramp: float, share: float, admitted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admission, meter = of(), Calm(0.0)
+    admission._monitor = meter
+    monkeypatch.setattr("quicsat.execution.admission.RAMP", ramp)
     with under_way(admission, run_of()), under_way(admission, run_of(repetition=2)):
-        assert not begins(admission, run_of(repetition=3))
-        monkeypatch.setattr("quicsat.execution.admission.RAMP", 0)
-        assert begins(admission, run_of(repetition=3))
-        meter.share = 0.7
-        assert not begins(admission, run_of(repetition=4))
+        meter.share = share
+        assert begins(admission, run_of(repetition=3)) is admitted
 
 
 def test_a_busy_machine_admits_nothing_more() -> None:
-    meter = Calm()
-    admission = of(cpus=64, meter=meter)
+    admission = of(cpus=64, share=0.97)
     with under_way(admission, run_of()):
-        meter.share = 0.97
         assert not begins(admission, run_of(repetition=2))
 
 
@@ -203,9 +196,7 @@ def test_after_each_disturbance_it_is_more_careful(again: float, monkeypatch: py
 
 
 def test_a_number_that_was_asked_for_is_not_doubted() -> None:
-    meter = Calm()
-    admission = of(cpus=1, measured=False, meter=meter)
-    meter.share = 1.0
+    admission = of(cpus=1, measured=False, share=1.0)
     with under_way(admission, run_of()), under_way(admission, run_of(repetition=2)) as admit:
         assert begins(admission, run_of(repetition=3))
         assert admit.most_neighbours == 2

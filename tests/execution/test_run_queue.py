@@ -29,27 +29,17 @@ NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 SLOW = replace(CASE, name="slow", abbreviation="SL", file_sizes=(10_000_000,))
 
 
-class Clock:
-    """A clock that is moved by hand."""
+class Stop(threading.Event):
+    """Waiting moves the clock ``now`` instead of taking time."""
 
     def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-class Stop(threading.Event):
-    """Waiting moves the clock instead of taking time."""
-
-    def __init__(self, clock: Clock) -> None:
         super().__init__()
-        self.clock = clock
+        self.now = NOON
         self.ending: tuple[Run, RunQueue] | None = None
         """A run that is over after the next wait, and its queue."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        self.clock.now += timedelta(minutes=10)
+        self.now += timedelta(minutes=10)
         if self.ending:
             run, queue = self.ending
             self.ending = None
@@ -57,7 +47,7 @@ class Stop(threading.Event):
         return self.is_set()
 
 
-def stop_reason(run: Run, outcome: Outcome = Outcome.SUCCEEDED, seconds: float = 10.0) -> RunResult:
+def result_with(run: Run, outcome: Outcome = Outcome.SUCCEEDED, seconds: float = 10.0) -> RunResult:
     evidence = Evidence(started="", seed=1, phases={"transfer": seconds})
     return result_of(run, 1, Verdict(outcome), evidence, None)
 
@@ -68,15 +58,14 @@ class Told:
     def __init__(
         self, plan: Sequence[Run], limits: CampaignLimits, *results: tuple[Run, RunResult], **options: Any
     ) -> None:
-        self.clock, self.said = Clock(), list[str]()
+        self.stop, self.said = Stop(), list[str]()
         durations = Durations()
         for run, result in results:
             durations.learn(run.test_case, result)
-        self.stop = Stop(self.clock)
         work = RemainingWork(tuple(plan), {}, tuple(options.get("earlier", ())))
         workers = WorkerPool(self.stop, FakeWorker("a", count=options.get("testbeds", 1)))
         self.queue = RunQueue(work, limits, durations, workers, self.said.append)
-        self.queue.now = self.clock
+        self.queue.now = lambda: self.stop.now
 
 
 def names(runs: Sequence[Run]) -> list[str]:
@@ -100,10 +89,10 @@ def test_nothing_begins_in_closed_hours() -> None:
     closed = Hours(zone("Europe/Zurich"), (window("13:00-18:00"),))
     told = Told(runs("a"), CampaignLimits(hours=closed))
     next(told.queue)
-    assert told.clock.now == datetime(2026, 1, 15, 17, tzinfo=UTC)
+    assert told.stop.now == datetime(2026, 1, 15, 17, tzinfo=UTC)
     assert told.said == ["paused until Thu 18:00 CET (13:00-18:00, Europe/Zurich)"]
     next(told.queue)
-    assert told.clock.now == datetime(2026, 1, 15, 17, tzinfo=UTC)
+    assert told.stop.now == datetime(2026, 1, 15, 17, tzinfo=UTC)
 
 
 def test_closed_hours_end_with_the_campaign() -> None:
@@ -112,23 +101,23 @@ def test_closed_hours_end_with_the_campaign() -> None:
     told.stop.set()
     with pytest.raises(Interrupted):
         next(told.queue)
-    assert told.clock.now < NOON + timedelta(hours=1)
+    assert told.stop.now < NOON + timedelta(hours=1)
     late = Told(runs("a"), CampaignLimits(hours=closed, deadline=NOON + timedelta(hours=2)))
     assert list(late.queue) == []
-    assert late.clock.now == NOON + timedelta(hours=2)
+    assert late.stop.now == NOON + timedelta(hours=2)
     assert "deadline, 2026-01-15 14:00 UTC" in (late.queue.stop_reason or "")
 
 
 def test_no_run_begins_that_would_not_end_before_the_deadline() -> None:
     long, short = run_of(case=SLOW), run_of()
-    known = [(long, stop_reason(long, seconds=100)), (short, stop_reason(short, seconds=20))]
+    known = [(long, result_with(long, seconds=100)), (short, result_with(short, seconds=20))]
     told = Told([long, long, short, short], CampaignLimits(deadline=NOON + timedelta(seconds=150)), *known)
     assert next(told.queue) is long
-    told.clock.now += timedelta(seconds=100)
+    told.stop.now += timedelta(seconds=100)
     assert next(told.queue) is short
-    told.clock.now += timedelta(seconds=20)
+    told.stop.now += timedelta(seconds=20)
     assert next(told.queue) is short
-    told.clock.now += timedelta(seconds=20)
+    told.stop.now += timedelta(seconds=20)
     assert list(told.queue) == []
     assert told.queue.stop_reason == "No other run is likely to end before the deadline, 2026-01-15 12:02 UTC."
 
@@ -136,7 +125,7 @@ def test_no_run_begins_that_would_not_end_before_the_deadline() -> None:
 def test_a_run_of_which_nothing_is_known_is_tried() -> None:
     told = Told(runs("a"), CampaignLimits(deadline=NOON + timedelta(seconds=1)))
     assert next(told.queue)
-    told.clock.now += timedelta(seconds=1)
+    told.stop.now += timedelta(seconds=1)
     assert list(told.queue) == []
     assert told.queue.stop_reason
 
@@ -144,7 +133,7 @@ def test_a_run_of_which_nothing_is_known_is_tried() -> None:
 def test_the_time_that_a_campaign_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = [100.0]
     monkeypatch.setattr("quicsat.execution.run_queue.time.monotonic", lambda: moment[0])
-    told = Told(runs("a", "b"), CampaignLimits(most_seconds=60), (run_of(), stop_reason(run_of(), seconds=20)))
+    told = Told(runs("a", "b"), CampaignLimits(most_seconds=60), (run_of(), result_with(run_of(), seconds=20)))
     assert next(told.queue)
     moment[0] += 40
     assert not told.queue.may_start(run_of())
@@ -154,7 +143,7 @@ def test_the_time_that_a_campaign_may_take(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_longest_go_first_near_the_end() -> None:
     long, short = [run_of(case=SLOW, repetition=n) for n in (1, 2)], [run_of(repetition=n) for n in range(1, 9)]
-    known = [(long[0], stop_reason(long[0], seconds=100)), (short[0], stop_reason(short[0], seconds=1))]
+    known = [(long[0], result_with(long[0], seconds=100)), (short[0], result_with(short[0], seconds=1))]
     plan = [*short, *long]
     assert list(Told(plan, CampaignLimits(), *known).queue) == plan
     assert list(Told(plan, CampaignLimits(), *known, testbeds=2).queue) == [*short[:6], *long, *short[6:]]
@@ -163,48 +152,58 @@ def test_the_longest_go_first_near_the_end() -> None:
 # ---- who stalls -----------------------------------------------------------------------------
 
 
-def carry_out(told: Told, outcomes: dict[str, Outcome]) -> list[str]:
+def carry_out(told: Told, outcomes: dict[str, Outcome]) -> str:
     """What was made, and ``-`` before what was skipped."""
     made = []
     for run in told.queue:
         verdict = told.queue.skips(run)
         made.append(f"{'-' if verdict else ''}{run.client.name}{run.repetition}")
         if not verdict:
-            told.queue.record(run, stop_reason(run, outcomes.get(run.client.name, Outcome.SUCCEEDED)))
-    return made
+            told.queue.record(run, result_with(run, outcomes.get(run.client.name, Outcome.SUCCEEDED)))
+    return " ".join(made)
+
+
+STALLED = [result_with(run_of(client="bad"), Outcome.TIMEOUT)] * 2
+MACHINE_FAULTS = {"x": Outcome.TIMEOUT, "y": Outcome.ERROR}
+
+
+@pytest.mark.parametrize(
+    ("plan", "limits", "outcomes", "earlier", "made"),
+    [
+        # what ends fast opens no breaker
+        *((runs("bad", repetitions=4), CampaignLimits(breaker=2), {"bad": outcome}, [], "bad1 bad2 bad3 bad4")
+          for outcome in (Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.SUCCEEDED)),
+        # the server's runs stall with two bad clients in a row: the third client is tried all the same
+        (runs("x", "y", "good"), CampaignLimits(breaker=2), MACHINE_FAULTS, [], "x1 y1 good1 x2 y2 good2"),
+        (runs("x", "y"), CampaignLimits(breaker=2), MACHINE_FAULTS, [], "x1 y1 -x2 -y2"),
+        # what was made before an interruption counts
+        (runs("bad"), CampaignLimits(breaker=2), {}, STALLED, "-bad1 -bad2"),
+        (runs("bad"), CampaignLimits(breaker=2), {}, [*STALLED, result_with(run_of(client="bad"))], "bad1 bad2"),
+        (runs("good"), CampaignLimits(budget=15), {}, [result_with(run_of())], "good1 -good2"),
+        # who plays both roles pays once
+        (runs("good", repetitions=4), CampaignLimits(budget=35), {}, [], "good1 good2 good3 good4"),
+        # errors of the machine skip no repetition
+        (runs("x", repetitions=3), CampaignLimits(skip_on_failure=True), {"x": Outcome.ERROR}, [], "x1 x2 x3"),
+    ],
+)  # fmt: skip
+def test_what_is_skipped(
+    plan: list[Run], limits: CampaignLimits, outcomes: dict[str, Outcome], earlier: list[RunResult], made: str
+) -> None:
+    assert carry_out(Told(plan, limits, earlier=earlier), outcomes) == made
 
 
 def test_a_breaker_opens_after_runs_in_a_row_that_stall() -> None:
     told = Told(runs("good", "bad", repetitions=5), CampaignLimits(breaker=2))
     made = carry_out(told, {"bad": Outcome.TIMEOUT})
-    assert made == ["good1", "bad1", "good2", "bad2", "good3", "-bad3", "good4", "-bad4", "good5", "-bad5"]
+    assert made == "good1 bad1 good2 bad2 good3 -bad3 good4 -bad4 good5 -bad5"
     assert len(told.said) == 1
     reason = "The last 2 runs of bad as client in short timed out or ended in an error."
     assert told.said[0].startswith(f"{reason} Its remaining runs are skipped")
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.SUCCEEDED])
-def test_what_ends_fast_opens_no_breaker(outcome: Outcome) -> None:
-    assert carry_out(Told(runs("bad", repetitions=4), CampaignLimits(breaker=2)), {"bad": outcome}) == [
-        "bad1",
-        "bad2",
-        "bad3",
-        "bad4",
-    ]
-
-
-def test_a_good_pair_does_not_suffer_from_bad_ones() -> None:
-    """The server's runs stall with two bad clients in a row: the third client is tried all the same."""
-    told = Told(runs("x", "y", "good"), CampaignLimits(breaker=2))
-    made = carry_out(told, {"x": Outcome.TIMEOUT, "y": Outcome.ERROR})
-    assert made == ["x1", "y1", "good1", "x2", "y2", "good2"]
-    alone = Told(runs("x", "y"), CampaignLimits(breaker=2))
-    assert carry_out(alone, {"x": Outcome.TIMEOUT, "y": Outcome.ERROR}) == ["x1", "y1", "-x2", "-y2"]
-
-
 def test_a_verdict_of_the_breaker_blames_nobody() -> None:
     told = Told(runs("bad", repetitions=3), CampaignLimits(breaker=1))
-    told.queue.record(run_of(client="bad"), stop_reason(run_of(client="bad"), Outcome.TIMEOUT))
+    told.queue.record(run_of(client="bad"), result_with(run_of(client="bad"), Outcome.TIMEOUT))
     verdict = told.queue.skips(run_of(client="bad", repetition=2))
     assert verdict is not None
     assert (verdict.outcome, verdict.code) == (Outcome.SKIPPED, ErrorCode.BREAKER)
@@ -214,51 +213,26 @@ def test_a_verdict_of_the_breaker_blames_nobody() -> None:
 def test_repetitions_after_a_failure_are_skipped(outcome: Outcome) -> None:
     """Whatever other pairs of the same server do, and however soon it failed, as with QIR-SE's option."""
     told = Told(runs("bad", "good", repetitions=3), CampaignLimits(skip_on_failure=True))
-    assert carry_out(told, {"bad": outcome}) == ["bad1", "good1", "-bad2", "good2", "-bad3", "good3"]
+    assert carry_out(told, {"bad": outcome}) == "bad1 good1 -bad2 good2 -bad3 good3"
     [said] = told.said
     assert said.endswith("`./run.py resume --no-skip-on-failure --retry skipped` makes them.")
-
-
-def test_errors_of_the_machine_skip_no_repetition() -> None:
-    told = Told(runs("x", repetitions=3), CampaignLimits(skip_on_failure=True))
-    assert carry_out(told, {"x": Outcome.ERROR}) == ["x1", "x2", "x3"]
 
 
 def test_a_failure_in_one_test_case_skips_no_other() -> None:
     other = run_of(client="bad", case=SLOW)
     told = Told([*runs("bad", repetitions=2), other], CampaignLimits(skip_on_failure=True))
-    told.queue.record(run_of(client="bad"), stop_reason(run_of(client="bad"), Outcome.FAILED))
+    told.queue.record(run_of(client="bad"), result_with(run_of(client="bad"), Outcome.FAILED))
     assert told.queue.skips(run_of(client="bad", repetition=2)) is not None
     assert told.queue.skips(other) is None
 
 
 def test_a_budget_is_used_up() -> None:
     told = Told(runs("a", "b", repetitions=4), CampaignLimits(budget=35))
-    made = carry_out(told, {})
-    assert made == ["a1", "b1", "a2", "b2", "-a3", "-b3", "-a4", "-b4"]  # the server's: 4 times 10 s
+    assert carry_out(told, {}) == "a1 b1 a2 b2 -a3 -b3 -a4 -b4"  # the server's: 4 times 10 s
     assert told.said[0].startswith("The runs of good have used up their budget of 35.0 s.")
     verdict = told.queue.skips(run_of())
     assert verdict is not None
     assert verdict.code is ErrorCode.BUDGET
-
-
-def test_what_was_made_before_an_interruption_counts() -> None:
-    bad, good = run_of(client="bad"), run_of()
-    stalled = [stop_reason(bad, Outcome.TIMEOUT), stop_reason(bad, Outcome.TIMEOUT)]
-    assert carry_out(Told(runs("bad"), CampaignLimits(breaker=2), earlier=stalled), {}) == ["-bad1", "-bad2"]
-    assert carry_out(Told(runs("bad"), CampaignLimits(breaker=2), earlier=[*stalled, stop_reason(bad)]), {}) == [
-        "bad1",
-        "bad2",
-    ]
-    assert carry_out(Told(runs("good"), CampaignLimits(budget=15), earlier=[stop_reason(good)]), {}) == [
-        "good1",
-        "-good2",
-    ]
-
-
-def test_who_plays_both_roles_pays_once() -> None:
-    told = Told(runs("good", repetitions=4), CampaignLimits(budget=35))
-    assert carry_out(told, {}) == ["good1", "good2", "good3", "good4"]
 
 
 # ---- required test cases --------------------------------------------------------------------
@@ -296,20 +270,20 @@ def test_runs_wait_until_the_required_ones_of_their_pair_are_over() -> None:
     assert names([first, second]) == ["a slow 1", "b slow 1"]
     told.queue.over(second)
     assert names([next(told.queue)]) == ["b short 1"]
-    started = told.clock.now
+    started = told.stop.now
     told.stop.ending = first, told.queue
     assert names([next(told.queue)]) == ["a short 1"]
-    assert told.clock.now > started
+    assert told.stop.now > started
 
 
 def test_earlier_results_decide_too() -> None:
-    earlier = [stop_reason(required("a"), Outcome.FAILED)]
-    assert carry_out(Told(runs("a", "b", repetitions=1), REQUIRED, earlier=earlier), {}) == ["-a1", "b1"]
+    earlier = [result_with(required("a"), Outcome.FAILED)]
+    assert carry_out(Told(runs("a", "b", repetitions=1), REQUIRED, earlier=earlier), {}) == "-a1 b1"
 
 
 def begin(told: Told, outcome: Outcome) -> Run:
     """Make the next run."""
     run = next(told.queue)
-    told.queue.record(run, stop_reason(run, outcome))
+    told.queue.record(run, result_with(run, outcome))
     told.queue.over(run)
     return run
