@@ -18,7 +18,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -147,8 +147,8 @@ def carry_out(directory: Path, heard: set[tuple[str, int]] | None = None) -> str
             done = (heard if heard is not None else set()).add
             workers = WorkerPool(stop, LocalWorker(daemon, backend, run_config(engine), analyse, stop))
             observer = Observer(done=lambda result: done((result.test_case, result.repetition)))
-            with Dispatcher(workers, journal, observer).open() as campaign:
-                campaign.run_all(rest, set())
+            with closing(workers):
+                Dispatcher(workers, journal, observer).run_all(rest, set())
             journal.finish()
             write_result_json(directory, journal.record().result_set)
     except (UserError, HarnessFault, OSError) as error:

@@ -258,7 +258,7 @@ def steal() -> float:
 
 def in_real_time(daemon: Daemon, images: Images, cases: list[str], *, contention: bool) -> Iterator[list[Figure]]:
     """Figures of all cases, and of busy loops with ``contention``."""
-    image = images.ensure_simulator().reference
+    image = images.ensure_own("simulator").reference
     abilities = probe(daemon, image)
     numbers = count(1)
 
@@ -274,7 +274,7 @@ def in_real_time(daemon: Daemon, images: Images, cases: list[str], *, contention
 
 def in_virtual_time(daemon: Daemon, images: Images, cases: list[str]) -> Iterator[list[Figure]]:
     """Figures of all cases."""
-    ids = {"simulator": images.ensure_simulator().id, "virtual-time": images.ensure_own("virtual-time").id}
+    ids = {"simulator": images.ensure_own("simulator").id, "virtual-time": images.ensure_own("virtual-time").id}
     with VirtualBench.open(daemon, ids) as bench:
         for case in cases:
             yield from CASES[case](bench)

@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -285,8 +286,8 @@ def carry_out(
             try:
                 stop, backend = threading.Event(), Ns3Backend(daemon, SIMULATOR)
                 worker = LocalWorker(daemon, backend, run_config(engine), judge, stop, testbeds=testbeds)
-                campaign = Dispatcher(WorkerPool(stop, worker), journal, Observer())
-                with campaign.open():
+                with closing(WorkerPool(stop, worker)) as workers:
+                    campaign = Dispatcher(workers, journal, Observer())
                     if not attempt:
                         wanted = {name: (implementation(name), them) for name, them in roles.items()}
                         false += [f"{who} is called not compliant" for who in campaign.check_compliance(wanted)]

@@ -304,7 +304,7 @@ def images_of(root: Path, *names: str) -> list[str]:
 def prepare(url: str, names: Sequence[str]) -> None:
     """Have the images of the link and of implementations at an engine: inside the laboratory no registry is reached."""
     source = Images(DaemonImages(Daemon(url, "laboratory")), ROOT, Policy.AUTO, print)
-    source.ensure_simulator()
+    source.ensure_own("simulator")
     for own in ("link-tools", "link-gateways"):
         source.ensure_own(own)
     known = loader.load_implementations(ROOT / "implementations.json")

@@ -281,7 +281,6 @@ TRUSTED = {
     "execution/cpu_monitor.py": {"STAT.read_text"},  # /proc
     "execution/host_facts.py": {"PROCESSORS.read_text", "PRESSURE.read_text"},  # /proc
     "execution/lock.py": {"os.open"},  # locks of the machine, with checks of their own
-    "execution/run_campaign.py": {"Dispatcher(workers, self.journal, self.engines.observer).open"},
     "execution/run_inputs.py": {"TemporaryDirectory", "Path(folder, name).open"},  # new files of a run
     "execution/transfer.py": {"shutil.copyfile"},  # the same
     "execution/worker_messages.py": {"CORE.glob", "path.read_bytes"},  # this program

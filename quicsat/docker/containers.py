@@ -153,7 +153,7 @@ class Container:
     def start(self) -> None:
         """Start it; raises :class:`StartFailure` if its own image is at fault, else :class:`HarnessFault`."""
         try:
-            self._daemon.query("start", self.spec.name, lambda: self._daemon.slow.start(self.id))
+            self._query("start", "start", slow=True)
         except HarnessFault as fault:
             state = self._state()
             # the engine's own codes for a command that is not there (127) or cannot be executed (126)
@@ -229,11 +229,7 @@ class Container:
 
     def cpu_seconds(self) -> float:
         """CPU time used so far, seconds; 0 once it has ended."""
-        stats = self._daemon.query(
-            "ask for the CPU time of",
-            self.spec.name,
-            lambda: self._daemon.quick.stats(self.id, stream=False, one_shot=True),
-        )
+        stats = self._query("ask for the CPU time of", "stats", stream=False, one_shot=True)
         return float(stats["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
 
     @property
@@ -243,12 +239,11 @@ class Container:
 
     def signal(self, name: str) -> None:
         """Send a signal; nothing happens if it has ended already."""
-
-        def kill() -> None:
-            with suppress(docker.errors.APIError):
-                self._daemon.quick.kill(self.id, name)
-
-        self._daemon.query("signal", self.spec.name, kill)
+        try:
+            self._query("signal", "kill", signal=name)
+        except HarnessFault as fault:
+            if not isinstance(fault.__cause__, docker.errors.APIError):
+                raise
 
     def kill(self) -> None:
         """SIGKILL; its end then counts as requested."""
@@ -298,13 +293,7 @@ class Container:
 
     def output(self) -> bytes:
         """What it wrote to its standard output and error; bounded by ``log_bytes``."""
-        return bytes(
-            self._daemon.query(
-                "read the log of",
-                self.spec.name,
-                lambda: self._daemon.slow.logs(self.id, stdout=True, stderr=True, timestamps=True),
-            )
-        )
+        return bytes(self._query("read the log of", "logs", slow=True, stdout=True, stderr=True, timestamps=True))
 
     def watch(self, events: SimpleQueue[ContainerEvent], *, lines: bool = False) -> None:
         """Put its end, and with ``lines`` each line of its output, into ``events`` from background threads.
@@ -345,8 +334,12 @@ class Container:
             yield from lines
 
     def _state(self) -> dict[str, Any]:
-        inspect = self._daemon.quick.inspect_container
-        return dict(self._daemon.query("inspect", self.spec.name, lambda: inspect(self.id))["State"])
+        return dict(self._query("inspect", "inspect_container")["State"])
+
+    def _query(self, verb: str, method: str, *, slow: bool = False, **options: Any) -> Any:
+        """The answer to an idempotent request about this container, by the name of the library's ``method``."""
+        client = self._daemon.slow if slow else self._daemon.quick
+        return self._daemon.query(verb, self.spec.name, lambda: getattr(client, method)(self.id, **options))
 
 
 def _size_of(directory: str) -> int:

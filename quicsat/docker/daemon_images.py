@@ -38,8 +38,7 @@ class DaemonImages:
     def find(self, reference: str) -> ImageFacts | None:
         """The image at the daemon, or None."""
         try:
-            with self._daemon.translate_errors("inspect image", reference):
-                image: dict[str, Any] = self._daemon.quick.inspect_image(reference)
+            image = self._inspect(reference)
         except HarnessFault as fault:
             if fault.code == ErrorCode.IMAGE_MISSING:
                 return None
@@ -58,9 +57,7 @@ class DaemonImages:
 
     def program(self, reference: str) -> ImageProgram:
         """What a container of the image runs; the image must be there."""
-        with self._daemon.translate_errors("inspect image", reference):
-            image: dict[str, Any] = self._daemon.quick.inspect_image(reference)
-        config = image["Config"]
+        config = self._inspect(reference)["Config"]
         environment = (entry.partition("=") for entry in config.get("Env") or ())
         return ImageProgram(
             command=(*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ())),
@@ -68,6 +65,10 @@ class DaemonImages:
             directory=config.get("WorkingDir") or "/",
             user=config.get("User") or "",
         )
+
+    def _inspect(self, reference: str) -> dict[str, Any]:
+        with self._daemon.translate_errors("inspect image", reference):
+            return dict(self._daemon.quick.inspect_image(reference))
 
     def pull(self, reference: str, patience: float) -> ImageFacts | str:
         """Pull from the image's registry; the reason if it is refused, or nothing arrives for ``patience`` seconds."""
@@ -108,10 +109,7 @@ class DaemonImages:
                     raise HarnessFault(ErrorCode.IMAGE_MISSING, str(message["error"]).strip())
                 for line in str(message.get("stream", "")).splitlines():
                     on_line(line)
-        image = self.find(tag)
-        if image is None:
-            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"the build of {tag} ended without an image")
-        return image
+        return self._made(tag, "build")
 
     def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
         """Create an image of one layer from the archive of a root file system."""
@@ -121,9 +119,11 @@ class DaemonImages:
         if "error" in answer or "status" not in answer:
             raise HarnessFault(ErrorCode.IMAGE_MISSING, f"cannot import {tag}: {answer.get('error', 'no answer')}")
         self.tag(answer["status"], tag)  # podman ignores the tag that an import names
-        image = self.find(tag)
-        if image is None:
-            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"the import of {tag} ended without an image")
+        return self._made(tag, "import")
+
+    def _made(self, tag: str, how: str) -> ImageFacts:
+        if (image := self.find(tag)) is None:
+            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"the {how} of {tag} ended without an image")
         return image
 
     def export(self, image: str) -> Iterator[bytes]:

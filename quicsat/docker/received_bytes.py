@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from quicsat.docker import resource_use
 
 
@@ -12,9 +10,8 @@ class ReceivedBytes:
 
     def __init__(self, pid: int, identity: str) -> None:
         """``pid``: first process of the container ``identity`` on its daemon's host."""
-        here = (
-            resource_use.control_group(pid, identity) is not None
-        )  # else this process has nothing to do with the container
+        # without a control group here, this process has nothing to do with the container
+        here = resource_use.control_group(pid, identity) is not None
         self._counters = resource_use.PROCESSES / str(pid) / "net" / "dev" if here else None
         self._before = self._sum() or 0
 
@@ -24,12 +21,10 @@ class ReceivedBytes:
         return None if total is None else max(total - self._before, 0)
 
     def _sum(self) -> int | None:
-        return None if self._counters is None else _total(self._counters)
-
-
-def _total(counters: Path) -> int | None:
-    try:
-        lines = counters.read_text(encoding="ascii").splitlines()[2:]
-        return sum(int(line.partition(":")[2].split()[0]) for line in lines if line.split(":")[0].strip() != "lo")
-    except (OSError, LookupError, ValueError):
-        return None
+        if self._counters is None:
+            return None
+        try:
+            lines = self._counters.read_text(encoding="ascii").splitlines()[2:]
+            return sum(int(line.partition(":")[2].split()[0]) for line in lines if line.split(":")[0].strip() != "lo")
+        except (OSError, LookupError, ValueError):
+            return None

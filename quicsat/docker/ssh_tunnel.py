@@ -6,20 +6,18 @@ reconnects (docker/docker-py#2248, #2966, #3218).
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from quicsat.docker.client import Daemon
 from quicsat.model.errors import MachineError
-from quicsat.model.real_link import Host, Tls
+from quicsat.model.real_link import Host
 from quicsat.model.text import printable
 from quicsat.model.whole_file import scratch_directory
 
@@ -173,24 +171,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.stdin.close()
     process.terminate()
     process.wait()
-
-
-# ---- for other processes --------------------------------------------------------------------
-
-
-def hosts_to_json(hosts: Sequence[Host]) -> str:
-    """How ``hosts`` are reached, as one line of JSON."""
-    return json.dumps([asdict(host) for host in hosts], default=str)
-
-
-def hosts_from_json(text: str) -> tuple[Host, ...]:
-    """The hosts that :func:`hosts_to_json` has written."""
-    return tuple(_host(Host(**entry)) for entry in json.loads(text))
-
-
-def _host(host: Host) -> Host:
-    tls = None
-    if isinstance(host.tls, dict):
-        verify = bool(host.tls.pop("verify"))
-        tls = Tls(**{name: Path(path) if path else None for name, path in host.tls.items()}, verify=verify)
-    return replace(host, tls=tls, ssh_config=Path(host.ssh_config) if host.ssh_config else None)

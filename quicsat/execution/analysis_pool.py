@@ -14,7 +14,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,8 @@ def analysis_pool(act: Callable[..., Any], *, low_priority: bool = True) -> Iter
     The function raises what ``act`` raises, and :class:`HarnessFault` if ``TRIES`` processes were killed over one call.
     The processes end with the block, or with the calling process, however that ends.
     """
-    processes = _Processes(act, low_priority)
-    try:
+    with closing(_Processes(act, low_priority)) as processes:
         yield processes.call
-    finally:
-        processes.close()
 
 
 class _Processes:

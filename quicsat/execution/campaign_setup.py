@@ -6,7 +6,7 @@ import importlib.util
 import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 
 from quicsat.analysis.analyse import analyse_once
@@ -84,7 +84,7 @@ class Engines:
 
     @contextmanager
     def workers(self, runs: Sequence[Run], config: RunConfig) -> Iterator[WorkerPool]:
-        """The workers that make ``runs``; raises :class:`UserError` if there are none."""
+        """The workers that make ``runs``, closed in the end; raises :class:`UserError` if there are none."""
         if self.conditions.cluster is not None:
             from quicsat.execution.worker_proxy import discover_workers  # importing Dask takes a second
 
@@ -113,7 +113,8 @@ class Engines:
                 testbeds=self._testbeds(self.daemon, runs, config.clock),
                 measured=on_this_machine and self.conditions.testbeds is None,
             )
-            yield WorkerPool(self.stop, worker)
+            with closing(WorkerPool(self.stop, worker)) as pool:
+                yield pool
 
     def _testbeds(self, daemon: Daemon, runs: Sequence[Run], clock: Clock) -> int:
         return self.conditions.testbeds or fitting_testbeds(runs, clock, int(daemon.info["NCPU"]))

@@ -96,11 +96,7 @@ class Cluster:
                 address, timeout=CONNECT_TIMEOUT, security=security(scheduler.tls), set_as_default=False, name="quicsat"
             )
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
-            message = (
-                f"No Dask scheduler answers at {address}: {_first_line(error)}\n"
-                "Start one (`dask scheduler`), or look at its address and TLS; see docs/guide/cluster.md."
-            )
-            raise MachineError(message) from error
+            raise _no_scheduler(address, error) from error
         self._workers: Mapping[str, Any] = {}
         """Workers at the last answer of the scheduler, by address."""
 
@@ -224,6 +220,13 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def _no_scheduler(address: str, error: BaseException) -> MachineError:
+    return MachineError(
+        f"No Dask scheduler answers at {address}: {_first_line(error)}\n"
+        "Start one (`dask scheduler`), or look at its address and TLS; see docs/guide/cluster.md."
+    )
+
+
 # ---- the worker -----------------------------------------------------------------------------
 
 
@@ -301,17 +304,10 @@ async def _serve(scheduler: Scheduler, service: Service, say: Callable[[str], No
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             await worker.close()
             if not seen or not persistent:
-                message = (
-                    f"No Dask scheduler answers at {address}: {_first_line(error.__cause__ or error)}\n"
-                    "Start one (`dask scheduler`), or look at its address and TLS; see docs/guide/cluster.md."
-                )
-                raise MachineError(message) from error
+                raise _no_scheduler(address, error.__cause__ or error) from error
         else:
-            say(
-                f"{service.name} offers {counted(testbeds, 'testbed')} to {address}"
-                if not seen
-                else "the scheduler is back"
-            )
+            offer = f"{service.name} offers {counted(testbeds, 'testbed')} to {address}"
+            say("the scheduler is back" if seen else offer)
             seen = True
             finished = asyncio.ensure_future(worker.finished())
             await asyncio.wait({finished, ended}, return_when=asyncio.FIRST_COMPLETED)

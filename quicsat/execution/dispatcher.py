@@ -42,14 +42,6 @@ class Dispatcher:
         self._lock = threading.Lock()
         """Held while the journal or a callback is used."""
 
-    @contextmanager
-    def open(self) -> Iterator[Dispatcher]:
-        """This dispatcher; its workers are closed when the block is left."""
-        try:
-            yield self
-        finally:
-            self._workers.close()
-
     def check_compliance(self, wanted: Mapping[str, tuple[Implementation, set[Role]]]) -> set[tuple[str, Role]]:
         """Check every implementation in the roles that the plan needs; returns those that are not compliant."""
         offenders: set[tuple[str, Role]] = set()

@@ -6,6 +6,7 @@ killed.
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from quicsat.docker.containers import remove_containers
-from quicsat.docker.ssh_tunnel import connected, hosts_from_json, hosts_to_json
+from quicsat.docker.ssh_tunnel import connected
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.real_link import Host
 
@@ -38,7 +39,7 @@ def start_reaper(hosts: Sequence[Host], campaign: str) -> Iterator[None]:
         start_new_session=True,
     )
     assert process.stdin is not None
-    process.stdin.write(hosts_to_json(hosts).encode() + b"\n")
+    process.stdin.write(pickle.dumps(hosts))
     process.stdin.flush()
     try:
         yield
@@ -48,10 +49,10 @@ def start_reaper(hosts: Sequence[Host], campaign: str) -> Iterator[None]:
 
 def main(campaign: str) -> None:
     """Wait for the end of the campaign; remove its containers if it was killed."""
-    hosts, _, last = sys.stdin.buffer.read().partition(b"\n")
-    if last == FAREWELL:
+    hosts: Sequence[Host] = pickle.load(sys.stdin.buffer)
+    if sys.stdin.buffer.read() == FAREWELL:
         return
-    threads = [threading.Thread(target=_clean, args=(host, campaign)) for host in hosts_from_json(hosts.decode())]
+    threads = [threading.Thread(target=_clean, args=(host, campaign)) for host in hosts]
     for thread in threads:
         thread.start()
     for thread in threads:

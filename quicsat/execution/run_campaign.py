@@ -116,10 +116,8 @@ class Campaign:
         """Check compliance, then make all runs; returns why runs are left, if the limits allow no more of them."""
         conditions = self.engines.conditions
         work = self._with_images(work)
-        with (
-            self.engines.workers(work.runs, stored_run_config(self.manifest)) as workers,
-            Dispatcher(workers, self.journal, self.engines.observer).open() as dispatcher,
-        ):
+        with self.engines.workers(work.runs, stored_run_config(self.manifest)) as workers:
+            dispatcher = Dispatcher(workers, self.journal, self.engines.observer)
             checked = self.journal.record().result_set.compliance
             known = {(each.implementation, each.role): each.compliant for each in checked}
             not_compliant = {end for end, compliant in known.items() if not compliant}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import errno
+import io
 import math
 import shutil
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from quicsat.docker.archive import unpack
+from quicsat.docker.archive import ArchiveLimits, ChunkStream, unpack
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.cluster import Cluster, Offer, RefusedError, session_key
@@ -119,7 +122,8 @@ class WorkerProxy:
 
     def _upload(self, name: str, image: ImageFacts, source: Daemon) -> None:
         self.say(f"{name}: uploading {byte_size(image.size)} to {self.name}")
-        for chunk in _of_chunk_size(DaemonImages(source).export(image.id)):
+        archive = io.BufferedReader(ChunkStream(DaemonImages(source).export(image.id), ArchiveLimits(sys.maxsize)))
+        for chunk in iter(partial(archive.read, CHUNK), b""):
             self.ask("upload", name, chunk)
         self.ask("upload", name, b"")
 
@@ -209,18 +213,6 @@ def _error(run: Run, number: int, code: ErrorCode, reason: str) -> RunResult:
     return result_of(run, number, Verdict(Outcome.ERROR, code, f"{reason[:1].upper()}{reason[1:]}."), evidence, None)
 
 
-def _of_chunk_size(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in chunks of ``CHUNK`` bytes; the last one may be shorter."""
-    rest = b""
-    for chunk in chunks:
-        rest += chunk
-        while len(rest) >= CHUNK:
-            yield rest[:CHUNK]
-            rest = rest[CHUNK:]
-    if rest:
-        yield rest
-
-
 # ---- discovery ------------------------------------------------------------------------------
 
 
@@ -243,7 +235,8 @@ def discover_workers(
         thread = threading.Thread(target=discovery.watch, daemon=True, name="discovery")
         thread.start()
         try:
-            yield workers
+            with closing(workers):
+                yield workers
         finally:
             discovery.ended.set()
             thread.join()

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from quicsat.config.yaml_fields import Fields, Problem, raise_problems, read_json
+from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import OWN_FOLDERS, find_recipe, recipe_of
-from quicsat.images.pull_or_build import PULL_STALL, Images, ImageStore, Policy
+from quicsat.images.pull_or_build import PULL_STALL, Images, Policy
 from quicsat.model.errors import HarnessFault, InputError, MachineError
 from quicsat.model.implementation import Implementation
 from quicsat.model.names import VARIANT_SIGN
@@ -54,7 +55,7 @@ def lock_text(images: Mapping[str, ImageFacts]) -> str:
 
 
 def images_here(
-    store: ImageStore, root: Path, implementations: Mapping[str, Implementation], own: tuple[str, ...]
+    store: DaemonImages, root: Path, implementations: Mapping[str, Implementation], own: tuple[str, ...]
 ) -> dict[str, ImageFacts]:
     """The images that a campaign would use without fetching any; those that are not here are left out.
 
@@ -124,7 +125,7 @@ class LockedImages:
 
     def __init__(
         self,
-        store: ImageStore,
+        store: DaemonImages,
         root: Path,
         lock: Path,
         policy: Policy,

@@ -6,14 +6,14 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Protocol
 
 from quicsat.config.yaml_fields import display_path
+from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_log import BuildLog
 from quicsat.images.build_recipes import (
     BASE,
@@ -60,31 +60,10 @@ class Policy(StrEnum):
     """The local build if there is a folder; only endpoints without a folder are pulled."""
 
 
-class ImageStore(Protocol):
-    """What is needed of a daemon; see :class:`execution.daemon.Daemon`. Its methods raise :class:`HarnessFault`."""
-
-    def find(self, reference: str) -> ImageFacts | None:
-        """The image at the daemon, or None."""
-
-    def pull(self, reference: str, patience: float) -> ImageFacts | str:
-        """The image from its registry; the reason if it was refused or nothing came for ``patience`` seconds."""
-
-    def build(
-        self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
-    ) -> ImageFacts:
-        """Build an uncompressed context archive."""
-
-    def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
-        """An image of one layer from the archive of a root file system."""
-
-    def tag(self, image: str, tag: str) -> None:
-        """Tag an image with another name."""
-
-
 class Images:
     """Resolves images at one daemon, thread-safe; reports each step to ``say``, one line each."""
 
-    def __init__(self, store: ImageStore, root: Path, policy: Policy, say: Say) -> None:
+    def __init__(self, store: DaemonImages, root: Path, policy: Policy, say: Say) -> None:
         """``root`` may have folders of implementations of the user's own; see :func:`find_recipe`."""
         self._store = store
         self._root = root
@@ -126,12 +105,8 @@ class Images:
         with self._failure(implementation.name):
             return self._pull_only(implementation)
 
-    def ensure_simulator(self) -> ImageFacts:
-        """The simulator's image, which is in no registry: found or built; raises :class:`MachineError`."""
-        return self.ensure_own("simulator")
-
     def ensure_own(self, name: str) -> ImageFacts:
-        """An image of ``OWN_IMAGES``; otherwise as :meth:`ensure_simulator`."""
+        """An image of ``OWN_IMAGES``, which is in no registry: found or built; raises :class:`MachineError`."""
         with self._failure(name):
             recipe = find_recipe(name, OWN_FOLDERS[name])
             built = self._built(recipe)

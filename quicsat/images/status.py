@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import OWN_FOLDERS, Recipe, find_recipe, recipe_of
-from quicsat.images.pull_or_build import ImageStore
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Implementation
 from quicsat.model.results import ImageFacts
@@ -62,7 +62,7 @@ class Got:
 # ---- status ---------------------------------------------------------------------------
 
 
-def stock_of(store: ImageStore, root: Path, implementation: Implementation) -> tuple[Stocked, ...]:
+def stock_of(store: DaemonImages, root: Path, implementation: Implementation) -> tuple[Stocked, ...]:
     """The public image if it exists locally, and the local build if there is a folder; raises :class:`MachineError`."""
     name, reference, folder = implementation.name, implementation.image, implementation.build
     public = store.find(reference) if reference else None
@@ -72,7 +72,7 @@ def stock_of(store: ImageStore, root: Path, implementation: Implementation) -> t
     return tuple(found) or (Stocked(name, "public", ImageState.MISSING, reference),)
 
 
-def used_by(store: ImageStore, root: Path, implementation: Implementation) -> Stocked:
+def used_by(store: DaemonImages, root: Path, implementation: Implementation) -> Stocked:
     """The image that a campaign would use, see :meth:`quicsat.images.pull_or_build.Images.ensure`."""
     if implementation.replaced:
         image = store.find(implementation.image)
@@ -81,12 +81,12 @@ def used_by(store: ImageStore, root: Path, implementation: Implementation) -> St
     return stock_of(store, root, implementation)[-1 if implementation.is_variant else 0]
 
 
-def stock_of_own(store: ImageStore, name: str = "simulator") -> Stocked:
+def stock_of_own(store: DaemonImages, name: str = "simulator") -> Stocked:
     """An image of ``OWN_IMAGES``, which is always a local build."""
     return _built(store, name, find_recipe(name, OWN_FOLDERS[name]))
 
 
-def _built(store: ImageStore, name: str, recipe: Recipe) -> Stocked:
+def _built(store: DaemonImages, name: str, recipe: Recipe) -> Stocked:
     current = store.find(recipe.tag)
     if current:
         return Stocked(name, "built", ImageState.CURRENT, recipe.tag, current)

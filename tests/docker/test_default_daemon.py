@@ -22,9 +22,9 @@ from typing import Any
 import pytest
 
 from quicsat.docker.address import default_daemon
-from quicsat.docker.ssh_tunnel import connected, hosts_from_json, hosts_to_json
+from quicsat.docker.ssh_tunnel import connected
 from quicsat.model.errors import InputError, MachineError
-from quicsat.model.real_link import Host, Tls
+from quicsat.model.real_link import Tls
 from tests.certificates import certificates
 from tests.dockerds import running, wait_for
 
@@ -135,8 +135,6 @@ def test_tls_of_contexts(folder: Path) -> None:
     assert [path and path.name for path in (rack.ca, rack.certificate, rack.key)] == ["ca.pem", "cert.pem", "key.pem"]
     assert own.ca is not None and (own.certificate, own.verify) == (None, True)
     assert tls("loose") == Tls(None, None, None, verify=False)
-    hosts = (Host("a", "tcp://a:1", own), Host("b", "tcp://b:1", Tls(None, None, None, verify=False)))
-    assert hosts_from_json(hosts_to_json(hosts)) == hosts
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from quicsat.docker import ssh_tunnel
-from quicsat.docker.ssh_tunnel import connected, hosts_from_json, hosts_to_json
+from quicsat.docker.ssh_tunnel import connected
 from quicsat.model.errors import MachineError
-from quicsat.model.real_link import Host, Tls
+from quicsat.model.real_link import Host
 from tests.fakes import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,8 +104,3 @@ with patch.object(docker, "APIClient", FakeEngine().client), connected(Host("far
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
     assert done.returncode == -signal.SIGKILL
     assert gone(int(calls(ssh)[0].split()[0]))
-
-
-def test_hosts_get_to_another_process_as_they_are() -> None:
-    hosts = (HOST, Host("tls", "tcp://h:1", Tls(Path("/a"), Path("/b"), Path("/c")), address4="10.0.0.1"))
-    assert hosts_from_json(hosts_to_json(hosts)) == hosts

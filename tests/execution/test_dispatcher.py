@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -107,8 +108,9 @@ def run_all(
     wanted = {end.name: (end, set(Role)) for run in plan for end in (run.server, run.client)} if compliance else {}
     with (
         Journal.create(heard.directory, manifest(plan)) as journal,
-        Dispatcher(WorkerPool(stop, worker), journal, observer).open() as dispatcher,
+        closing(WorkerPool(stop, worker)) as workers,
     ):
+        dispatcher = Dispatcher(workers, journal, observer)
         work = RemainingWork(plan, {}, alone=frozenset(alone))
         dispatcher.run_all(work, dispatcher.check_compliance(wanted))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,7 +15,6 @@ import docker
 import pytest
 
 from quicsat.docker.containers import ContainerSpec, create_container
-from quicsat.docker.ssh_tunnel import hosts_to_json
 from quicsat.execution import reaper
 from quicsat.model.real_link import Host
 from tests.fakes import FakeEngine, connect, endpoint
@@ -31,7 +31,7 @@ class Input:
 
 
 def end(content: bytes, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Input(hosts_to_json([NOWHERE]).encode() + b"\n" + content))
+    monkeypatch.setattr(sys, "stdin", Input(pickle.dumps([NOWHERE]) + content))
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(reaper, "PASSES", 1)
     reaper.main("dead")

@@ -138,9 +138,8 @@ def campaign(
     with (
         Journal.create(heard.directory, manifest(plan)) as journal,
         discover_workers(farm.scheduler, remote_config(daemon, *names), daemon, event, heard.said.append) as workers,
-        Dispatcher(workers, journal, Observer(heard.said.append, heard.done.append)).open() as opened,
     ):
-        yield opened
+        yield Dispatcher(workers, journal, Observer(heard.said.append, heard.done.append))
 
 
 def make(farm: Farm, heard: Heard, plan: Sequence[Run], **options: Any) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
 
 import pytest
 
+from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import find_recipe, recipe_of
 from quicsat.images.lock_file import LockedImages, check_lock, images_here, lock_text, read_lock
 from quicsat.images.pull_or_build import Policy
@@ -24,7 +24,7 @@ FAST = replace(MINE, name="mine:fast", server_parameters="--fast", client_parame
 
 
 @dataclass
-class Store:
+class Store(DaemonImages):
     """Images by reference."""
 
     here: dict[str, ImageFacts] = field(default_factory=dict)
@@ -40,15 +40,6 @@ class Store:
     def pull(self, reference: str, patience: float) -> ImageFacts | str:
         self.pulled.append(reference)
         return self.registry.get(reference, "it is not there")
-
-    def build(self, *_: Any) -> ImageFacts:
-        raise AssertionError("nothing is built")
-
-    def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
-        raise AssertionError("nothing is imported")
-
-    def tag(self, image: str, tag: str) -> None:
-        raise AssertionError("nothing is tagged")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import IO
 
 import pytest
 
+from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import BASE, Recipe, build_context, expected
 from quicsat.images.pull_or_build import PUBLIC_BASE, Images, Policy
 from quicsat.model import product_files
@@ -24,7 +25,7 @@ REFUSAL = "no matching manifest for linux/amd64 in the manifest list entries"
 
 
 @dataclass
-class FakeStore:
+class FakeStore(DaemonImages):
     """Images by reference; ``registry`` is what could be pulled; ``log`` is what was asked for."""
 
     here: set[str] = field(default_factory=set)
@@ -193,7 +194,7 @@ def test_policy_local_fetches_nothing(root: Path) -> None:
     with pytest.raises(MachineError, match="--images local"):
         images.ensure(IMPLEMENTATION)
     with pytest.raises(MachineError, match="--images local"):
-        images.ensure_simulator()
+        images.ensure_own("simulator")
     with pytest.raises(MachineError, match="--images local"):
         images.ensure_base()
     assert store.log == []
@@ -283,7 +284,7 @@ def test_missing_bootstrap_program_names_make_setup(root: Path, monkeypatch: pyt
 
 def test_simulator_is_built_and_tagged(root: Path) -> None:
     store = FakeStore()
-    image = _images(store, root)[0].ensure_simulator()
+    image = _images(store, root)[0].ensure_own("simulator")
     assert image.reference.startswith("quicsat/simulator:")
     assert "tag quicsat/simulator:latest" in store.log
 
@@ -291,7 +292,7 @@ def test_simulator_is_built_and_tagged(root: Path) -> None:
 def test_expected_are_what_ensure_gets(root: Path) -> None:
     images, _ = _images(FakeStore(), root)
     quinn = Implementation("quinn", "", "", frozenset(Role), build="endpoints/quinn")
-    got = {"simulator": images.ensure_simulator().reference}
+    got = {"simulator": images.ensure_own("simulator").reference}
     got |= {one.name: images.ensure(one).reference for one in (IMPLEMENTATION, quinn)}
     assert expected() == got
 
