@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -19,6 +20,7 @@ from quicsat.model.clock import Clock
 from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.errors import InputError
+from quicsat.model.perturbation import NONE, USUAL, Amplitudes
 from quicsat.model.results import Schedule
 from quicsat.model.text import quoted
 from quicsat.model.units import mbit_per_s
@@ -41,6 +43,13 @@ MOST_TESTBEDS = 32
 HIGHEST_PORT = 65535
 LOCK_FILE = Path("images.lock")
 """Usual name of the lock file of images, in the working directory."""
+AMPLITUDES = {
+    "delay": quantities.within(quantities.share, "0 %", "50 %"),
+    "rate": quantities.within(quantities.share, "0 %", "50 %"),
+    "start": quantities.within(quantities.duration, "0 s", "1 s"),
+    "cpu": quantities.within(quantities.share, "0 %", "50 %"),
+}
+"""What ``--perturb`` reads, by name."""
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
 
 
@@ -130,6 +139,8 @@ class ClockOptions(CommandOptions):
 
     clock: Clock
     cpu_cost: float | None
+    perturb: Amplitudes | None
+    placebo: bool
 
 
 def add_clock(parser: Parser) -> None:
@@ -144,6 +155,15 @@ def add_clock(parser: Parser) -> None:
         "--cpu-cost", type=value_of(quantities.within(quantities.duration, "0 s", "1 ms")), metavar="DURATION",
         help="Virtual time that each system call and each reading of the clock takes, the same for all programs "
         f'(default: the cpu cost of each implementation, otherwise {CPU_COST * 1e6:.0f} us; example: "1 us").',
+    )  # fmt: skip
+    group.add_argument(
+        "--perturb", type=value_of(_amplitudes), metavar="AMPLITUDES",
+        help="In virtual time, the largest differences of further repetitions from the first one, or 0 for none "
+        f"(default: {USUAL.words.replace('%', '%%')}; example: delay=2%%,cpu=0%%).",
+    )  # fmt: skip
+    group.add_argument(
+        "--placebo", action="store_true",
+        help="Draw other CPU costs for each repetition, and change nothing else.",
     )  # fmt: skip
 
 
@@ -327,6 +347,12 @@ def cpu_cost(options: ClockOptions) -> float:
     return CPU_COST if options.cpu_cost is None else options.cpu_cost
 
 
+def amplitudes(options: ClockOptions) -> Amplitudes:
+    """Of ``--perturb`` or its default, which is none in real time."""
+    usual = USUAL if options.clock is Clock.VIRTUAL else NONE
+    return usual if options.perturb is None else options.perturb
+
+
 def check_clock(options: ClockOptions, test_cases: Sequence[TestCase]) -> None:
     """Raise :class:`InputError` if the options ask for what one clock cannot do."""
     real = [case.name for case in test_cases if case.real]
@@ -342,6 +368,10 @@ def check_clock(options: ClockOptions, test_cases: Sequence[TestCase]) -> None:
             raise InputError(fault)
     if options.clock is Clock.REAL and options.cpu_cost is not None:
         raise InputError("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
+    if options.clock is Clock.REAL and (options.perturb is not None or options.placebo):
+        raise InputError("--perturb and --placebo need --clock virtual: in real time, runs differ anyway.")
+    if options.placebo and not amplitudes(options).cpu:
+        raise InputError("--placebo needs other CPU costs: leave --perturb out, or let it change cpu.")
 
 
 def _highest_rates(test_cases: Sequence[TestCase]) -> list[tuple[TestCase, float]]:
@@ -414,6 +444,23 @@ def value_of(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 def _clock(word: str) -> Clock:
     return Clock(quantities.one_of(Clock)(word))
+
+
+def _amplitudes(word: str) -> Amplitudes:
+    """``delay=2%,start=0s``; what is not named has its usual amplitude. ``0``: there are none."""
+    if word == "0":
+        return NONE
+    found = dict[str, float]()
+    for part in word.split(","):
+        name, _, value = part.partition("=")
+        parse = AMPLITUDES.get(name.strip())
+        if parse is None or not value or name.strip() in found:
+            raise ValueError(f"is neither 0 nor a list such as {USUAL.words}.")
+        try:
+            found[name.strip()] = parse(value)
+        except ValueError as fault:
+            raise ValueError(f"is wrong: {quoted(value)} {fault}") from None
+    return replace(USUAL, **found)
 
 
 def port(word: str) -> int:

@@ -182,6 +182,8 @@ def _new(
             clock=options.clock,
             cpu_cost=shared.cpu_cost(options),
             own_cpu_costs=options.clock is Clock.VIRTUAL and options.cpu_cost is None,
+            amplitudes=shared.amplitudes(options),
+            placebo=options.placebo,
         ),
         note=options.note,
         check_compliance=not options.skip_compliance_check,

@@ -110,6 +110,8 @@ class NewCampaign:
             clock=run.clock,
             cpu_cost=run.cpu_cost if run.clock is Clock.VIRTUAL else None,
             own_cpu_costs=run.own_cpu_costs,
+            amplitudes=run.amplitudes,
+            placebo=run.placebo,
             note=self.note,
         )
 

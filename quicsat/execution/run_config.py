@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quicsat.model.clock import Clock
+from quicsat.model.perturbation import NONE, Amplitudes
 from quicsat.model.results import PARAMETERS, ImageFacts, Manifest
 
 
@@ -28,6 +29,10 @@ class RunConfig:
     """Simulated seconds that each system call and each reading of the clock takes; without effect in real time."""
     own_cpu_costs: bool = False
     """System calls of implementations with a CPU cost of their own take that time instead."""
+    amplitudes: Amplitudes = NONE
+    """How much repetitions differ; only in virtual time."""
+    placebo: bool = False
+    """As in :class:`quicsat.model.results.Manifest`."""
 
     @property
     def image_ids(self) -> dict[str, str]:
@@ -44,6 +49,8 @@ def stored_run_config(manifest: Manifest) -> RunConfig:
         clock=manifest.clock,
         cpu_cost=manifest.cpu_cost or 0.0,
         own_cpu_costs=manifest.own_cpu_costs,
+        amplitudes=manifest.amplitudes,
+        placebo=manifest.placebo,
         **kept,
     )
 

@@ -19,11 +19,13 @@ from quicsat.links.artefact_limits import download_limits, log_limits
 from quicsat.links.backend import Testbed
 from quicsat.links.session import Endpoint, FurtherFlow, RunControl, Session, SessionRecord, SessionRequest
 from quicsat.model.clock import Clock
+from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Evidence, FlowEvidence
 from quicsat.model.flow import flow_directory, part_name
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode
+from quicsat.model.perturbation import Perturbation, perturbation_of
 from quicsat.model.real_link import RealLink, RealLinkReport
 from quicsat.model.run import OUTPUT, File, Run
 from quicsat.model.stored_files import open_file
@@ -59,6 +61,7 @@ class Transfer:
             images={part: self.config.images[name].id for part, name in _parts(run, clock).items()},
             clock=clock,
             flows=(FlowEvidence(),) * len(run.others),
+            perturbation=self._perturbation,
         )
         self.directory.mkdir(parents=True, exist_ok=True)
         try:
@@ -74,6 +77,10 @@ class Transfer:
             code = ErrorCode.DISK_FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else ErrorCode.HARNESS_FAULT
             self.record.add(fault_code=code, fault=f"the run could not be kept: {error}")
         return self.record.evidence
+
+    @property
+    def _perturbation(self) -> Perturbation:
+        return perturbation_of(self.run.repetition, self.config.amplitudes, placebo=self.config.placebo)
 
     def _run_session(self, inputs: Inputs) -> None:
         """Create, run, collect and remove endpoints and link."""
@@ -100,8 +107,8 @@ class Transfer:
                 removal.close()
 
     def _request(self, inputs: Inputs) -> SessionRequest:
-        """What the testbed has to make of the run."""
-        run = self.run
+        """What the testbed has to make of the run; here, its link and its costs become those of its perturbation."""
+        run, by = self.run, self._perturbation
         offering = Role.CLIENT if run.test_case.webtransport is WebTransport.SEND else Role.SERVER
         files: Mapping[Role, Mapping[str, bytes | Path]] = {
             role: {**(inputs.www if role is offering else {}), **inputs.certs} for role in Role
@@ -109,14 +116,18 @@ class Transfer:
         directories = (f"www/{inputs.session.path}",) if inputs.session else ()
         first, *others = (
             {
-                role: replace(endpoint(role, flow, self.config, inputs), files=files[role], directories=directories)
+                role: replace(
+                    endpoint(role, flow, self.config, inputs, by.cpu(role)), files=files[role], directories=directories
+                )
                 for role in Role
             }
             for flow in (run, *run.others)
         )
         starts = (flow.start for flow in run.test_case.flows)
         further = tuple(FurtherFlow(endpoints, start) for endpoints, start in zip(others, starts, strict=True))
-        return SessionRequest(run, first, self.control, further)
+        if isinstance(run.test_case.link, EmulatedLink):
+            run = replace(run, test_case=replace(run.test_case, link=run.test_case.link.scaled(by.delay, by.rate)))
+        return SessionRequest(run, first, self.control, further, by.start)
 
     def _downloaded(self, session: Session, flow: int) -> tuple[File, ...]:
         """The files that the storing side has at the end; in a WebTransport handshake, what both sides wrote."""
@@ -170,8 +181,11 @@ def _parts(run: Run, clock: Clock) -> dict[str, str]:
     return {"client": run.client.name, "server": run.server.name, **further, **{name: name for name in link}}
 
 
-def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoint:
-    """The program of a role, according to the endpoint contract of the QUIC Interop Runner; without its files."""
+def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs, cpu: float = 1.0) -> Endpoint:
+    """The program of a role, according to the endpoint contract of the QUIC Interop Runner; without its files.
+
+    ``cpu``: factor of its CPU costs.
+    """
     implementation: Implementation = run.server if role is Role.SERVER else run.client
     case = run.endpoint_test_case
     environment = {
@@ -195,6 +209,8 @@ def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoin
     if contract.version:
         environment["VERSION"] = contract.version
     cost = implementation.cpu_cost.of(role) if config.own_cpu_costs else None
+    if cpu != 1:
+        cost = (config.cpu_cost if cost is None else cost) * cpu
     return Endpoint(config.images[implementation.name].id, environment, cpu_cost=cost)
 
 

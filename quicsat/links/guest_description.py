@@ -126,7 +126,7 @@ def _endpoints(request: SessionRequest, programs: Mapping[str, ImageProgram]) ->
                 cpu_cost=endpoint.cpu_cost,
             )  # fmt: skip
             yield from _part(name, program, hostname=str(role))
-        if number > 1:
+        if flow.start or number > 1:
             yield from _times({f"{part_name(Role.CLIENT, number)}.start": flow.start})
 
 

@@ -65,7 +65,7 @@ class FurtherFlow:
 
     endpoints: Mapping[Role, Endpoint]
     start: float
-    """Seconds from the start of the first client to that of this one."""
+    """Seconds from the start of the first client to that of this one; of the first, as in ``SessionRequest``."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,13 @@ class SessionRequest:
     """Of the first flow."""
     control: RunControl
     further: tuple[FurtherFlow, ...] = ()
+    start: float = 0.0
+    """Seconds from when the link carries packets to the start of the first client."""
 
     @property
     def flows(self) -> dict[int, FurtherFlow]:
         """All flows, counted from 1."""
-        return dict(enumerate((FurtherFlow(self.endpoints, 0.0), *self.further), start=1))
+        return dict(enumerate((FurtherFlow(self.endpoints, self.start), *self.further), start=1))
 
     @property
     def linger(self) -> float:

@@ -358,6 +358,15 @@ class Direction:
         """The highest rate at any time, bit/s."""
         return max((self.rate, *(self.profile.rates if self.profile else ())))
 
+    def scaled(self, delay: float, rate: float) -> Direction:
+        """With all propagation delays and rates, also those of its profile, times these factors."""
+        profile = self.profile and replace(
+            self.profile,
+            rates=tuple(each * rate for each in self.profile.rates),
+            delays=tuple(each * delay for each in self.profile.delays),
+        )
+        return replace(self, delay=self.delay * delay, rate=self.rate * rate, profile=profile)
+
 
 @dataclass(frozen=True)
 class ClientSideDirection:
@@ -374,6 +383,11 @@ class ClientSide:
 
     forward: ClientSideDirection = ClientSideDirection()
     back: ClientSideDirection = ClientSideDirection()
+
+    def scaled(self, delay: float) -> ClientSide:
+        """With all propagation delays times this factor."""
+        forward, back = (replace(each, delay=each.delay * delay) for each in (self.forward, self.back))
+        return ClientSide(forward, back)
 
 
 UNKNOWN = "unknown"
@@ -422,6 +436,18 @@ class EmulatedLink:
     def with_both(self, **values: Any) -> EmulatedLink:
         """The link with other values of both directions."""
         return self.with_forward(**values).with_back(**values)
+
+    def scaled(self, delay: float, rate: float) -> EmulatedLink:
+        """The link with all propagation delays and rates times these factors; all else stays.
+
+        A return direction with capacity on demand keeps its rate, which is a number of slots.
+        """
+        return replace(
+            self,
+            forward=self.forward.scaled(delay, rate),
+            back=self.back.scaled(delay, rate if self.demand is None else 1.0),
+            client_side=self.client_side and self.client_side.scaled(delay),
+        )
 
     @property
     def has_gateways(self) -> bool:

@@ -8,6 +8,7 @@ from signal import SIGXCPU
 
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import Interval, SimulatorReport
+from quicsat.model.perturbation import NOMINAL, Perturbation
 from quicsat.model.real_link import RealLinkReport
 from quicsat.model.run_key import File
 
@@ -120,6 +121,8 @@ class Evidence:
     """Further flows, in the order of the test case; all clients fetch the files that are ``offered``."""
     clock: Clock = Clock.REAL
     """The clock of exits, traces and deadlines; ``started`` and ``phases`` are always real time."""
+    perturbation: Perturbation = NOMINAL
+    """How the run differed from the nominal one beside its losses."""
 
     @property
     def span(self) -> float | None:

@@ -10,6 +10,7 @@ from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.negotiated import Negotiated
 from quicsat.model.outcomes import Outcome, Verdict
+from quicsat.model.perturbation import NONE, Amplitudes
 from quicsat.model.run_key import RunKey
 from quicsat.model.test_case import TestCase
 from quicsat.model.workload import ObjectType
@@ -232,6 +233,10 @@ class Manifest:
     """Simulated seconds that each system call and each reading of the clock takes; None in real time."""
     own_cpu_costs: bool = False
     """System calls of implementations with a CPU cost of their own take that time instead."""
+    amplitudes: Amplitudes = NONE
+    """How much the repetitions differ from the first one beside their losses."""
+    placebo: bool = False
+    """The repetitions have other CPU costs than those of other campaigns with these amplitudes."""
     processor: str = ""
     """Of the machine on which all runs take place, as in ``HostFacts``; empty with several machines, with the Docker
     daemon of another one, and in campaigns of versions that did not store it."""
@@ -244,7 +249,8 @@ class Manifest:
 
         Results of campaigns in which it differs are never put together.
         """
-        return clock_in_words(self.clock, self.cpu_cost, own_cpu_costs=self.own_cpu_costs)
+        differences = "" if self.amplitudes == NONE else self.amplitudes.words
+        return clock_in_words(self.clock, self.cpu_cost, own_cpu_costs=self.own_cpu_costs, differences=differences)
 
 
 @dataclass(frozen=True)

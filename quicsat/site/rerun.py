@@ -10,6 +10,7 @@ from pathlib import Path
 from quicsat.model.clock import Clock
 from quicsat.model.names import VARIANT_SIGN, split_flows
 from quicsat.model.outcomes import Rules
+from quicsat.model.perturbation import USUAL
 from quicsat.model.results import PARAMETERS, Manifest
 from quicsat.model.test_case import COMBINED, TestCase
 from quicsat.model.text import command_line
@@ -94,4 +95,5 @@ def _clock(manifest: Manifest) -> list[str]:
     if manifest.clock is Clock.REAL:
         return []
     cost = [] if manifest.own_cpu_costs else ["--cpu-cost", f"{(manifest.cpu_cost or 0.0) * 1e6:.9g} us"]
-    return ["--clock", manifest.clock.value, *cost]
+    own = [] if manifest.amplitudes == USUAL else ["--perturb", manifest.amplitudes.words]
+    return ["--clock", manifest.clock.value, *cost, *own, *(["--placebo"] if manifest.placebo else [])]

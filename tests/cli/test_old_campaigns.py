@@ -16,6 +16,7 @@ import pytest
 from quicsat.cli import main as cli
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.remaining_work import pinned_images, remaining_work
+from quicsat.model.perturbation import NOMINAL, Perturbation
 from quicsat.model.results import ImageFacts
 from quicsat.model.run import RunKey
 from quicsat.results.document import document
@@ -64,7 +65,8 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     assert manifest.pop("must_include") == []
     assert manifest["schedule"].pop("required") is None
     assert manifest["schedule"].pop("skip_on_failure") is False
-    assert manifest.pop("own_cpu_costs") is False
+    assert (manifest.pop("own_cpu_costs"), manifest.pop("placebo")) == (False, False)
+    assert set(manifest.pop("amplitudes").values()) == {0}
     assert (manifest.pop("processor"), manifest.pop("note")) == ("", "")
     assert {image.pop("architecture") for image in manifest["images"].values()} == {""}
     for implementation in manifest["implementations"]:
@@ -82,6 +84,7 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
         assert test_case.pop("random_numbers_of") == ""
     for result in (*written["results"], *written["earlier"]):
         assert result["evidence"].pop("clock") == "real"
+        assert Perturbation(**result["evidence"].pop("perturbation")) == NOMINAL
         assert (result["evidence"].pop("flows"), result["evidence"].pop("use")) == ([], {})
         for verdict in filter(None, (result["verdict"], result["verdict"]["if_valid"])):
             assert verdict.pop("received") is None

@@ -1,4 +1,4 @@
-"""Options of the schedule, and what is wrong with them."""
+"""Options of the schedule and of virtual time, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from quicsat.cli import options
 from quicsat.cli.parser import Parser
 from quicsat.model.errors import InputError
+from quicsat.model.perturbation import NONE, USUAL, Amplitudes
 from quicsat.model.results import Schedule
 from quicsat.plan.limits import CampaignLimits
 
@@ -84,3 +85,36 @@ def test_the_address_of_a_scheduler_is_not_stored() -> None:
     assert options.without_addresses(words) == ("run.py", "-t", "sat", "--cluster", "ADDRESS", "--seed", "1")
     assert options.without_addresses(["--cluster=tls://x:1", "-m"]) == ("--cluster=ADDRESS", "-m")
     assert options.without_addresses(["run.py", "-t", "SAT"]) == ("run.py", "-t", "SAT")
+
+
+def amplitudes(*words: str) -> Amplitudes:
+    parser = Parser("run")
+    parser.exit_on_error = False
+    options.add_clock(parser)
+    return options.amplitudes(parser.parse_args(words, options.ClockOptions()))
+
+
+def test_amplitudes_are_the_usual_ones_in_virtual_time() -> None:
+    assert amplitudes() == NONE
+    assert amplitudes("--clock", "virtual") == USUAL
+    assert amplitudes("--clock", "virtual", "--perturb", "0") == NONE
+    assert amplitudes("--clock", "virtual", "--perturb", USUAL.words) == USUAL
+    own = amplitudes("--clock", "virtual", "--perturb", "delay=0.5%, start=2 ms")
+    assert own == Amplitudes(0.005, USUAL.rate, 0.002, USUAL.cpu)
+    assert amplitudes("--clock", "virtual", "--perturb", own.words) == own
+
+
+@pytest.mark.parametrize(
+    ("word", "fault"),
+    [
+        ("1%", "is neither 0 nor a list such as"),
+        ("delay=1%,delay=2%", "is neither 0 nor a list such as"),
+        ("size=1%", "is neither 0 nor a list such as"),
+        ("delay=", "is neither 0 nor a list such as"),
+        ("delay=51%", '"51%" is out of range: 0 % to 50 %'),
+        ("start=1", '"1" has no unit'),
+    ],
+)
+def test_amplitudes_that_are_wrong(word: str, fault: str) -> None:
+    with pytest.raises(argparse.ArgumentError, match=fault):
+        amplitudes("--clock", "virtual", "--perturb", word)

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +21,7 @@ from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.perturbation import NOMINAL, USUAL, perturbation_of
 from quicsat.model.results import Measurement
 from quicsat.results import store
 from tests.cli.conftest import ROOT, Checkout
@@ -422,7 +425,7 @@ timeout: 5 s
 
 def test_a_campaign_in_virtual_time(checkout: Checkout) -> None:
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
-    status, out, _ = checkout(*GOOD, "--clock", "virtual", "--cpu-cost", "1 us")
+    status, out, _ = checkout(*GOOD, "--clock", "virtual", "--cpu-cost", "1 us", "--perturb", "0")
     assert status == 0
     assert "The runs used virtual time (1 µs per system call)." in out
     results = store.load(checkout.results).result_set
@@ -449,9 +452,43 @@ def test_virtual_time_has_default_costs_and_takes_a_number_of_runs(checkout: Che
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     status, out, _ = checkout(*GOOD, "--clock", "virtual", "--parallel", "1")
     assert status == 0
-    assert "The runs used virtual time (measured or default CPU costs)." in out
+    assert f"The runs used virtual time (measured or default CPU costs; perturbed by {USUAL.words})." in " ".join(
+        out.split()
+    )
     manifest = store.load(checkout.results).result_set.manifest
     assert (manifest.cpu_cost, manifest.own_cpu_costs, manifest.schedule.testbeds) == (3e-6, True, 1)
+    assert (manifest.amplitudes, manifest.placebo) == (USUAL, False)
+
+
+def test_amplitudes_and_a_placebo_can_be_asked_for(checkout: Checkout, tmp_path: Path) -> None:
+    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
+    words = (*GOOD, "--clock", "virtual", "--repetitions", "3")
+    assert checkout(*words, "--perturb", "delay=2%, start=0s", "--placebo", "-l", str(tmp_path / "own"))[0] == 0
+    own = store.load(tmp_path / "own").result_set
+    assert own.manifest.amplitudes == replace(USUAL, delay=0.02, start=0.0)
+    assert own.manifest.placebo
+    found = {each.repetition: each.evidence.perturbation for each in own.results}
+    assert found == {k: perturbation_of(k, own.manifest.amplitudes, placebo=True) for k in (1, 2, 3)}
+    assert found[1] != NOMINAL
+    assert checkout(*words, "--perturb", "0", "-l", str(tmp_path / "none"))[0] == 0
+    none = store.load(tmp_path / "none").result_set
+    assert {each.evidence.perturbation for each in none.results} == {NOMINAL}
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("--perturb", "0"), "--perturb and --placebo need --clock virtual"),
+        (("--placebo",), "--perturb and --placebo need --clock virtual"),
+        (("--clock", "virtual", "--placebo", "--perturb", "0"), "--placebo needs other CPU costs"),
+        (("--clock", "virtual", "--placebo", "--perturb", "cpu=0%"), "--placebo needs other CPU costs"),
+    ],
+)
+def test_amplitudes_without_effect_are_refused(checkout: Checkout, words: Sequence[str], fault: str) -> None:
+    status, _, err = checkout(*GOOD, *words)
+    assert status == 2
+    assert fault in " ".join(err.split())
+    assert checkout.engine.all_lives == []
 
 
 def test_real_time_is_not_told(checkout: Checkout) -> None:

@@ -28,6 +28,7 @@ from quicsat.model.errors import MachineError
 from quicsat.model.gateways import PEPS
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.perturbation import NOMINAL, USUAL, perturbation_of
 from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.model.test_case import TestCase
@@ -129,6 +130,39 @@ def test_implementations_have_their_own_costs_unless_all_are_alike(
     assert costs == {Role.SERVER: 7e-6 if own else None, Role.CLIENT: None}
 
 
+def test_members_differ_as_their_numbers_say(engine: FakeEngine, tmp_path: Path) -> None:
+    """The machine of each member has its link, costs and start; results have the nominal link, and the differences."""
+    run = replace(VIRTUAL, amplitudes=USUAL)
+    finished = measure(tmp_path, "good", repetitions=3, run=run, check_compliance=False, testbeds=1)
+    results = finished.record.result_set
+    assert (results.manifest.amplitudes, results.manifest.test_cases[0].link) == (USUAL, LINK)
+    assert [each.evidence.perturbation for each in results.results] == [perturbation_of(k, USUAL) for k in (1, 2, 3)]
+    for life, result in zip(machines(engine), results.results, strict=True):
+        values, by = described(life.files[f"{DIRECTORY}/input"])[0], result.evidence.perturbation
+        [scene] = [word for word in values["simulator.environment"] if word.startswith("SCENARIO=")]
+        assert f"--delay={1000 * LINK.forward.delay * by.delay:.6g}ms " in scene
+        assert f"--bandwidth={LINK.forward.rate * by.rate:.0f}bps " in scene
+        costs = {role: COST * by.cpu(role) for role in Role}
+        if by == NOMINAL:
+            assert not {"client.start", "client.system call", "server.system call"} & values.keys()
+        else:
+            assert values["client.start"] == [str(round(by.start * 1e9))]
+            assert {role: values[f"{role}.system call"] for role in Role} == {
+                role: [str(round(cost * 1e9))] for role, cost in costs.items()
+            }
+
+
+def test_pairs_and_test_cases_have_the_same_members_whatever_the_seed(engine: FakeEngine, tmp_path: Path) -> None:
+    run = replace(VIRTUAL, amplitudes=USUAL)
+    cases = (CASE, replace(CASE, name="other", abbreviation="OT"))
+    found = measure(tmp_path, "good", "bad", repetitions=2, cases=cases, run=run).record.result_set.results
+    assert len(found) == 8
+    assert {(each.repetition, each.evidence.perturbation) for each in found} == {
+        (1, NOMINAL), (2, perturbation_of(2, USUAL)),
+    }  # fmt: skip
+    assert len({each.evidence.seed for each in found}) == 4
+
+
 def test_real_time_stores_no_cost_and_no_image_of_the_machine(engine: FakeEngine, tmp_path: Path) -> None:
     del engine.programs[VIRTUAL_TIME]
     manifest = measure(tmp_path, "good", run=RunConfig(cpu_cost=COST), testbeds=1).record.result_set.manifest
@@ -227,6 +261,18 @@ def test_resume_keeps_clock_and_cost(engine: FakeEngine, tmp_path: Path) -> None
     assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, COST)
     assert machines(engine)[before:]
     assert all("um_clock_cost=2000" in life.command for life in machines(engine))
+
+
+def test_resume_keeps_amplitudes_and_placebo(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    run = replace(VIRTUAL, amplitudes=USUAL, placebo=True)
+    cut = measure(tmp_path, "good", "bad", repetitions=2, run=run, testbeds=1)
+    assert len(cut.record.result_set.results) < 4
+    results = resume(cut.directory).record.result_set
+    assert (results.manifest.amplitudes, results.manifest.placebo) == (USUAL, True)
+    assert {(each.repetition, each.evidence.perturbation) for each in results.results} == {
+        (k, perturbation_of(k, USUAL, placebo=True)) for k in (1, 2)
+    }
 
 
 def test_resume_of_real_time_stays_in_real_time(engine: FakeEngine, tmp_path: Path) -> None:

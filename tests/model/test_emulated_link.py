@@ -1,4 +1,4 @@
-"""Shares and bursts that a loss model stands for; values of a profile over time."""
+"""Shares and bursts that a loss model stands for; values of a profile over time; links that are scaled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from dataclasses import replace
 import pytest
 
 from quicsat.model.emulated_link import (
+    ClientSide,
+    ClientSideDirection,
+    Demand,
     Direction,
     EmulatedLink,
     GilbertElliottLoss,
@@ -105,3 +108,31 @@ def test_highest_rates_are_those_of_the_steps() -> None:
     assert highest_rates(link.with_forward(profile=STEPS)) == (30e6, 2e6)
     only_delays = replace(STEPS, rates=(), delays=(0.1, 0.2, 0.1))
     assert highest_rates(link.with_forward(profile=only_delays).with_back(profile=STEPS)) == (14e6, 30e6)
+
+
+VARYING = Profile("", 10.0, (0.0, 5.0), rates=(1e6, 0.0), delays=(0.1, 0.2), losses=(0.0, 0.5))
+LINK = EmulatedLink(
+    "asymmetric-p2p",
+    Direction(0.3, 20e6, 25, profile=VARYING),
+    Direction(0.2, 2e6, 50),
+    client_side=ClientSide(ClientSideDirection(0.01), ClientSideDirection(0.0)),
+)
+
+
+def test_delays_and_rates_are_scaled_wherever_a_link_has_them() -> None:
+    found = LINK.scaled(1.5, 0.5)
+    assert (found.forward.delay, found.back.delay) == pytest.approx((0.45, 0.3))
+    assert (found.forward.rate, found.back.rate, found.forward.queue) == (10e6, 1e6, 25)
+    assert found.forward.profile is not None
+    assert found.forward.profile.delays == pytest.approx((0.15, 0.3))
+    assert replace(found.forward.profile, delays=VARYING.delays) == replace(VARYING, rates=(5e5, 0.0))
+    assert found.client_side == ClientSide(ClientSideDirection(0.015), ClientSideDirection(0.0))
+    assert found.round_trip_delay == pytest.approx(1.5 * LINK.round_trip_delay)
+    assert LINK.scaled(1.0, 1.0) == LINK
+
+
+def test_a_number_of_slots_is_not_scaled() -> None:
+    link = replace(LINK, demand=Demand(frame=0.1, delay=0.5, slot=100))
+    found = link.scaled(1.5, 0.5)
+    assert (found.back.rate, found.forward.rate, found.demand) == (2e6, 10e6, link.demand)
+    assert found.back.delay == pytest.approx(0.3)

@@ -56,6 +56,8 @@ def without_file(of: Run) -> Run:
         "-t sat satloss --timeout 3.5 --repetitions 2",
         "-t sat satloss --clock virtual --no-qlog --breaker 3 --budget '1 h' --require sat --skip-on-failure",
         "-t sat --clock virtual --cpu-cost '1.5 us' --seed 3",
+        "-t sat --clock virtual --perturb delay=0.5%,cpu=5% --placebo --seed 3",
+        "-t sat --clock virtual --perturb 0 --seed 3",
         "-t onlyTests --strict-upstream --skip-compliance-check",
         "-t satloss+page-p50 --clock virtual",
         "-t sat --with same nginx-tcp/curl@2s --with same@500ms",

@@ -54,7 +54,7 @@ struct part {
     uint64_t capabilities;
     uint64_t memlock; /* RLIMIT_MEMLOCK, bytes */
     unsigned mtu;     /* of its interfaces, bytes; 0 for that of Ethernet */
-    int64_t start;    /* of a further client: nanoseconds after the first one */
+    int64_t start;    /* of a client: nanoseconds after the first one, of that one after the link is ready */
     int64_t cost;     /* of a system call, nanoseconds; 0 for that of the machine */
     bool terminal;
 };

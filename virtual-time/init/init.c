@@ -245,6 +245,15 @@ static int server_of(int client) {
     return client == CLIENT ? SERVER : client + 1;
 }
 
+/* Until the first client is to start. Without such a time it does not read the clock: that would take simulated time. */
+static void wait_until_start(void) {
+    if (description.parts[CLIENT].start) {
+        const int64_t start = now(CLOCK_MONOTONIC) + description.parts[CLIENT].start;
+        while (step(start)) {
+        }
+    }
+}
+
 /* Gateways, servers and simulator first, cross traffic once packets are carried, then the first client; false if the run is
    over before it has started. */
 static bool start_all(void) {
@@ -267,6 +276,7 @@ static bool start_all(void) {
             begin(SENDER);
         }
         if (carries && (!competes || containers[SENDER].found)) {
+            wait_until_start();
             begin(CLIENT);
             return true;
         }
