@@ -7,7 +7,6 @@ Run it with `bench/archives.py`, or with `make bench-faults`.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import resource
 import shutil
@@ -22,6 +21,7 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import counts_table, options_parser
 from quicsat.docker.archive import ArchiveLimits, unpack
 from quicsat.model.errors import HarnessFault
 from quicsat.model.units import MIB, byte_size
@@ -35,9 +35,7 @@ LONGEST = 30.0
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--archives", type=int, default=2000)
-    options = parser.parse_args()
+    options = options_parser(__doc__, {"--archives": 2000}).parse_args()
     with tempfile.TemporaryDirectory(prefix="quicsat-archives-") as folder:
         found = archives(Path(folder), options.archives)
         slow = bombs(Path(folder))
@@ -75,19 +73,19 @@ def archives(folder: Path, count: int) -> Counter[str]:
         )
         found["files"] += sum(each.is_file() for each in target.rglob("*"))
         shutil.rmtree(place)
-    table = PrettyTable(["", "count"], align="l")
-    table.add_rows(
-        [
-            ["archives", count],
-            *([what, found[what]] for what in sorted(found) if what.startswith(("refused", "unpacked"))),
-            ["regular files written", found["files"]],
-            ["regular files lost of whole archives", found["lost"]],
-            ["archives that changed anything outside of the target", found["outside"]],
-            ["links, devices, pipes made", found["special"]],
-            ["uncaught exceptions", found["uncaught"]],
-        ]
+    print(
+        counts_table(
+            [
+                ("archives", count),
+                *((what, found[what]) for what in sorted(found) if what.startswith(("refused", "unpacked"))),
+                ("regular files written", found["files"]),
+                ("regular files lost of whole archives", found["lost"]),
+                ("archives that changed anything outside of the target", found["outside"]),
+                ("links, devices, pipes made", found["special"]),
+                ("uncaught exceptions", found["uncaught"]),
+            ]
+        )
     )
-    print(table)
     return found
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import DAEMON
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import CAMPAIGN_LABEL
 from quicsat.docker.daemon_images import DaemonImages
@@ -60,7 +61,7 @@ def main() -> int:
     parser.add_argument("--manner", choices=MANNERS, nargs="+", default=MANNERS)
     parser.add_argument("--role", choices=[*Role], nargs="+", default=[*Role])
     options = parser.parse_args()
-    daemon = Daemon(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", f"crashes-{os.getpid()}")
+    daemon = Daemon(DAEMON, f"crashes-{os.getpid()}")
     with exclusive(daemon.id, "bench/crashes.py"), start_reaper([Host("", daemon.url)], daemon.campaign):
         return measure(daemon, options)
 

@@ -7,7 +7,6 @@ Run it with `make bench-daemon-kills`.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import subprocess
@@ -19,14 +18,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prettytable import PrettyTable
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.soak import GRACE, TEST_CASE, journalled, readable
+from bench.script import DAEMON, counts_table, options_parser
+from bench.soak import GRACE, journalled, readable, test_case
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
+from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.outcomes import Outcome
 from quicsat.results.store import load
@@ -61,20 +60,12 @@ class Fault:
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not, 3 no daemon of one's own can be raised here."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--freezes", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = options_parser(__doc__, {"--kills": 20, "--freezes": 10, "--seed": 1}).parse_args()
     chance = random.Random(options.seed)
     kinds = ["kill"] * options.kills + ["freeze"] * options.freezes
     chance.shuffle(kinds)
-    source = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     try:
-        with (
-            own_engine(source, "simulator", "quic-go") as engine,
-            tempfile.TemporaryDirectory(prefix="quicsat-kills-") as folder,
-        ):
+        with own_engine(DAEMON, "simulator", "quic-go") as engine, tempfile.TemporaryDirectory() as folder:
             return disturb(engine, kinds, chance, Path(folder))
     except (LaboratoryError, MachineError) as error:
         sys.stderr.write(f"{error}\n")
@@ -84,7 +75,7 @@ def main() -> int:
 def disturb(engine: OwnEngine, kinds: Sequence[str], chance: random.Random, folder: Path) -> int:
     """A campaign with these faults, then what it left is made without any; the exit status."""
     directory = folder / "campaign"
-    (folder / "soak.yaml").write_text(TEST_CASE, encoding="utf-8")
+    (folder / "soak.yaml").write_text(test_case(Clock.REAL), encoding="utf-8")
     words = ["-s", "quic-go", "-c", "quic-go", "-t", str(folder / "soak.yaml"), "-l", str(directory), "--no-qlog"]
     repetitions = str(max(1, PACE * len(kinds)))
     begin = time.monotonic()
@@ -178,20 +169,20 @@ def report(
         "campaigns that did not end": int(status is None),
     }
     counts = Counter(fault.kind for fault in faults)
-    table = PrettyTable(["", "count"], align="l")
-    table.add_rows(
-        [
-            ["kills of the daemon", counts["kill"]],
-            ["freezes of the daemon", counts["freeze"]],
-            ["runs", planned],
-            ["attempts that were repeated", sum(errors.values())],
-            *([f"  {code}", count] for code, count in errors.most_common()),
-            ["exit status of the campaign", status],
-            ["exit status of its resumption", "not needed" if status == 0 else resumed],
-            *([name, count] for name, count in bars.items()),
-        ]
+    print(
+        counts_table(
+            [
+                ("kills of the daemon", counts["kill"]),
+                ("freezes of the daemon", counts["freeze"]),
+                ("runs", planned),
+                ("attempts that were repeated", sum(errors.values())),
+                *((f"  {code}", count) for code, count in errors.most_common()),
+                ("exit status of the campaign", status),
+                ("exit status of its resumption", "not needed" if status == 0 else resumed),
+                *((name, count) for name, count in bars.items()),
+            ]
+        )
     )
-    print(table)
     failed = any(bars.values())
     if failed:
         print(said.read_text(errors="replace")[-3000:])

@@ -7,7 +7,6 @@ Run it with `bench/faults.py`, or with `make bench-faults`.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import threading
@@ -17,11 +16,10 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from prettytable import PrettyTable
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import counts_table, options_parser
 from tests import faults
 from tests.faults import Report
 
@@ -35,10 +33,7 @@ HANG = 120.0
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--schedules", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1, help="of the first schedule")
-    options = parser.parse_args()
+    options = options_parser(__doc__, {"--schedules": 1000, "--seed": 1}).parse_args()
     faults.quick(setattr)
     crashed: list[str] = []
     threading.excepthook = lambda what: crashed.append(f"{what.exc_type.__name__}: {what.exc_value}")
@@ -100,20 +95,17 @@ def tell(reports: list[Report], hung: list[int], crashed: list[str], seconds: fl
         "runs without a result after resume": sum(report.missing for report in reports),
         "containers left": sum(report.left for report in reports),
     }
-    table = PrettyTable(["", "count"], align="l")
-    table.add_rows(
-        [
-            ["schedules", len(reports) + len(hung)],
-            ["faults", sum(kinds.values())],
-            *([f"  {kind}", count] for kind, count in kinds.most_common()),
-            ["campaigns that a fault ended early, and that were resumed", sum(bool(r.ended_early) for r in reports)],
-            *([f"runs: {outcome}", count] for outcome, count in outcomes.items()),
-            *([name, count] for name, count in bars.items()),
-            ["longest campaign, s", f"{max((report.seconds for report in reports), default=0):.1f}"],
-            ["all, s", f"{seconds:.0f}"],
-        ]
-    )
-    print("\n".join([*crashed, str(table)]))
+    rows: list[tuple[str, object]] = [
+        ("schedules", len(reports) + len(hung)),
+        ("faults", sum(kinds.values())),
+        *((f"  {kind}", count) for kind, count in kinds.most_common()),
+        ("campaigns that a fault ended early, and that were resumed", sum(bool(r.ended_early) for r in reports)),
+        *((f"runs: {outcome}", count) for outcome, count in outcomes.items()),
+        *bars.items(),
+        ("longest campaign, s", f"{max((report.seconds for report in reports), default=0):.1f}"),
+        ("all, s", f"{seconds:.0f}"),
+    ]
+    print("\n".join([*crashed, counts_table(rows)]))
     return int(any(bars.values()))
 
 

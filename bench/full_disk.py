@@ -7,7 +7,6 @@ Run it with `bench/full_disk.py`, or with `make bench-faults`.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -23,11 +22,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.parquet
-from prettytable import PrettyTable
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import counts_table, options_parser
 from quicsat.analysis.analyse import analyse
 from quicsat.execution import retries
 from quicsat.execution.dispatcher import Dispatcher
@@ -67,10 +66,7 @@ class Case:
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not, 3 no file system can be mounted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--points", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = options_parser(__doc__, {"--points": 50, "--seed": 1}).parse_args()
     faults.quick(setattr)
     retries.FREE_SPACE = 0  # else the guard would hardly ever let a disk become full
     dice = random.Random(options.seed)
@@ -188,19 +184,19 @@ def tell(cases: list[Case], needed: int) -> int:
     surprises = sum(count for end, count in ends.items() if end not in ("its own end", "MachineError"))
     lost, bad = sum(case.lost for case in cases), sum(case.unreadable for case in cases)
     unfinished = sum(not case.finished for case in cases)
-    table = PrettyTable(["", "count"], align="l")
-    table.add_rows(
-        [
-            ["points at which the disk was full", len(cases)],
-            ["bytes of a whole campaign", needed],
-            *([f"ended by {end}", count] for end, count in ends.most_common()),
-            ["results that were on disk then", sum(case.acknowledged for case in cases)],
-            ["results lost", lost],
-            ["files that cannot be read", bad],
-            ["campaigns that resume did not finish", unfinished],
-        ]
+    print(
+        counts_table(
+            [
+                ("points at which the disk was full", len(cases)),
+                ("bytes of a whole campaign", needed),
+                *((f"ended by {end}", count) for end, count in ends.most_common()),
+                ("results that were on disk then", sum(case.acknowledged for case in cases)),
+                ("results lost", lost),
+                ("files that cannot be read", bad),
+                ("campaigns that resume did not finish", unfinished),
+            ]
+        )
     )
-    print(table)
     return int(bool(lost or bad or unfinished or surprises))
 
 

@@ -35,12 +35,11 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from prettytable import PrettyTable
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.archives import archives
+from bench.script import counts_table, judged, options_parser
 from quicsat.cli import commands, entry_point
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.main import main as command_line
@@ -336,13 +335,8 @@ def warm(base: Path, scratch: Path) -> None:
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=400, help="of all 800 kinds of files at all places")
-    parser.add_argument("--journals", type=int, default=1600)
-    parser.add_argument("--qlogs", type=int, default=400)
-    parser.add_argument("--series", type=int, default=100)
-    parser.add_argument("--archives", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
+    counts = {"--files": 400, "--journals": 1600, "--qlogs": 400, "--series": 100, "--archives": 200, "--seed": 1}
+    parser = options_parser(__doc__, counts)  # there are 800 kinds of files at all places
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", help="the case of this name")
     parser.add_argument("--keep", type=Path, help="directory for what that case leaves")
@@ -371,21 +365,23 @@ def told(found: Iterable[Found]) -> Iterator[Found]:
 
 def tell(found: Sequence[Found], unpacked: Counter[str]) -> int:
     """Print the counts, and whether the bars are reached."""
-    table = PrettyTable(["", "number"], align="l")
     kinds = Counter(each.name.partition("-")[0] if re.fullmatch(r"[a-z]+-\d+", each.name) else "file" for each in found)
-    table.add_rows([
-        *([f"cases of {kind}s", count] for kind, count in kinds.items()),
-        ["cases with a fault", sum(bool(each.faults) for each in found)],
-        ["most memory", byte_size(max(each.memory for each in found))],
-        ["longest CPU time", f"{max(each.cpu for each in found):.1f} s"],
-        ["longest command", f"{max(each.longest for each in found):.1f} s"],
-    ])  # fmt: skip
-    print(table)
+    print(
+        counts_table(
+            [
+                *((f"cases of {kind}s", count) for kind, count in kinds.items()),
+                ("cases with a fault", sum(bool(each.faults) for each in found)),
+                ("most memory", byte_size(max(each.memory for each in found))),
+                ("longest CPU time", f"{max(each.cpu for each in found):.1f} s"),
+                ("longest command", f"{max(each.longest for each in found):.1f} s"),
+            ],
+            "number",
+        )
+    )
     bad = any(each.faults for each in found) or any(
         unpacked[what] for what in ("outside", "special", "lost", "uncaught")
     )
-    print("a bar is NOT reached" if bad else "all bars reached")
-    return int(bool(bad))
+    return judged(bad)
 
 
 if __name__ == "__main__":

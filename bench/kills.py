@@ -11,7 +11,6 @@ leaves without a kill. The lock file of images is written without an engine, as 
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import random
@@ -32,6 +31,7 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import judged, options_parser
 from quicsat.cli import commands, entry_point
 from quicsat.cli.main import main as command_line
 from quicsat.images.lock_file import lock_text, read_lock
@@ -246,9 +246,7 @@ def reference(writer: Writer, base: Path, place: Path) -> tuple[float, list[str]
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=30, help="of each command")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = options_parser(__doc__, {"--kills": 30, "--seed": 1})
     parser.add_argument("--only", choices=WRITERS)
     options = parser.parse_args()
     for name in ("site", "plot", "merge", "analyse", "tables", "prune", "baseline", "export"):
@@ -276,9 +274,7 @@ def main() -> int:
             "next calls that fail", "leftovers after the next call")  # fmt: skip
     table.add_rows([[row, *(counts[name][row] for name in chosen)] for row in rows])
     print(table)
-    bad = any(counts[name][row] for name in chosen for row in rows[3:])
-    print("a bar is NOT reached" if bad else "all bars reached")
-    return int(bad)
+    return judged(any(counts[name][row] for name in chosen for row in rows[3:]))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from bench.changing_links import changing_links
 from bench.disturbances import disciplines, disturbances
 from bench.result_rows import LAG_BAR, Figure, figure, lag, show
 from bench.scenarios import scenarios
+from bench.script import DAEMON
 from bench.stalls import stalls
 from bench.testbed_traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, Traffic, rate_in_trace
 from bench.virtual_traffic import VirtualBench
@@ -299,7 +300,7 @@ def read_options() -> argparse.Namespace:
 def main() -> int:
     """Exit status: 0 all bars held, 1 one was missed, 3 the machine lacks something, 75 a campaign is under way."""
     options = read_options()
-    daemon = Daemon(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", f"bench-{os.getpid()}")
+    daemon = Daemon(DAEMON, f"bench-{os.getpid()}")
     images = Images(DaemonImages(daemon), ROOT, Policy.AUTO, lambda text: print(text, flush=True))
     figures: list[Figure] = []
     begin, load, stolen = time.monotonic(), os.getloadavg()[0], steal()

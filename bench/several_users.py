@@ -9,7 +9,6 @@ It needs root. The users have no accounts: only their numbers, and the group of 
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -26,6 +25,7 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import DAEMON, options_parser
 from bench.site_builds import copy_program
 from bench.soak import GRACE
 from quicsat.docker.archive import pack
@@ -39,7 +39,6 @@ from quicsat.results.store import load
 from tests.laboratory import images_of
 from tests.own_engine import own_engine
 
-URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 USERS = {"root": 0, "ana": 54321, "ben": 54322}
 TEST_CASE = """\
 name: shared
@@ -87,7 +86,7 @@ class Machine:
         """The directory of a user."""
         return self.folder / user
 
-    def start(self, user: str, *words: str, url: str = URL) -> subprocess.Popen[str]:
+    def start(self, user: str, *words: str, url: str = DAEMON) -> subprocess.Popen[str]:
         """A command of a user in the checkout."""
         number, group = USERS[user], group_of_socket()
         rights = ["setpriv", f"--reuid={number}", f"--regid={number}", f"--groups={group}"] if number else []
@@ -97,7 +96,7 @@ class Machine:
             env={"PATH": os.environ["PATH"], "HOME": str(self.home(user)), "DOCKER_HOST": url},
         )  # fmt: skip
 
-    def call(self, user: str, *words: str, url: str = URL) -> Call:
+    def call(self, user: str, *words: str, url: str = DAEMON) -> Call:
         """The same, when it has ended."""
         return ended(self.start(user, *words, url=url))
 
@@ -116,7 +115,7 @@ class Machine:
 
 def group_of_socket() -> int:
     """The group whose members may use the daemon."""
-    return Path(URL.removeprefix("unix://")).stat().st_gid
+    return Path(DAEMON.removeprefix("unix://")).stat().st_gid
 
 
 def ended(process: subprocess.Popen[str]) -> Call:
@@ -226,7 +225,7 @@ def lock_images(machine: Machine) -> None:
 @contextmanager
 def daemon_with_the_same_id(machine: Machine) -> Iterator[str]:
     """Address of an engine of its own with the key of the machine's daemon, from which older daemons make their id."""
-    with own_engine(URL, "endpoint-base") as engine:
+    with own_engine(DAEMON, "endpoint-base") as engine:
         key = Path("/etc/docker/key.json")
         if key.exists():
             engine.kill()
@@ -244,11 +243,11 @@ def daemon_with_the_same_id(machine: Machine) -> Iterator[str]:
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    options_parser(__doc__, {}).parse_args()
     if os.geteuid():
         raise SystemExit("needs root")
     with tempfile.TemporaryDirectory(prefix="quicsat-users-") as folder:
-        machine = Machine(Path(folder), Daemon(URL, "users"))
+        machine = Machine(Path(folder), Daemon(DAEMON, "users"))
         machine.folder.chmod(0o755)
         (machine.folder / "shared.yaml").write_text(TEST_CASE, encoding="utf-8")
         machine.program.mkdir()

@@ -10,7 +10,6 @@ In further rounds, quicsat changes during a build: builds may then fail with a s
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -27,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.kills import names, run, start
+from bench.script import judged, options_parser
 from quicsat.cli import commands
 from quicsat.model.errors import MachineError
 from quicsat.model.whole_file import is_draft
@@ -139,10 +139,7 @@ def during_a_change(place: Path, program: Path, expected: list[str], number: int
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--changes", type=int, default=10, help="rounds in which quicsat changes")
-    options = parser.parse_args()
+    options = options_parser(__doc__, {"--rounds": 50, "--changes": 10}).parse_args()
     commands.load("site")
     still, moving = Counter[str](), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="quicsat-builds-") as folder:
@@ -164,9 +161,7 @@ def main() -> int:
     table.add_rows([[row, still[row], moving[row]] for row in dict.fromkeys([*still, *moving])])
     print(table)
     bars = ("builds that fail", "rounds that lose a page or leave something", "pages missing meanwhile")
-    bad = any(counts[row] for counts in (still, moving) for row in bars)
-    print("a bar is NOT reached" if bad else "all bars reached")
-    return int(bad)
+    return judged(any(counts[row] for counts in (still, moving) for row in bars))
 
 
 if __name__ == "__main__":

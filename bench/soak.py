@@ -7,7 +7,6 @@ Run it with `make bench-soak`; it starts a Docker daemon of its own.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -16,16 +15,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from prettytable import PrettyTable
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import DAEMON, counts_table, options_parser
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
 from quicsat.model.clock import Clock
@@ -104,24 +101,17 @@ class Case:
 
 def main() -> int:
     """Exit status: 0 nothing was lost or left, 1 something was, 3 no daemon of one's own can be raised here."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--alone", type=int, default=3, help="campaigns that are not killed")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = options_parser(__doc__, {"--kills": 50, "--alone": 3, "--seed": 1})
     parser.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.REAL, help="default: real")
     options = parser.parse_args()
     chance = random.Random(options.seed)
     kills = [MOMENTS[number % len(MOMENTS)] for number in range(options.kills)]
     moments = [*kills, *[None] * options.alone]
     chance.shuffle(moments)
-    source = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     images = ["simulator", "quic-go", *(["virtual-time"] if options.clock is Clock.VIRTUAL else [])]
     try:
-        with (
-            own_engine(source, *images) as engine,
-            tempfile.TemporaryDirectory(prefix="quicsat-soak-") as folder,
-        ):
-            Path(folder, "soak.yaml").write_text(TEST_CASE.format(size=SIZES[options.clock]), encoding="utf-8")
+        with own_engine(DAEMON, *images) as engine, tempfile.TemporaryDirectory(prefix="quicsat-soak-") as folder:
+            Path(folder, "soak.yaml").write_text(test_case(options.clock), encoding="utf-8")
             bench = Bench(engine, Daemon(engine.url, "soak"), Path(folder), options.clock)
             return report([bench.soak(number, moment, chance) for number, moment in enumerate(moments, start=1)])
     except (LaboratoryError, UserError) as error:
@@ -169,6 +159,11 @@ class Bench:
         return Left(len(list_containers(self._daemon)), networks, running)
 
 
+def test_case(clock: Clock) -> str:
+    """The test case of all campaigns, as YAML."""
+    return TEST_CASE.format(size=SIZES[clock])
+
+
 def start(url: str, directory: Path, test_case: Path, clock: Clock) -> subprocess.Popen[bytes]:
     """A campaign at the daemon at ``url``."""
     words = ["-s", "quic-go", "-c", "quic-go", "-t", str(test_case), "-l", str(directory), "--images", "local"]
@@ -183,21 +178,12 @@ def start(url: str, directory: Path, test_case: Path, clock: Clock) -> subproces
 
 
 def journalled(directory: Path) -> set[tuple[str, int, int]]:
-    """The results that the journal acknowledges, read without the program's own reader."""
-    return {key(line["data"]) for line in lines(directory) if line.get("kind") == "result"}
-
-
-def lines(directory: Path) -> Iterator[dict[str, Any]]:
-    """Whole lines of the journal."""
+    """The results that whole lines of the journal acknowledge, read without the program's own reader."""
     journal = directory / "journal.jsonl"
-    for line in journal.read_bytes().splitlines(keepends=True) if journal.exists() else []:
-        if line.endswith(b"\n"):
-            yield json.loads(line)
-
-
-def key(result: dict[str, Any]) -> tuple[str, int, int]:
-    """What tells one result from another."""
-    return result["test_case"], result["repetition"], result["attempt"]
+    text = journal.read_bytes() if journal.exists() else b""
+    lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith(b"\n")]
+    results = (line["data"] for line in lines if line.get("kind") == "result")
+    return {(each["test_case"], each["repetition"], each["attempt"]) for each in results}
 
 
 def readable(directory: Path) -> set[tuple[str, int, int]]:
@@ -230,20 +216,20 @@ def report(cases: Sequence[Case]) -> int:
         "processes left": sum(case.left.processes for case in cases),
         "campaigns left alone that were not successful": sum(case.status != 0 for case in alone),
     }
-    table = PrettyTable(["", "count"], align="l")
-    table.add_rows(
-        [
-            ["campaigns", len(cases)],
-            ["killed with kill -9", sum(killed.values())],
-            *([f"  during: {during}", count] for during, count in killed.items()),
-            ["ended before their kill, or left alone", len(alone)],
-            ["results acknowledged", sum(case.acknowledged for case in cases)],
-            ["  of them before a kill", before],
-            *([name, count] for name, count in bars.items()),
-            ["longest until nothing was left, s", f"{max((case.cleaned for case in cases), default=0):.1f}"],
-        ]
+    print(
+        counts_table(
+            [
+                ("campaigns", len(cases)),
+                ("killed with kill -9", sum(killed.values())),
+                *((f"  during: {during}", count) for during, count in killed.items()),
+                ("ended before their kill, or left alone", len(alone)),
+                ("results acknowledged", sum(case.acknowledged for case in cases)),
+                ("  of them before a kill", before),
+                *((name, count) for name, count in bars.items()),
+                ("longest until nothing was left, s", f"{max((case.cleaned for case in cases), default=0):.1f}"),
+            ]
+        )
     )
-    print(table)
     if killed and not before:
         print("No campaign was killed after a result: whether a kill loses results remains open.")
     return int(any(bars.values()) or bool(killed and not before))

@@ -9,9 +9,7 @@ which ssh has to notice by itself. A cut counts if a connection that was there b
 
 from __future__ import annotations
 
-import argparse
 import datetime
-import os
 import random
 import signal
 import subprocess
@@ -23,11 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prettytable import PrettyTable
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import DAEMON, counts_table, options_parser
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
 from quicsat.model.errors import MachineError
@@ -190,25 +187,25 @@ def report(cases: list[Case], wanted: int) -> int:
     odd = [case for case in cases if case.status not in (0, 3)]
     lost, left = sum(case.lost for case in cases), sum(case.left for case in cases)
     where = Counter(moment for case in cases for moment in moments(case))
-    table = PrettyTable(["", "count"], align="l")
-    table.add_rows(
-        [
-            ["cuts that have cut a connection", len(cuts)],
-            ["  of which by silence", sum(each.silent for each in cuts)],
-            ["cuts that found none", sum(case.vain for case in cases)],
-            *([f"  in phase {phase}", count] for phase, count in where.most_common()),
-            ["campaigns", len(cases)],
-            ["  that ended otherwise than by their plan", len(odd)],
-            ["runs finished", len(results)],
-            ["  that succeeded", sum(result.verdict.outcome is Outcome.SUCCEEDED for result in results)],
-            ["  that are errors of ours", sum(result.verdict.outcome is Outcome.ERROR for result in results)],
-            ["attempts that were repeated", len(attempts) - len(results)],
-            ["finished results lost", lost],
-            ["containers left on both hosts", left],
-            ["pairs or images blamed", len(blamed)],
-        ]
+    print(
+        counts_table(
+            [
+                ("cuts that have cut a connection", len(cuts)),
+                ("  of which by silence", sum(each.silent for each in cuts)),
+                ("cuts that found none", sum(case.vain for case in cases)),
+                *((f"  in phase {phase}", count) for phase, count in where.most_common()),
+                ("campaigns", len(cases)),
+                ("  that ended otherwise than by their plan", len(odd)),
+                ("runs finished", len(results)),
+                ("  that succeeded", sum(result.verdict.outcome is Outcome.SUCCEEDED for result in results)),
+                ("  that are errors of ours", sum(result.verdict.outcome is Outcome.ERROR for result in results)),
+                ("attempts that were repeated", len(attempts) - len(results)),
+                ("finished results lost", lost),
+                ("containers left on both hosts", left),
+                ("pairs or images blamed", len(blamed)),
+            ]
+        )
     )
-    print(table)
     for words in blamed:
         print(words)
     for case in odd:
@@ -218,18 +215,15 @@ def report(cases: list[Case], wanted: int) -> int:
 
 def main() -> int:
     """Exit status: 0 nothing was lost or left and nobody blamed, 1 otherwise."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cuts", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=20220208)
+    parser = options_parser(__doc__, {"--cuts": 30, "--seed": 20220208})
     parser.add_argument("--endpoint", default="quic-go", help="server and client")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chance, cases = random.Random(options.seed), list[Case]()
-    url = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     try:
-        prepare(url, [options.endpoint])
+        prepare(DAEMON, [options.endpoint])
         with tempfile.TemporaryDirectory(prefix="quicsat-cuts-") as folder:
-            with laboratory(url, images_of(ROOT, "link-tools", options.endpoint)) as lab:
+            with laboratory(DAEMON, images_of(ROOT, "link-tools", options.endpoint)) as lab:
                 test = Path(folder, "cuts.yaml")
                 test.write_text(lab_case("cuts", "1 MiB"), encoding="utf-8")
                 words = ["-s", options.endpoint, "-c", options.endpoint, "-t", str(test), "--no-qlog"]

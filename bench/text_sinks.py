@@ -239,13 +239,7 @@ def _headers(address: str, files: Sequence[str]) -> list[tuple[str | None, ...]]
     told = []
     for name in ("", "index.html", *(one[suffix] for suffix in sorted(one))):
         with urlopen(address + quote(name), timeout=PATIENCE) as answer:
-            kinds = (
-                "Content-Security-Policy",
-                "X-Content-Type-Options",
-                "Access-Control-Allow-Origin",
-                "Referrer-Policy",
-            )
-            told.append((name, answer.headers.get_content_type(), *map(answer.headers.get, kinds)))
+            told.append((name, answer.headers.get_content_type(), *map(answer.headers.get, HEADERS)))
     return told
 
 

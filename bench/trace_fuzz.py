@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.script import judged
 from quicsat.analysis.analyse import analyse
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.run import File
@@ -80,8 +81,7 @@ def main() -> int:
     print(f"{count} mutated traces: {exceptions} exceptions, longest {longest:.2f} s, memory {memory / 2**20:.0f} MiB")
     print(f"payload changed in {altered}, of which {flagged} ({flagged / max(altered, 1):.1%}) were flagged")
     reached = not exceptions and longest < LONGEST and memory < MOST_MEMORY and flagged >= FLAGGED * altered
-    print("all bars reached" if reached else "a bar is NOT reached")
-    return 0 if reached else 1
+    return judged(not reached)
 
 
 if __name__ == "__main__":
