@@ -11,16 +11,13 @@ from pathlib import Path
 
 from bench.result_rows import Figure, figure, lag
 from bench.scenarios import UDP, packets
-from bench.testbed_traffic import ETHERNET_HEADER, PPP, STREAM_SIZE, UDP_IPV4, Flow, Seen, Traffic
+from bench.testbed_traffic import ETHERNET_HEADER, PPP, SMALL, SMALL_BITS, STREAM_SIZE, WAYS, Flow, Seen, Traffic
 from quicsat.links.addresses import CLIENT, SERVER
 from quicsat.model.emulated_link import Demand, Direction, EmulatedLink, Profile
 from quicsat.model.units import MBPS, MS, PERCENT
 from quicsat.traces.records import NANOSECONDS, records
 
 LINK = EmulatedLink.symmetric("asymmetric-p2p", Direction(50 * MS, 50 * MBPS, 50))
-SMALL = 100
-"""Bytes of payload of packets that meet no queue."""
-SMALL_BITS = (SMALL + UDP_IPV4 + PPP) * 8
 RATE_BAR, DELAY_BAR, TAIL_BAR = 1 * PERCENT, 1.0, 2.0
 """Share; ms, of the median and of the 95th percentile."""
 EDGE = 50 * MS
@@ -171,15 +168,9 @@ def profile_rate(bench: Traffic) -> list[Figure]:
     figures = [
         figure(case, "begins after the first packet", [apart], "ms", "+-1", abs(apart) <= DELAY_BAR),
         replace(error, bar="median +-1, p95 +-2", passed=passed),
-        figure(
-            case,
-            f"other fate, swaps aside, of {len(stream)}",
-            [differ],
-            "packets",
-            "<= 0.1 %",
-            differ <= len(stream) / 1000,
-        ),
-    ]
+        figure(case, f"other fate, swaps aside, of {len(stream)}", [differ], "packets", "<= 0.1 %",
+               differ <= len(stream) / 1000),
+    ]  # fmt: skip
     for rate in RATES:
         values = [value for value in rates_of_seconds(stream, dues, bits, began, rate) if value is not None]
         if rate == 0:
@@ -225,7 +216,7 @@ def profile_delay(bench: Traffic) -> list[Figure]:
     forward = Profile("delays", LENGTH, SECONDS, delays=DELAYS)
     back = Profile("delays", LENGTH, SECONDS, delays=tuple(reversed(DELAYS)), loop=False)
     link = LINK.with_forward(profile=forward).with_back(profile=back)
-    seen = bench.stream(link, [Flow(way, 200 * SMALL_BITS, 1.5 * LENGTH, SMALL) for way in ("forward", "return")])
+    seen = bench.stream(link, [Flow(way, 200 * SMALL_BITS, 1.5 * LENGTH, SMALL) for way in WAYS])
     figures: list[Figure] = []
     for way, profile, report in (
         ("forward", forward, seen.report.forward.profile),

@@ -9,8 +9,20 @@ from itertools import pairwise
 from math import ceil, floor, inf, log
 from statistics import fmean, median
 
-from bench.result_rows import Figure, figure, lag
-from bench.testbed_traffic import ETHERNET_HEADER, PORT, PPP, STREAM_SIZE, UDP_IPV4, Flow, Seen, Traffic
+from bench.result_rows import Figure, figure, lag, share_of
+from bench.testbed_traffic import (
+    ETHERNET_HEADER,
+    PORT,
+    PPP,
+    SMALL,
+    SMALL_BITS,
+    STREAM_SIZE,
+    UDP_IPV4,
+    Flow,
+    Seen,
+    Traffic,
+    stream_both_ways,
+)
 from quicsat.model.emulated_link import (
     Direction,
     EmulatedLink,
@@ -35,8 +47,6 @@ BOTH_STATES = GilbertElliottLoss(0.01, 0.2, 0.001, 0.5)
 RARE, RARER = UniformLoss(0.1 * PERCENT), UniformLoss(0.01 * PERCENT)
 WIDE = EmulatedLink.symmetric("asymmetric-p2p", Direction(15 * MS, 100 * MBPS, 1000))
 TEN = WIDE.with_both(rate=10 * MBPS)
-SMALL, PER_SECOND = 100, 5_000
-"""Bytes of payload and packets per second of the streams that fill no queue."""
 LOSSY_N, N = 100_000, 20_000
 """Packets per direction."""
 LOSS_BAR, BURST_BAR = 0.1 * PERCENT, 5 * PERCENT
@@ -91,12 +101,6 @@ def passed(seen: Seen, way: str) -> Passed:
     return Passed({number: time for number, time, _ in found[0]}, tuple(found[1]))
 
 
-def _both_ways(bench: Traffic, link: EmulatedLink, n: int, seed: int = 7) -> Seen:
-    bits = (SMALL + UDP_IPV4 + PPP) * 8
-    flows = [Flow(way, PER_SECOND * bits, n / PER_SECOND, SMALL) for way in ("forward", "return")]
-    return bench.stream(link, flows, seed=seed)
-
-
 def _prompt(case: str, seen: Seen, *, typical: float, longest: float = inf) -> list[Figure]:
     """Whether frames left the simulator early enough, in the median and at most, to measure delays by them; seconds."""
     lateness = seen.report.lateness
@@ -113,13 +117,6 @@ def _prompt(case: str, seen: Seen, *, typical: float, longest: float = inf) -> l
 def _unordered(case: str, seen: Seen) -> list[Figure]:
     """``lag`` without the order of packets."""
     return [one for one in lag(case, seen) if one.name != "out of order"]
-
-
-def _share(case: str, name: str, share: float, expected: float, n: int) -> Figure:
-    """A share of ``n`` packets, which may be four standard deviations from the one expected."""
-    margin = 4 * (expected * (1 - expected) / n) ** 0.5
-    bar = f"{expected / PERCENT:.2f} +-{margin / PERCENT:.2f}"
-    return figure(case, name, [share / PERCENT], "%", bar, abs(share - expected) <= margin)
 
 
 def _near(case: str, name: str, value: float, expected: float, tolerance: float, unit: str) -> Figure:
@@ -149,7 +146,7 @@ def share_deviation(model: Loss, n: int) -> float:
 def loss(bench: Traffic, name: str, forward: Loss, back: Loss, n: int = LOSSY_N) -> list[Figure]:
     """Share and mean burst of a loss in each direction; with fewer packets chance has more room."""
     room = max(1.0, (LOSSY_N / n) ** 0.5)
-    seen = _both_ways(bench, WIDE.with_forward(loss=forward).with_back(loss=back), n)
+    seen = stream_both_ways(bench, WIDE.with_forward(loss=forward).with_back(loss=back), n)
     figures = []
     for way, model in (("forward", forward), ("return", back)):
         stream = passed(seen, way)
@@ -183,7 +180,7 @@ def jitter(bench: Traffic, shape: JitterShape, size: float, n: int = N) -> list[
     case = f"jitter {shape}, {size / MS:g} ms"
     asked = Jitter(size, shape, overtake=True)
     in_order = Jitter(size / 2, shape)
-    seen = _both_ways(bench, WIDE.with_forward(jitter=asked).with_back(jitter=in_order), n)
+    seen = stream_both_ways(bench, WIDE.with_forward(jitter=asked).with_back(jitter=in_order), n)
     added = sorted(_additional(passed(seen, "forward")))
     figures = []
     for share, bar in ((0.5, DELAY_BAR), (0.95, TAIL_BAR)):
@@ -215,16 +212,16 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
     """Forward, 2 % are held back for 10 ms; return, 1 % until three others have passed."""
     case = "reordering"
     by_time, by_gap = Reordering(2 * PERCENT, 10 * MS), Reordering(1 * PERCENT, 1.0, 3)
-    seen = _both_ways(bench, WIDE.with_forward(reordering=by_time).with_back(reordering=by_gap), n)
+    seen = stream_both_ways(bench, WIDE.with_forward(reordering=by_time).with_back(reordering=by_gap), n)
     forward, back = passed(seen, "forward"), passed(seen, "return")
     held = [each for each in _additional(forward) if each > by_time.delay / 2]
     places = overtaken_by([number for number, *_ in back.arrived])
     exact = sum(place == by_gap.gap for place in places.values()) / max(len(places), 1)
     counted = (seen.report.forward.reordered, seen.report.back.reordered)
     return [
-        _share(case, f"forward, held back of {len(forward.sent)}", len(held) / len(forward.sent), by_time.rate, n),
+        share_of(case, f"forward, held back of {len(forward.sent)}", len(held) / len(forward.sent), by_time.rate, n),
         _near(case, "forward: for how long", median(held) / MS, by_time.delay / MS, DELAY_BAR / MS, "ms"),
-        _share(case, f"return, overtaken of {len(back.sent)}", len(places) / len(back.sent), by_gap.rate, n),
+        share_of(case, f"return, overtaken of {len(back.sent)}", len(places) / len(back.sent), by_gap.rate, n),
         # a packet that is held back does not pass another one
         figure(case, "return: by exactly 3", [exact / PERCENT], "%", ">= 90", exact >= 0.9),
         figure(case, "in the report, forward", [counted[0]], "packets", f"{len(held)}", counted[0] == len(held)),
@@ -247,7 +244,7 @@ def leaving(sent: Mapping[int, float], serialisation: float) -> dict[int, float]
 
 def _additional(stream: Passed) -> list[float]:
     """Delay of each small packet beyond those of the wide link and of its queue, seconds, in order of arrival."""
-    left = leaving(stream.sent, (SMALL + UDP_IPV4 + PPP) * 8 / WIDE.forward.rate)
+    left = leaving(stream.sent, SMALL_BITS / WIDE.forward.rate)
     return [time - left[number] - WIDE.forward.delay for number, time, _ in stream.arrived]
 
 
@@ -255,7 +252,7 @@ def duplication(bench: Traffic, n: int = N) -> list[Figure]:
     """1 % of the forward packets and 5 % of the return packets arrive twice."""
     case = "duplication"
     shares = (1 * PERCENT, 5 * PERCENT)
-    seen = _both_ways(bench, WIDE.with_forward(duplication=shares[0]).with_back(duplication=shares[1]), n)
+    seen = stream_both_ways(bench, WIDE.with_forward(duplication=shares[0]).with_back(duplication=shares[1]), n)
     figures = []
     for way, share, counters in zip(
         ("forward", "return"), shares, (seen.report.forward, seen.report.back), strict=True
@@ -263,7 +260,7 @@ def duplication(bench: Traffic, n: int = N) -> list[Figure]:
         times = Counter(number for number, *_ in passed(seen, way).arrived)
         twice = sum(count == 2 for count in times.values())
         most = max(times.values())
-        figures.append(_share(case, f"{way}, twice of {len(times)}", twice / len(times), share, n))
+        figures.append(share_of(case, f"{way}, twice of {len(times)}", twice / len(times), share, n))
         figures.append(figure(case, f"{way}: most often", [most], "times", "2", most == 2))
         told = counters.duplicated
         figures.append(figure(case, f"{way}: in the report", [told], "packets", f"{twice}", told == twice))
@@ -337,7 +334,7 @@ def together(bench: Traffic, n: int = N) -> list[Figure]:
         reordering=Reordering(1 * PERCENT, 100 * MS, 2),
         duplication=2 * PERCENT,
     )
-    seen = _both_ways(bench, link, n)
+    seen = stream_both_ways(bench, link, n)
     figures = []
     models = (
         ("forward", WIRELESS, link.forward.duplication, seen.report.forward),
@@ -345,9 +342,9 @@ def together(bench: Traffic, n: int = N) -> list[Figure]:
     )
     for way, model, twice, counters in models:
         arrived = counters.received - counters.loss_drops - counters.queue_drops
-        figures.append(_share(case, f"{way}: lost", counters.loss_drops / counters.received, loss_share(model), n))
-        figures.append(_share(case, f"{way}: held back", counters.reordered / arrived, 1 * PERCENT, n))
-        figures.append(_share(case, f"{way}: twice", counters.duplicated / arrived, twice, n))
+        figures.append(share_of(case, f"{way}: lost", counters.loss_drops / counters.received, loss_share(model), n))
+        figures.append(share_of(case, f"{way}: held back", counters.reordered / arrived, 1 * PERCENT, n))
+        figures.append(share_of(case, f"{way}: twice", counters.duplicated / arrived, twice, n))
         rest = arrived + counters.duplicated - counters.delivered
         figures.append(figure(case, f"{way}: not accounted for", [rest], "packets", "0", rest == 0))
     return [*figures, *_unordered(case, seen)]
@@ -409,7 +406,7 @@ def codel(bench: Traffic, duration: float = 4.0) -> list[Figure]:
     return [
         figure(case, "lag of the sender: shortest wait", [shortest], "ms", "> 5", shortest > 5),
         _near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
-        figure(case, "in the report", [seen.report.forward.ecn_marks], "packets", f"{marks}", _told(seen, marks)),
+        _told(case, seen, marks),
         figure(case, "queue drops with ECN", [_drops(seen)], "packets", "0", _drops(seen) == 0),
         figure(case, "without ECN: marks", [_marks(unmarked)], "packets", "0", _marks(unmarked) == 0),
         figure(case, "without ECN: queue drops", [drops], "packets", "> 0", drops > 0),
@@ -417,8 +414,9 @@ def codel(bench: Traffic, duration: float = 4.0) -> list[Figure]:
     ]
 
 
-def _told(seen: Seen, marks: int) -> bool:
-    return seen.report.forward.ecn_marks == marks
+def _told(case: str, seen: Seen, marks: int) -> Figure:
+    told = seen.report.forward.ecn_marks
+    return figure(case, "in the report", [told], "packets", f"{marks}", told == marks)
 
 
 def _drops(seen: Seen) -> int:
@@ -428,7 +426,7 @@ def _drops(seen: Seen) -> int:
 def fq_codel(bench: Traffic) -> list[Figure]:
     """A thin flow does not wait behind a stream that fills the queue; in a drop-tail queue it does."""
     case, limit = "fq-codel", 100
-    nominal = TEN.round_trip_delay + 2 * (SMALL + UDP_IPV4 + PPP) * 8 / TEN.forward.rate
+    nominal = TEN.round_trip_delay + 2 * SMALL_BITS / TEN.forward.rate
     errors = {}
     for discipline in (QueueDiscipline.FQ_CODEL, QueueDiscipline.DROP_TAIL):
         target = 1.0 if discipline is QueueDiscipline.FQ_CODEL else None
@@ -483,7 +481,7 @@ def pie(bench: Traffic, duration: float = 6.0) -> list[Figure]:
     asked = 1 - 1 / OVERLOAD
     return [
         _near(case, f"marks of {len(stream.arrived)}", marks, expected, 4 * expected**0.5, "packets"),
-        figure(case, "in the report", [seen.report.forward.ecn_marks], "packets", f"{marks}", _told(seen, marks)),
+        _told(case, seen, marks),
         _near(case, f"dropped at {OVERLOAD:.0%} load", share / PERCENT, asked / PERCENT, 2.0, "%"),
         _near(case, "queueing delay then", median(late) / MS, PIE_TARGET / MS, 5.0, "ms"),
         *lag(case, over),
@@ -530,16 +528,14 @@ def red(bench: Traffic, duration: float = 8.0) -> list[Figure]:
     seen, stream = _standing(bench, queue, duration)
     lengths = [floor(wait / SERIALISATION) for wait in _waits(stream)]
     shortest = min(lengths[STANDING:])
-    marks, expected = (
-        _marks(stream),
-        red_marks(lengths, minimum=minimum, maximum=maximum, probability=probability, weight=weight),
-    )
+    marks = _marks(stream)
+    expected = red_marks(lengths, minimum=minimum, maximum=maximum, probability=probability, weight=weight)
     return [
         figure(case, "mean queue", [fmean(lengths[STANDING:])], "packets"),
         # the queue becomes too short for RED if the sender gets no CPU for too long
         figure(case, "lag of the sender: shortest queue", [shortest], "packets", "> 100", shortest > 100),
         _near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
-        figure(case, "in the report", [seen.report.forward.ecn_marks], "packets", f"{marks}", _told(seen, marks)),
+        _told(case, seen, marks),
         figure(case, "queue drops", [_drops(seen)], "packets", "0", _drops(seen) == 0),
         *lag(case, seen),
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from bench.testbed_traffic import Seen
-from quicsat.model.units import MS
+from quicsat.model.units import MS, PERCENT
 
 NAN = float("nan")
 LAG_BAR = 10 * MS
@@ -35,6 +35,13 @@ def figure(case: str, name: str, values: list[float], unit: str, bar: str = "", 
     ordered = sorted(values) or [NAN]
     p95 = ordered[round(0.95 * (len(ordered) - 1))]
     return Figure(case, name, len(values), median(ordered), p95, ordered[-1], unit, bar, passed)
+
+
+def share_of(case: str, name: str, share: float, expected: float, n: int) -> Figure:
+    """A share of ``n`` packets, which may be four standard deviations from the one expected."""
+    margin = 4 * (expected * (1 - expected) / n) ** 0.5
+    bar = f"{expected / PERCENT:.2f} +-{margin / PERCENT:.2f}"
+    return figure(case, name, [share / PERCENT], "%", bar, abs(share - expected) <= margin)
 
 
 def lag(case: str, seen: Seen, *, judged: bool = True) -> list[Figure]:

@@ -9,8 +9,17 @@ from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 
-from bench.result_rows import Figure, figure, lag
-from bench.testbed_traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
+from bench.result_rows import Figure, figure, lag, share_of
+from bench.testbed_traffic import (
+    ETHERNET_HEADER,
+    PER_SECOND,
+    SMALL_BITS,
+    Bench,
+    Flow,
+    Seen,
+    rate_in_trace,
+    stream_both_ways,
+)
 from quicsat.links.addresses import CLIENT, SERVER
 from quicsat.links.simulator_arguments import CROSS_PORT
 from quicsat.model.emulated_link import (
@@ -31,8 +40,6 @@ from quicsat.traces.records import NANOSECONDS, records
 TEN = EmulatedLink.symmetric("simple-p2p", Direction(15 * MS, 10 * MBPS, 25))
 """The link of the QUIC Interop Runner's test cases."""
 WIDE = TEN.with_both(rate=50 * MBPS, queue=1000)
-SMALL, PER_SECOND = 100, 5000
-"""Bytes of payload and packets per second of a stream that fits into it."""
 N = 20_000
 """Packets per direction."""
 BURST = 3
@@ -41,7 +48,6 @@ TIMING_BAR = 5.0
 PING_GAP = 20.0
 """ms between two pings."""
 UDP, TCP = 17, 6
-WAYS = ("forward", "return")
 
 
 # ---- traces ---------------------------------------------------------------------------------
@@ -78,11 +84,6 @@ def packets(path: Path) -> Iterator[Packet]:
 # ---- loss, corruption, lists ----------------------------------------------------------------
 
 
-def _stream(bench: Bench, link: EmulatedLink, n: int, seed: int = 7) -> Seen:
-    bits = (SMALL + UDP_IPV4 + PPP) * 8
-    return bench.stream(link, [Flow(way, PER_SECOND * bits, n / PER_SECOND, SMALL) for way in WAYS], seed=seed)
-
-
 def capped(rate: float, burst: int) -> float:
     """Share that is hit if ``rate`` would be, and after ``burst`` in a row one is spared."""
     hits = sum(rate**length for length in range(1, burst + 1))
@@ -98,22 +99,15 @@ def longest_row(numbers: tuple[int, ...]) -> int:
     return longest
 
 
-def _share(case: str, name: str, share: float, expected: float, n: int) -> Figure:
-    """A share of ``n`` packets, which may be four standard deviations from the one expected."""
-    margin = 4 * (expected * (1 - expected) / n) ** 0.5
-    bar = f"{expected / PERCENT:.2f} +-{margin / PERCENT:.2f}"
-    return figure(case, name, [share / PERCENT], "%", bar, abs(share - expected) <= margin)
-
-
 def drop_rate(bench: Bench, rate: float, n: int = N) -> list[Figure]:
     """Loss at a rate, at most three in a row."""
     case = f"drop-rate {rate:.0%}"
     loss = UniformLoss(rate, BURST)
-    seen = _stream(bench, replace(WIDE.with_both(loss=loss), scenario="drop-rate"), n)
+    seen = stream_both_ways(bench, replace(WIDE.with_both(loss=loss), scenario="drop-rate"), n)
     figures = []
     for way, flow in seen.flows.items():
         share = 1 - flow.received / flow.sent
-        figures.append(_share(case, f"{way}, {flow.sent} packets", share, capped(rate, BURST), flow.sent))
+        figures.append(share_of(case, f"{way}, {flow.sent} packets", share, capped(rate, BURST), flow.sent))
         row = longest_row(flow.missing)
         figures.append(figure(case, f"{way}: most in a row", [row], "packets", f"<= {BURST}", row <= BURST))
     return [*figures, *lag(case, seen)]
@@ -124,13 +118,13 @@ def corrupt_rate(bench: Bench, rate: float, mode: CorruptionMode, n: int = N) ->
     case = f"corrupt-rate {rate:.0%} {mode}"
     hits = Corruption(rate, BURST, mode)
     link = replace(WIDE.with_both(corruption=hits), scenario="corrupt-rate")
-    seen = _stream(bench, link, n)
+    seen = stream_both_ways(bench, link, n)
     figures = []
     for (way, flow), counters in zip(seen.flows.items(), (seen.report.forward, seen.report.back), strict=True):
         lost = flow.sent - flow.received
         hit, other = (flow.corrupted, lost) if mode is CorruptionMode.BYTE else (lost, flow.corrupted)
         counted = counters.corrupted if mode is CorruptionMode.BYTE else counters.loss_drops
-        figures.append(_share(case, f"{way}, {flow.sent} packets", hit / flow.sent, capped(rate, BURST), flow.sent))
+        figures.append(share_of(case, f"{way}, {flow.sent} packets", hit / flow.sent, capped(rate, BURST), flow.sent))
         name = "lost" if mode is CorruptionMode.BYTE else "corrupted"
         figures.append(figure(case, f"{way}: {name}", [other], "packets", "0", other == 0))
         figures.append(figure(case, f"{way}: in the report", [counted], "packets", f"{hit}", counted == hit))
@@ -140,7 +134,9 @@ def corrupt_rate(bench: Bench, rate: float, mode: CorruptionMode, n: int = N) ->
 def droplist(bench: Bench) -> list[Figure]:
     """Exactly the packets of the list are dropped."""
     forward, back = (1, 2, 5, 40), (2, 3, 4, 5, 6, 7)
-    seen = _stream(bench, replace(WIDE.with_forward(drops=forward).with_back(drops=back), scenario="droplist"), 500)
+    seen = stream_both_ways(
+        bench, replace(WIDE.with_forward(drops=forward).with_back(drops=back), scenario="droplist"), 500
+    )
     figures = []
     for way, drops, counters in (("forward", forward, seen.report.forward), ("return", back, seen.report.back)):
         missing = tuple(number + 1 for number in seen.flows[way].missing)
@@ -159,11 +155,11 @@ def tcp_losses(bench: Bench, duration: float = 4.0) -> list[Figure]:
     arrived = {packet.mark for packet in packets(over_tcp.left) if packet.source[0] == SERVER[0]}
     sent = [packet.mark for packet in packets(over_tcp.right) if packet.source[0] == SERVER[0]][:n]
     lost = {number for number, mark in enumerate(sent) if mark not in arrived}
-    wanted = {number for number in _stream(bench, link, n, seed=1).flows["forward"].missing if number < n}
+    wanted = {number for number in stream_both_ways(bench, link, n, seed=1).flows["forward"].missing if number < n}
     untouched = bench.tcp(link, 1.0, Protocol.HQ).report.forward
     differ = len(lost ^ wanted)
     return [
-        _share(case, f"of {n} packets, run over TCP", counters.loss_drops / n, rate, n),
+        share_of(case, f"of {n} packets, run over TCP", counters.loss_drops / n, rate, n),
         figure(case, "not lost in both, TCP and UDP, same seed", [differ], "packets", "0", differ == 0),
         figure(case, "run over QUIC", [untouched.loss_drops], "packets", "0", untouched.loss_drops == 0),
         *lag(case, over_tcp),
@@ -179,8 +175,8 @@ def _arrivals(seen: Seen, link: EmulatedLink, way: str) -> Iterator[tuple[float,
     source = SERVER[0] if forward else CLIENT[0]
     sent, arrived = (seen.right, seen.left) if forward else (seen.left, seen.right)
     came = {packet.mark: packet.time for packet in packets(arrived) if packet.source[0] == source}
-    bits = (SMALL + UDP_IPV4 + PPP) * 8
-    takes = link.forward.delay + bits / link.forward.rate if forward else link.back.delay + bits / link.back.rate
+    direction = link.forward if forward else link.back
+    takes = direction.delay + SMALL_BITS / direction.rate
     # what is later than the last one that came may have been on its way when the simulator was stopped, unless a
     # blackhole has ended since: a stream that is sent late on a busy machine may end in the dark
     last = max(*came.values(), *(interval.end for interval in seen.report.blackholes), 0.0)
@@ -203,7 +199,7 @@ def blackhole(bench: Bench, hole: Blackhole) -> list[Figure]:
     """Packets that are dropped, against the times that were asked for and those that the report tells."""
     case = f"blackhole {hole.direction}"
     link = replace(WIDE, scenario="blackhole", blackhole=hole)
-    seen = _stream(bench, link, round(PER_SECOND * 2.5))
+    seen = stream_both_ways(bench, link, round(PER_SECOND * 2.5))
     # a TCP connection of the case before may still say goodbye
     at_client = (packet for packet in packets(seen.left) if packet.source[0] == CLIENT[0])
     first = next(packet.time for packet in at_client if packet.protocol == UDP)

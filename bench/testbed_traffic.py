@@ -37,6 +37,10 @@ UDP_IPV4, UDP_IPV6, PPP = 28, 48, 2
 ETHERNET_HEADER = 14
 PING_SIZE, STREAM_SIZE = 100, 1200
 """Bytes of payload."""
+SMALL, PER_SECOND = 100, 5_000
+"""Bytes of payload and packets per second of the streams that fill no queue."""
+SMALL_BITS = (SMALL + UDP_IPV4 + PPP) * 8
+WAYS = ("forward", "return")
 PORT, ECHO_PORT = 4433, 4442
 TRACE_LIMIT = 8192 * MIB
 STEADY = (0.3, 0.95)
@@ -111,6 +115,12 @@ class Traffic(Interface):
 
     def ping(self, link: EmulatedLink, version: int, n: int, beside: Flow | None = None) -> Seen:
         """Ask ``n`` times, 20 ms apart, while ``beside`` flows if there is one."""
+
+
+def stream_both_ways(bench: Traffic, link: EmulatedLink, n: int, seed: int = 7) -> Seen:
+    """``n`` small packets in each direction."""
+    flows = [Flow(way, PER_SECOND * SMALL_BITS, n / PER_SECOND, SMALL) for way in WAYS]
+    return bench.stream(link, flows, seed=seed)
 
 
 class Bench:
