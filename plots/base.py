@@ -40,8 +40,8 @@ class NothingToDrawError(Exception):
 class Panel:
     """The numbers of one pair of axes."""
 
-    columns: Mapping[str, Sequence[Any]]
-    """Name -> values; columns of one panel are equally long."""
+    rows: Sequence[Any]
+    """What is drawn one by one: points, curves, boxes."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Values for all rows: scales, limits, labels."""
 
@@ -94,6 +94,30 @@ def each_case(request: PlotRequest) -> Iterator[tuple[CampaignResults, TestCase]
     for campaign in request.campaigns:
         for case in request.measured(campaign.results):
             yield campaign, case
+
+
+def per_campaign(
+    drawing: Callable[[PlotRequest, CampaignResults], Drawing | None], otherwise: str
+) -> Callable[[PlotRequest], Sequence[Drawing]]:
+    """The table of a plot with at most one drawing per campaign; ``otherwise``: why there are none."""
+
+    def table(request: PlotRequest) -> Sequence[Drawing]:
+        found = (drawing(request, campaign) for campaign in request.campaigns)
+        return nonempty([each for each in found if each is not None], otherwise)
+
+    return table
+
+
+def per_case(
+    drawing: Callable[[PlotRequest, CampaignResults, TestCase], Drawing | None], otherwise: str
+) -> Callable[[PlotRequest], Sequence[Drawing]]:
+    """The table of a plot with at most one drawing per measurement; ``otherwise``: why there are none."""
+
+    def table(request: PlotRequest) -> Sequence[Drawing]:
+        found = (drawing(request, campaign, case) for campaign, case in each_case(request))
+        return nonempty([each for each in found if each is not None], otherwise)
+
+    return table
 
 
 def stem(request: PlotRequest, campaign: CampaignResults, *parts: str) -> str:

@@ -32,8 +32,8 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         for case in request.cases(campaign.results)
         if isinstance(case.link, RealLink)
     }
-    found = [_drawing(request, case) for case in cases.values()]
-    return nonempty([each for each in found if each is not None], "no run over a real link has a baseline.")
+    drawings = [drawing for case in cases.values() if (drawing := _drawing(request, case))]
+    return nonempty(drawings, "no run over a real link has a baseline.")
 
 
 def _drawing(request: PlotRequest, case: TestCase) -> Drawing | None:
@@ -45,9 +45,12 @@ def _drawing(request: PlotRequest, case: TestCase) -> Drawing | None:
     ]
     if not looks:
         return None
-    rates = [(moment, direction, rate) for moment, each in looks for direction, name in RATES.items()
-             if (rate := getattr(each, name)) is not None]  # fmt: skip
-    panels = [(_round_trips(looks),)] + [(_goodputs(rates),)] * bool(rates)
+    rates = [(direction, time, rate / MBPS, rate / MBPS, rate / MBPS) for time, each in looks
+             for direction, name in RATES.items() if (rate := getattr(each, name)) is not None]  # fmt: skip
+    trips = [("", time, median(came) / MS, min(came) / MS, max(came) / MS) for time, each in looks
+             if (came := [one for one in each.round_trips if one is not None])]  # fmt: skip
+    panels = [(Panel(trips, {"label": "RTT [ms]"}),)]
+    panels += [(Panel(rates, {"label": "TCP goodput [Mbit/s]"}),)] if rates else []
     lost = sum(each is None for _, baseline in looks for each in baseline.round_trips)
     sent = sum(len(baseline.round_trips) for _, baseline in looks)
     caption = sentences(
@@ -67,43 +70,17 @@ def _moment(baseline: Baseline) -> float | None:
     return None if taken is None else taken.timestamp()
 
 
-def _round_trips(looks: Sequence[tuple[float, Baseline]]) -> Panel:
-    known = [(moment, came) for moment, each in looks if (came := [one for one in each.round_trips if one is not None])]
-    columns: dict[str, list[object]] = {
-        "time": [moment for moment, _ in known],
-        "value": [median(came) / MS for _, came in known],
-        "low": [min(came) / MS for _, came in known],
-        "high": [max(came) / MS for _, came in known],
-        "direction": [""] * len(known),
-    }
-    return Panel(columns, {"label": "RTT [ms]"})
-
-
-def _goodputs(rates: Sequence[tuple[float, str, float]]) -> Panel:
-    values = [rate / MBPS for _, _, rate in rates]
-    columns: dict[str, list[object]] = {
-        "time": [moment for moment, _, _ in rates],
-        "value": list(values),
-        "low": list(values),
-        "high": list(values),
-        "direction": [direction for _, direction, _ in rates],
-    }
-    return Panel(columns, {"label": "TCP goodput [Mbit/s]"})
-
-
 def draw(ax: Axes, panel: Panel) -> None:
     """Points with their ranges, a kind of mark per direction."""
-    columns, facts = panel.columns, panel.facts
-    names = list(dict.fromkeys(columns["direction"]))
+    names = list(dict.fromkeys(direction for direction, *_ in panel.rows))
     for number, name in enumerate(names):
         style = theme.of_position(number)
-        rows = [row for row, direction in enumerate(columns["direction"]) if direction == name]
-        time, value, low, high = ([columns[key][row] for row in rows] for key in ("time", "value", "low", "high"))
+        time, value, low, high = zip(*(row for direction, *row in panel.rows if direction == name), strict=True)
         ax.vlines([each / DAY for each in time], low, high, color=style.colour, linewidth=0.6, alpha=0.6)
         ax.plot([each / DAY for each in time], value, marker="s^"[number] if name else "o", markersize=3,
                 linestyle="none", color=style.colour, label=name or None)  # fmt: skip
     theme.dates(ax)
-    ax.set(xlabel="date (UTC)", ylabel=facts["label"])
+    ax.set(xlabel="date (UTC)", ylabel=panel.facts["label"])
     ax.set_ylim(bottom=0)
     if any(names):
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quicsat.model.test_case import constant_rate
 from quicsat.plots import theme
-from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, failures_in_words, nonempty, sentences, stem
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, failures_in_words, per_campaign, sentences, stem
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples
@@ -18,38 +17,32 @@ if TYPE_CHECKING:
 USUAL = (GOODPUT, EFFICIENCY)
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per campaign, one panel per metric."""
-    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
-    return nonempty(drawings, "no repetition has such a number.")
-
-
 def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
+    """One panel per metric."""
     panels, notes, counts = [], list[str](), list[int]()
     main_one = metric_axis(request, GOODPUT)
     for usual in USUAL[:1] if request.metric else USUAL:
         shown = metric_axis(request, usual)
-        columns: dict[str, list[object]] = {"case": [], "values": [], "rate": []}
+        rows = list[tuple[str, list[float], float | None]]()
         for case in request.measured(campaign.results):
             many = samples(campaign.results, case.name, shown.name)
             if not any(sample.values for sample in many):
                 continue
             values = [v for sample in many for v in shown.values(request, sample)]
-            columns["case"].append(f"{case.abbreviation}\nn = {len(values)}")
-            columns["values"].append(values)
-            columns["rate"].append(constant_rate(case.link) if shown.name == GOODPUT else None)
+            rate = constant_rate(case.link) if shown.name == GOODPUT else None
+            rows.append((f"{case.abbreviation}\nn = {len(values)}", values, rate))
             if usual == GOODPUT:
                 counts.append(sum(sample.conclusive - sample.succeeded for sample in many))
                 notes += [f"Not shown in {case.abbreviation}: {lost}"] if (lost := left_out(many)) else []
-        if columns["case"]:
-            panels.append(Panel(columns, {"label": shown.label, "unit": shown.size}))
+        if rows:
+            panels.append(Panel(rows, {"label": shown.label, "unit": shown.size}))
     if not panels:
         return None
     caption = sentences(
         "The figure includes all repetitions of all pairs; "
         f"{failures_in_words(sum(counts), without=not main_one.zeros(request))}",
         "Boxes show the quartiles, lines the medians, diamonds the means, and whiskers the 5th and 95th percentiles",
-        "Dashed lines show the rate of the link" if any(panels[0].columns["rate"]) else "",
+        "Dashed lines show the rate of the link" if any(rate for *_, rate in panels[0].rows) else "",
         *notes,
     )
     title = f"{main_one.words.capitalize()} per test case" if request.metric else PLOT.title
@@ -60,20 +53,23 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Boxes with whiskers at 5 and 95 %, and the links' rates."""
-    columns, unit = panel.columns, panel.facts["unit"]
-    values = [[value / unit for value in each] for each in columns["values"]]
+    unit = panel.facts["unit"]
     ax.boxplot(
-        values, whis=(5, 95), showfliers=False, showmeans=True, patch_artist=True, widths=0.55,
+        [[value / unit for value in values] for _, values, _ in panel.rows],
+        whis=(5, 95), showfliers=False, showmeans=True, patch_artist=True, widths=0.55,
         boxprops={"facecolor": theme.SKY, "alpha": 0.6}, medianprops={"color": theme.BLACK, "linewidth": 1.4},
         meanprops={"marker": "D", "markerfacecolor": theme.VERMILION, "markeredgecolor": "white", "markersize": 5},
     )  # fmt: skip
-    for place, rate in enumerate(columns["rate"], start=1):
+    for place, (*_, rate) in enumerate(panel.rows, start=1):
         if rate:
             ax.hlines(rate / unit, place - 0.42, place + 0.42, color=theme.VERMILION, linestyle="--")
-    ax.set_xticks(range(1, len(values) + 1), columns["case"])
+    ax.set_xticks(range(1, len(panel.rows) + 1), [case for case, *_ in panel.rows])
     ax.set(xlabel="test case", ylabel=panel.facts["label"])
     ax.set_ylim(bottom=0)
     ax.grid(axis="x", visible=False)
 
 
-PLOT = Plot("box", "Goodput and efficiency per test case", Group.DISTRIBUTIONS, "results", table, draw)
+PLOT = Plot(
+    "box", "Goodput and efficiency per test case", Group.DISTRIBUTIONS, "results",
+    per_campaign(_drawing, "no repetition has such a number."), draw,
+)  # fmt: skip

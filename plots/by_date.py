@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,19 +77,14 @@ def _moment(result: RunResult) -> float | None:
     return None if found is None else found.timestamp()
 
 
-def _panel(rows: Sequence[tuple[float, str, float]], facts: Mapping[str, Any], place: object,
+def _panel(rows: Sequence[tuple[float, str, float]], facts: Mapping[str, Any], place: Callable[[float], float],
            span: tuple[float, float], kind: str) -> Panel:  # fmt: skip
-    assert callable(place)
-    columns: dict[str, list[object]] = {
-        "x": [place(time) for time, _, _ in rows],
-        "value": [value for _, _, value in rows],
-        "case": [case for _, case, _ in rows],
-    }
-    trends = {}
+    """A row per test case: its name, its points and its trend."""
+    found = []
     for case in facts["cases"]:
-        mine = [(place(time), value) for time, name, value in rows if name == case]
-        trends[case] = _trend(mine, span)
-    return Panel(columns, {**facts, "kind": kind, "trends": trends, "span": span})
+        if points := [(place(time), value) for time, name, value in rows if name == case]:
+            found.append((case, points, _trend(points, span)))
+    return Panel(found, {**facts, "kind": kind, "span": span})
 
 
 def _trend(points: Sequence[tuple[float, float]], span: tuple[float, float]) -> list[tuple[float, float]]:
@@ -106,21 +101,16 @@ def _trend(points: Sequence[tuple[float, float]], span: tuple[float, float]) -> 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Small points and a line per test case."""
-    columns, facts = panel.columns, panel.facts
+    facts, size = panel.facts, panel.facts["size"]
     by_date = facts["kind"] == "date"
     scale = DAY if by_date else 1.0
-    for number, case in enumerate(facts["cases"]):
-        style = theme.of_position(number)
-        rows = [row for row, name in enumerate(columns["case"]) if name == case]
-        if not rows:
-            continue
-        ax.plot([columns["x"][row] / scale for row in rows], [columns["value"][row] / facts["size"] for row in rows],
-                style.mark, color=style.colour, markersize=2, alpha=0.35, linestyle="none",
-                label=None if facts["trends"][case] else case)  # fmt: skip
-        if facts["trends"][case]:
-            trend = [(x / scale, y / facts["size"]) for x, y in facts["trends"][case]]
-            ax.plot([x for x, _ in trend], [y for _, y in trend], color=style.colour, linestyle=style.dash,
-                    marker=style.mark, markersize=3.5, linewidth=1.5, label=case)  # fmt: skip
+    for case, points, trend in panel.rows:
+        style = theme.of_position(facts["cases"].index(case))
+        ax.plot([x / scale for x, _ in points], [y / size for _, y in points], style.mark, color=style.colour,
+                markersize=2, alpha=0.35, linestyle="none", label=None if trend else case)  # fmt: skip
+        if trend:
+            ax.plot([x / scale for x, _ in trend], [y / size for _, y in trend], color=style.colour,
+                    linestyle=style.dash, marker=style.mark, markersize=3.5, linewidth=1.5, label=case)  # fmt: skip
     low, high = (edge / scale for edge in facts["span"])
     margin = 0.03 * (high - low)
     if by_date:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,8 +24,8 @@ LISTED = 8
 """Changes of a kind that are named in the figure, the largest ones."""
 
 _SIGNS = {
-    Change.BROKEN.value: ("×*", -1.0), Change.PERHAPS_BROKEN.value: ("×", -1.0),
-    Change.FIXED.value: ("✓*", 1.0), Change.PERHAPS_FIXED.value: ("✓", 1.0),
+    Change.BROKEN: ("×*", -1.0), Change.PERHAPS_BROKEN: ("×", -1.0),
+    Change.FIXED: ("✓*", 1.0), Change.PERHAPS_FIXED: ("✓", 1.0),
 }  # fmt: skip
 
 
@@ -53,14 +53,9 @@ def _drawings(changes: Comparison, title: str, sides: str, metric: str) -> list[
     if not both and not only_one:
         return []
     significant = [pair for pair in both if _sure(pair)]
-    columns: dict[str, list[object]] = {
-        "rank": list(range(len(both))),
-        "ratio": [_ratio(pair) for pair in both],
-        "change": [pair.change.value if _sure(pair) else "" for pair in both],
-        "name": [_name(pair) if _sure(pair) else "" for pair in both],
-    }
+    rows = [(_ratio(pair), _name(pair) if _sure(pair) else "") for pair in both]
     facts = {"kind": "ranks", "metric": metric, "broken": [f"{_name(pair)}: {pair.change.value}" for pair in only_one]}
-    histogram = Panel({"ratio": columns["ratio"]}, {"kind": "histogram", "metric": metric})
+    histogram = Panel([ratio for ratio, _ in rows], {"kind": "histogram", "metric": metric})
     lost = len(changes.pairs) - len(both)
     rule = _rule(changes, len(significant))
     caption = sentences(
@@ -70,8 +65,7 @@ def _drawings(changes: Comparison, title: str, sides: str, metric: str) -> list[
         f"With so few repetitions, no change can be significant for {changes.blind} of the pairs"
         if changes.blind and changes.tests else "",
     )  # fmt: skip
-    row = (histogram, Panel(columns, facts))
-    ranks = Drawing("", title, caption, (row,), (8.6, 4.6), share_y=True, widths=(1, 3.4))
+    ranks = Drawing("", title, caption, ((histogram, Panel(rows, facts)),), (8.6, 4.6), share_y=True, widths=(1, 3.4))
     return [ranks, *_tiles(changes, title, sides, metric)]
 
 
@@ -93,13 +87,6 @@ def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator
         pairs = [pair for pair in changes.pairs if pair.first.test_case == case]
         servers = sorted({pair.first.server for pair in pairs})
         clients = sorted({pair.first.client for pair in pairs})
-        columns: dict[str, list[object]] = {
-            "server": [servers.index(pair.first.server) for pair in pairs],
-            "client": [clients.index(pair.first.client) for pair in pairs],
-            "ratio": [pair.ratio for pair in pairs],
-            "change": [pair.change.value if _sure(pair) or pair.ratio is None else "" for pair in pairs],
-            "absent": [pair.change in WITHOUT_RESULT for pair in pairs],
-        }
         numbers = [pair for pair in pairs if pair.ratio is not None]
         caption = sentences(
             f"Each tile shows the change of the geometric mean {metric} in per cent (n = "
@@ -115,7 +102,7 @@ def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator
         several = len({pair.first.test_case for pair in changes.pairs}) > 1
         name = re.sub(r"[^A-Za-z0-9]+", "-", case)
         heading = f"{title}, {case}" if several else title
-        yield Drawing(f"pairs-{name}", heading, caption, single_panel(Panel(columns, facts)), size)
+        yield Drawing(f"pairs-{name}", heading, caption, single_panel(Panel(pairs, facts)), size)
 
 
 def _ratio(pair: PairChange) -> float:
@@ -140,7 +127,7 @@ def _draw_histogram(ax: Axes, panel: Panel) -> None:
     import seaborn
     from matplotlib.ticker import MaxNLocator
 
-    ratios = [ratio / PERCENT for ratio in panel.columns["ratio"]]
+    ratios = [ratio / PERCENT for ratio in panel.rows]
     bins = min(40, max(5, round(2 * len(ratios) ** 0.5)))
     seaborn.histplot(y=ratios, bins=bins if len(set(ratios)) > 1 else 1, ax=ax, color=theme.SKY, edgecolor="white",
                      linewidth=0.4, alpha=1)  # fmt: skip
@@ -154,18 +141,16 @@ def _draw_tiles(ax: Axes, panel: Panel) -> None:
     """Per cent in colours from worse to better."""
     import seaborn
 
-    columns, facts = panel.columns, panel.facts
+    facts = panel.facts
     ratios = np.full((len(facts["clients"]), len(facts["servers"])), np.nan)
     words = np.full(ratios.shape, "", dtype=object)
-    for x, y, ratio, change, absent in zip(
-        *(columns[name] for name in ("server", "client", "ratio", "change", "absent")), strict=True
-    ):
-        if ratio is not None:
-            ratios[y, x] = max(-1.0, min(1.0, ratio))
-            words[y, x] = f"{round(ratio / PERCENT):+d}{'*' if change else ''}".replace("+0", "0")
-        elif not absent:
-            sign, value = _SIGNS.get(change, ("–", 0.0))
-            ratios[y, x], words[y, x] = value, sign
+    for pair in panel.rows:
+        place = facts["clients"].index(pair.first.client), facts["servers"].index(pair.first.server)
+        if pair.ratio is not None:
+            ratios[place] = max(-1.0, min(1.0, pair.ratio))
+            words[place] = f"{round(pair.ratio / PERCENT):+d}{'*' if _sure(pair) else ''}".replace("+0", "0")
+        elif pair.change not in WITHOUT_RESULT:
+            words[place], ratios[place] = _SIGNS.get(pair.change, ("–", 0.0))
     seaborn.heatmap(
         ratios, ax=ax, annot=words, fmt="", annot_kws={"fontsize": 6.5, "color": theme.BLACK}, linewidths=1,
         cmap=theme.diverging(), vmin=-1.3, vmax=1.3, cbar=False, mask=np.isnan(ratios),
@@ -182,28 +167,25 @@ def _draw_tiles(ax: Axes, panel: Panel) -> None:
 
 def _draw_ranks(ax: Axes, panel: Panel) -> None:
     """Grey points without, triangles with significance; the largest are named."""
-    columns, facts = panel.columns, panel.facts
-    plain = [row for row, change in enumerate(columns["change"]) if not change]
+    points = [(rank, ratio / PERCENT, bool(name)) for rank, (ratio, name) in enumerate(panel.rows)]
+    kinds = (
+        ("no change shown", "o", 2.5, theme.GREY, [(x, y) for x, y, sure in points if not sure]),
+        ("worse", "v", 5, theme.VERMILION, [(x, y) for x, y, sure in points if sure and y < 0]),
+        ("better", "^", 5, theme.BLUE, [(x, y) for x, y, sure in points if sure and y > 0]),
+    )
     ax.axhline(0, color=theme.BLACK, linewidth=0.8)
-    ax.plot([columns["rank"][row] for row in plain], [columns["ratio"][row] / PERCENT for row in plain], "o",
-            color=theme.GREY, markersize=2.5, linestyle="none", label=f"no change shown ({len(plain)})")  # fmt: skip
-    for sign, mark, colour, words in ((-1, "v", theme.VERMILION, "worse"), (1, "^", theme.BLUE, "better")):
-        rows = [row for row, change in enumerate(columns["change"]) if change and columns["ratio"][row] * sign > 0]
-        ax.plot([columns["rank"][row] for row in rows], [columns["ratio"][row] / PERCENT for row in rows], mark,
-                color=colour, markersize=5, linestyle="none", label=f"{words} ({len(rows)})")  # fmt: skip
-    _names(ax, columns, facts["broken"])
+    for words, mark, size, colour, shown in kinds:
+        ax.plot([x for x, _ in shown], [y for _, y in shown], mark, color=colour, markersize=size, linestyle="none",
+                label=f"{words} ({len(shown)})")  # fmt: skip
+    _names(ax, panel.rows, panel.facts["broken"])
     ax.set_xlabel("pair and test case, by rank of the change")
     ax.margins(x=0.04, y=0.08)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 
-def _names(ax: Axes, columns: Mapping[str, Sequence[Any]], broken: Sequence[str]) -> None:
+def _names(ax: Axes, rows: Sequence[tuple[float, str]], broken: Sequence[str]) -> None:
     """At the right of the axes: what got better, what broke or was mended, what got worse; the largest first."""
-    named = sorted(
-        (ratio, f"{name}: {ratio / PERCENT:+.0f} %")
-        for ratio, name in zip(columns["ratio"], columns["name"], strict=True)
-        if name
-    )
+    named = sorted((ratio, f"{name}: {ratio / PERCENT:+.0f} %") for ratio, name in rows if name)
     better = [text for ratio, text in reversed(named) if ratio > 0]
     worse = [text for ratio, text in named if ratio < 0]
     blocks = (

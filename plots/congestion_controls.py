@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.intervals import of_repetitions
@@ -17,12 +16,6 @@ from quicsat.statistics.samples import GOODPUT, Sample, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per test case in which an implementation was a server with two congestion control algorithms."""
-    drawings = [drawing for campaign, case in each_case(request) if (drawing := _drawing(request, campaign, case))]
-    return nonempty(drawings, "no implementation was a server with two congestion control algorithms.")
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
@@ -43,12 +36,10 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         if (mean := of_repetitions([sample.mean or 0.0 for sample in own]))
     }
     order = sorted(groups, key=lambda name: max(value for key, value in middles.items() if key[0] == name))
-    columns: dict[str, list[object]] = {"row": [], "family": [], "mean": [], "pairs": []}
-    for (name, control), middle in middles.items():
-        columns["row"].append(order.index(name))
-        columns["family"].append(control)
-        columns["mean"].append(middle)
-        columns["pairs"].append([sample.mean for sample in groups[name][control]])
+    rows = [
+        (order.index(name), control, middle, [sample.mean for sample in groups[name][control]])
+        for (name, control), middle in middles.items()
+    ]
     pairs = sum(len(own) for mine in groups.values() for own in mine.values())
     return Drawing(
         stem(request, campaign, request.metric, case.abbreviation),
@@ -59,17 +50,14 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
             "control algorithms of an "
             "implementation",
         ),
-        single_panel(Panel(columns, {"names": order, "x": f"mean {number.label}", "size": number.size})),
+        single_panel(Panel(rows, {"names": order, "x": f"mean {number.label}", "size": number.size})),
         (WIDTH, 1.6 + 0.3 * len(order)),
     )
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """A row per implementation, a mark per congestion control, the axis logarithmic."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    columns, facts = panel.columns, panel.facts
-    rows = list(zip(columns["row"], columns["family"], columns["mean"], columns["pairs"], strict=True))
+    rows, facts = panel.rows, panel.facts
     for place in range(len(facts["names"])):
         own = [mean / facts["size"] for row, _, mean, _ in rows if row == place]
         ax.plot([min(own), max(own)], [place, place], color=theme.PALE, linewidth=3, solid_capstyle="round", zorder=1)
@@ -82,15 +70,13 @@ def draw(ax: Axes, panel: Panel) -> None:
                        linewidths=0)  # fmt: skip
             ax.scatter([mean / facts["size"] for _, _, mean, _ in mine], [row for row, *_ in mine], s=48, c=colour,
                        marker=mark, label=control, zorder=3, linewidths=0.5, edgecolors="white")  # fmt: skip
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    theme.logarithmic(ax, "x")
     ax.set_yticks(range(len(facts["names"])), facts["names"])
     ax.set(xlabel=facts["x"], ylabel="server", ylim=(-0.6, len(facts["names"]) - 0.4))
     ax.legend(title="congestion control", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
 PLOT = Plot(
-    "congestion-controls", "Congestion control algorithms of implementations", Group.PAIRS, "results", table, draw
-)
+    "congestion-controls", "Congestion control algorithms of implementations", Group.PAIRS, "results",
+    per_case(_drawing, "no implementation was a server with two congestion control algorithms."), draw,
+)  # fmt: skip

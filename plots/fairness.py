@@ -38,12 +38,11 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 
 def _drawing(file: str, name: str, cells: dict[Cell, list[float]]) -> Drawing:
     firsts, seconds = (list(dict.fromkeys(cell[place] for cell in cells)) for place in (0, 1))
-    columns: dict[str, list[object]] = {
-        "first": [firsts.index(first) for first, _ in cells],
-        "second": [seconds.index(second) for _, second in cells],
-        "share": [fmean(shares) for shares in cells.values()],
-        "range": [f"{min(shares) / PERCENT:.0f}–{max(shares) / PERCENT:.0f}" for shares in cells.values()],
-    }
+    rows = [
+        (firsts.index(first), seconds.index(second), fmean(shares),
+         f"{min(shares) / PERCENT:.0f}–{max(shares) / PERCENT:.0f}")
+        for (first, second), shares in cells.items()
+    ]  # fmt: skip
     counts = {len(shares) for shares in cells.values()}
     few, most = min(counts), max(counts)
     caption = sentences(
@@ -52,7 +51,7 @@ def _drawing(file: str, name: str, cells: dict[Cell, list[float]]) -> Drawing:
         "fair. Below 50 %, the first flow gets less than the second"
     )
     size = (max(4.2, 2.6 + 0.75 * len(seconds)), max(2.6, 1.9 + 0.5 * len(firsts)))
-    panel = Panel(columns, {"firsts": firsts, "seconds": seconds})
+    panel = Panel(rows, {"firsts": firsts, "seconds": seconds})
     return Drawing(file, f"{name}: share of the first of two flows", caption, single_panel(panel), size)
 
 
@@ -60,14 +59,12 @@ def draw(ax: Axes, panel: Panel) -> None:
     """A coloured square per pair of flows, with its numbers."""
     import numpy as np
 
-    columns, facts = panel.columns, panel.facts
+    facts = panel.facts
     values = np.full((len(facts["firsts"]), len(facts["seconds"])), np.nan)
-    for row, column, share in zip(columns["first"], columns["second"], columns["share"], strict=True):
+    for row, column, share, _ in panel.rows:
         values[row, column] = share / PERCENT
     drawn = ax.imshow(values, cmap=theme.diverging(), vmin=0, vmax=100, aspect="auto")
-    for row, column, share, text in zip(
-        *(columns[name] for name in ("first", "second", "share", "range")), strict=True
-    ):
+    for row, column, share, text in panel.rows:
         colour = "white" if abs(share - 0.5) > 0.35 else theme.BLACK
         ax.text(column, row, f"{share / PERCENT:.0f}", ha="center", va="bottom", fontweight="bold", color=colour)
         ax.text(column, row + 0.05, text, ha="center", va="top", fontsize=5.5, color=colour)

@@ -67,13 +67,10 @@ def _drawing(
 ) -> Drawing:
     total = np.sum([each.value for each in rates], axis=0)
     names = [f"{number}: {pair_of(flow)}" for number, flow in enumerate(flows_of(run), start=1)]
-    goodput: dict[str, list[object]] = {
-        "x": [each.time for each in rates],
-        "y": [each.value / MBPS for each in rates],
-        "name": [*names],
-    }
+    named = list(zip(names, rates, strict=True))
+    goodput = [(name, each.time, each.value / MBPS) for name, each in named]
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = goodput | {"y": [np.where(total > 0, each.value / total, np.nan) / PERCENT for each in rates]}
+        shares = [(name, each.time, np.where(total > 0, each.value / total, np.nan) / PERCENT) for name, each in named]
     values = run.measurement.values if run.measurement else {}
     jain, converged = values.get("jain_index"), values.get("convergence_time")
     caption = sentences(
@@ -96,8 +93,7 @@ def _drawing(
 
 def draw(ax: Axes, panel: Panel) -> None:
     """A line per flow, in the colour and with the dash of its place."""
-    rows = zip(panel.columns["x"], panel.columns["y"], panel.columns["name"], strict=True)
-    for number, (x, y, name) in enumerate(rows):
+    for number, (name, x, y) in enumerate(panel.rows):
         style = theme.of_position(number)
         ax.plot(x, y, color=style.colour, linestyle=style.dash, label=name)
     ax.set(xlabel=panel.facts["xlabel"], ylabel=panel.facts["ylabel"])

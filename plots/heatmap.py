@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from quicsat.model.results import ResultSet
 from quicsat.model.test_case import TestCase
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 LABEL = 36
 """Characters of a line of the colour bar's label, which is as short as the smallest map."""
+
+
+class Circle(NamedTuple):
+    """A pair on the map; its circle has no area, and is not drawn, without a value."""
+
+    x: int
+    y: int
+    value: float | None
+    diameter: float
+    mark: str
+    successes: str
+    """``7/10``; empty if all repetitions ended alike."""
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -50,14 +62,17 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
         if request.own_scale
         else _largest(request, campaign.results)
     )
-    columns: dict[str, list[object]] = {
-        "server": [servers.index(sample.server) for sample in shown],
-        "client": [len(clients) - 1 - clients.index(sample.client) for sample in shown],
-        "value": [sample.mean for sample in shown],
-        "diameter": [0.9 * sqrt((sample.mean or 0.0) / largest) if largest else 0.0 for sample in shown],
-        "mark": [MARKS.get(sample.pair_outcome, "" if sample.mean else "✓") for sample in shown],
-        "count": [_count(sample) for sample in shown],
-    }
+    rows = [
+        Circle(
+            servers.index(sample.server),
+            len(clients) - 1 - clients.index(sample.client),
+            sample.mean,
+            0.9 * sqrt((sample.mean or 0.0) / largest) if largest else 0.0,
+            MARKS.get(sample.pair_outcome, "" if sample.mean else "✓"),
+            _count(sample),
+        )
+        for sample in shown
+    ]
     means = [sample.mean for sample in shown if sample.mean is not None]
     colours = (min(means), max(means)) if request.own_colours and means else (0.0, largest)
     facts = {"servers": servers, "clients": clients[::-1], "colours": colours, "label": f"mean {number.label}",
@@ -67,7 +82,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
         stem(request, campaign, request.metric, case.abbreviation),
         f"{case.abbreviation}: {number.words} per pair",
         _caption(many, shown, f"{_rounded(largest / number.size)} {number.unit}", request, number),
-        single_panel(Panel(columns, facts)),
+        single_panel(Panel(rows, facts)),
         size,
     )
 
@@ -120,26 +135,24 @@ def draw(ax: Axes, panel: Panel) -> None:
     """Circles, marks, names of servers above and of clients at the left, and a colour bar."""
     from matplotlib.collections import EllipseCollection
 
-    columns, facts = panel.columns, panel.facts
-    rows = list(zip(columns["server"], columns["client"], columns["diameter"], columns["value"], strict=True))
-    circles = [(x, y, diameter, value / facts["size"]) for x, y, diameter, value in rows if value is not None]
+    facts = panel.facts
+    circles = [circle for circle in panel.rows if circle.value is not None]
+    diameters = [circle.diameter for circle in circles]
     drawn = EllipseCollection(
-        [circle[2] for circle in circles], [circle[2] for circle in circles], [0.0] * len(circles),
-        units="xy", offsets=[circle[:2] for circle in circles] or [(-9, -9)], offset_transform=ax.transData,
+        diameters, diameters, [0.0] * len(circles), units="xy",
+        offsets=[(circle.x, circle.y) for circle in circles] or [(-9, -9)], offset_transform=ax.transData,
         cmap=theme.sequential(), edgecolors=theme.GREY, linewidths=0.3,
     )  # fmt: skip
-    drawn.set_array([circle[3] for circle in circles] or [0.0])
+    drawn.set_array([circle.value / facts["size"] for circle in circles] or [0.0])
     lowest, highest = (value / facts["size"] for value in facts["colours"])
     drawn.set_clim(lowest, highest if highest > lowest else lowest + 1)
     ax.add_collection(drawn)
-    for x, y, mark, count, value in zip(
-        columns["server"], columns["client"], columns["mark"], columns["count"], columns["value"], strict=True
-    ):
+    for x, y, value, _, mark, successes in panel.rows:
         colour = theme.FAILURE if mark in (MARKS[PairOutcome.TIMEOUT], MARKS[PairOutcome.FAILED]) else theme.GREY
         if mark and value is None:
             ax.text(x, y, mark, ha="center", va="center", color=colour, fontweight="bold", fontsize=8)
         elif mark:
-            ax.text(x + 0.47, y - 0.48, f"{mark} {count}", ha="right", va="bottom", color=colour, fontsize=4.5,
+            ax.text(x + 0.47, y - 0.48, f"{mark} {successes}", ha="right", va="bottom", color=colour, fontsize=4.5,
                     fontweight="bold")  # fmt: skip
     ax.set_xticks(range(len(facts["servers"])), facts["servers"], rotation=60, ha="left", rotation_mode="anchor")
     ax.set_yticks(range(len(facts["clients"])), facts["clients"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import seconds
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import samples, without_number
 
@@ -26,20 +25,12 @@ LINES = {
 }  # fmt: skip
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per test case."""
-    drawings = [drawing for campaign, case in each_case(request)
-                if (drawing := _drawing(request, campaign, case)) is not None]  # fmt: skip
-    return nonempty(drawings, "no repetition has a completion time.")
-
-
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
     many = samples(campaign.results, case.name, COMPLETION)
     means = [sample.mean for sample in many if sample.mean is not None]
     if not means:
         return None
     counts, edges = np.histogram(means, bins=min(40, max(5, round(2 * len(means) ** 0.5))))
-    columns: dict[str, list[object]] = {"pairs": counts.tolist(), "start": edges[:-1].tolist()}
     facts = {
         "width": float(edges[1] - edges[0]),
         "marks": {"shortest": min(means), "mean": fmean(means), "median": median(means)},
@@ -53,7 +44,11 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     )
     title = f"{case.abbreviation}: completion times"
     return Drawing(
-        stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(columns, facts)), (6.3, 3.4)
+        stem(request, campaign, case.abbreviation),
+        title,
+        caption,
+        single_panel(Panel(list(zip(edges[:-1].tolist(), counts.tolist(), strict=True)), facts)),
+        (6.3, 3.4),
     )
 
 
@@ -61,9 +56,8 @@ def draw(ax: Axes, panel: Panel) -> None:
     """Bars and lines."""
     from matplotlib.ticker import MaxNLocator
 
-    width = panel.facts["width"]
-    ax.bar(panel.columns["start"], panel.columns["pairs"], width=width, align="edge", color=theme.SKY,
-           edgecolor="white", linewidth=0.5)  # fmt: skip
+    starts, counts = zip(*panel.rows, strict=True)
+    ax.bar(starts, counts, width=panel.facts["width"], align="edge", color=theme.SKY, edgecolor="white", linewidth=0.5)
     marks = dict(panel.facts["marks"])
     if panel.facts["timeout"] is not None:
         marks["deadline"] = panel.facts["timeout"]
@@ -76,4 +70,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
 
 
-PLOT = Plot("histogram", "Completion times", Group.DISTRIBUTIONS, "results", table, draw)
+PLOT = Plot(
+    "histogram", "Completion times", Group.DISTRIBUTIONS, "results",
+    per_case(_drawing, "no repetition has a completion time."), draw,
+)  # fmt: skip

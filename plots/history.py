@@ -33,26 +33,21 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         trends = [each for each in server_trends(campaigns, case.name, GOODPUT) if any(each.means)]
         if trends:
             pairs = count_classes(pair_trends(campaigns, case.name, GOODPUT))
-            panel = _panel(trends, dates)
+            panel = Panel([_row(trend, dates) for trend in trends])
             title = f"{case.abbreviation}: goodput of the servers over {counted(len(campaigns), 'campaign')}"
             size = (7.0, max(3.6, 1.4 + 0.16 * len(trends)))
             drawings.append(Drawing(case.abbreviation, title, _caption(pairs), single_panel(panel), size))
     return nonempty(drawings, "no server has a goodput.")
 
 
-def _panel(trends: Sequence[Trend], dates: Sequence[float]) -> Panel:
-    columns: dict[str, list[object]] = {
-        "server": [trend.name[1] for trend in trends],
-        "points": [
-            [(date, mean) for date, mean in zip(dates, trend.means, strict=True) if mean is not None]
-            for trend in trends
-        ],
-        "marks": [
-            [(dates[mark], mean) for mark in trend.marks if (mean := trend.means[mark]) is not None] for trend in trends
-        ],
-        "steps": [[(dates[step.at], step.before, step.after) for step in trend.steps] for trend in trends],
-    }
-    return Panel(columns)
+def _row(trend: Trend, dates: Sequence[float]) -> tuple[str, list[object], list[object], list[object]]:
+    """Server, and points, marks and steps at their dates."""
+    return (
+        trend.name[1],
+        [(date, mean) for date, mean in zip(dates, trend.means, strict=True) if mean is not None],
+        [(dates[mark], mean) for mark in trend.marks if (mean := trend.means[mark]) is not None],
+        [(dates[step.at], step.before, step.after) for step in trend.steps],
+    )
 
 
 def _caption(pairs: Mapping[TrendClass, int]) -> str:
@@ -66,9 +61,7 @@ def _caption(pairs: Mapping[TrendClass, int]) -> str:
 
 def draw(ax: Axes, panel: Panel) -> None:
     """A line per server, rings and arrows."""
-    columns = panel.columns
-    for server, points, marks, steps in zip(*(columns[name] for name in ("server", "points", "marks", "steps")),
-                                            strict=True):  # fmt: skip
+    for server, points, marks, steps in panel.rows:
         style = theme.of_implementation(server)
         ax.plot([date / DAY for date, _ in points], [mean / MBPS for _, mean in points], color=style.colour,
                 linestyle=style.dash, marker=style.mark, markersize=3.5, linewidth=1, label=server)  # fmt: skip
@@ -79,7 +72,7 @@ def draw(ax: Axes, panel: Panel) -> None:
             ax.annotate("", xy=(date / DAY, after / MBPS), xytext=(date / DAY, before / MBPS),
                         arrowprops={"arrowstyle": "-|>", "color": style.colour, "linewidth": 1.5})  # fmt: skip
     theme.dates(ax)
-    moments = [date / DAY for points in columns["points"] for date, _ in points]
+    moments = [date / DAY for _, points, *_ in panel.rows for date, _ in points]
     margin = max(0.04 * (max(moments) - min(moments)), 1 / 24)
     ax.set_xlim(min(moments) - margin, max(moments) + margin)
     ax.set(xlabel="start of the campaign (UTC)", ylabel="mean goodput [Mbit/s]")

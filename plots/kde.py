@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quicsat.model.implementation import Role
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
-from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_campaign, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
-from quicsat.statistics.overview import marginals
+from quicsat.statistics.overview import Marginal, marginals
 from quicsat.statistics.samples import EFFICIENCY, samples
 
 if TYPE_CHECKING:
@@ -21,14 +21,9 @@ FEWEST = 3
 ROLES = (Role.SERVER, Role.CLIENT)
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per campaign, a violin per test case."""
-    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
-    return nonempty(drawings, f"there are no {FEWEST} implementations with an efficiency in both roles.")
-
-
 def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
-    columns: dict[str, list[object]] = {"case": [], "role": [], "name": [], "mean": []}
+    """A violin per test case."""
+    rows = list[tuple[str, Marginal]]()
     counted, silent = dict[str, str](), []
     for case in request.measured(campaign.results):
         many = [each for each in marginals(samples(campaign.results, case.name, EFFICIENCY)) if each.mean is not None]
@@ -37,11 +32,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
             silent.append(case.abbreviation)
             continue
         counted[case.abbreviation] = f"{counts[0]} servers and {counts[1]} clients"
-        for each in many:
-            columns["case"].append(case.abbreviation)
-            columns["role"].append(each.role)
-            columns["name"].append(each.implementation)
-            columns["mean"].append(each.mean)
+        rows += [(case.abbreviation, each) for each in many]
     if not counted:
         return None
     caption = sentences(
@@ -52,7 +43,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     )
     size = (max(WIDTH, 1.5 * len(counted) + 1.6), 4.0)
     title = "Mean efficiency of servers and of clients"
-    return Drawing(stem(request, campaign), title, caption, single_panel(Panel(columns)), size)
+    return Drawing(stem(request, campaign), title, caption, single_panel(Panel(rows)), size)
 
 
 def _numbers(counted: Mapping[str, str]) -> str:
@@ -69,20 +60,20 @@ def draw(ax: Axes, panel: Panel) -> None:
     import seaborn
     from matplotlib.patches import Patch
 
-    columns = panel.columns
-    cases = list(dict.fromkeys(columns["case"]))
+    cases = list(dict.fromkeys(case for case, _ in panel.rows))
     seaborn.violinplot(
-        x=columns["case"], y=[mean / PERCENT for mean in columns["mean"]], hue=[role.value for role in columns["role"]],
+        x=[case for case, _ in panel.rows], y=[each.mean / PERCENT for _, each in panel.rows],
+        hue=[each.role.value for _, each in panel.rows],
         order=cases, hue_order=[role.value for role in ROLES], palette=[theme.SERVER, theme.CLIENT], saturation=1,
         split=True, dodge=True, density_norm="width", inner=None, cut=0, width=0.9, linewidth=0.8, gap=0.04, alpha=0.45,
         legend=False, ax=ax,
     )  # fmt: skip
-    for name in sorted(set(columns["name"])):
+    shift = {Role.SERVER: -0.1, Role.CLIENT: 0.1}
+    for name in sorted({each.implementation for _, each in panel.rows}):
         style = theme.of_implementation(name)
-        rows = [row for row, other in enumerate(columns["name"]) if other == name]
-        shift = {Role.SERVER: -0.1, Role.CLIENT: 0.1}
-        ax.plot([cases.index(columns["case"][row]) + shift[columns["role"][row]] for row in rows],
-                [columns["mean"][row] / PERCENT for row in rows], marker=style.mark, color=style.colour, markersize=4.5,
+        rows = [(case, each) for case, each in panel.rows if each.implementation == name]
+        ax.plot([cases.index(case) + shift[each.role] for case, each in rows],
+                [each.mean / PERCENT for _, each in rows], marker=style.mark, color=style.colour, markersize=4.5,
                 markeredgecolor="white", markeredgewidth=0.4, linestyle="none", label=name)  # fmt: skip
     ax.set(xlabel="test case", ylabel="mean efficiency [%]", xlim=(-0.6, len(cases) - 0.4))
     ax.set_ylim(bottom=0)
@@ -95,4 +86,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(handles=[*halves, *marks], loc="center left", bbox_to_anchor=(1.01, 0.5), ncols=1 + (len(marks) > 14))
 
 
-PLOT = Plot("kde", "Mean efficiency of servers and of clients", Group.DISTRIBUTIONS, "results", table, draw)
+PLOT = Plot(
+    "kde", "Mean efficiency of servers and of clients", Group.DISTRIBUTIONS, "results",
+    per_campaign(_drawing, f"there are no {FEWEST} implementations with an efficiency in both roles."), draw,
+)  # fmt: skip

@@ -27,12 +27,12 @@ FEW = 8
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing for each group of test cases that differ in their loss alone."""
-    drawings = []
-    for campaign in request.campaigns:
-        for cases in sweeps(request.measured(campaign.results)):
-            drawing = _drawing(request, campaign, cases)
-            if drawing is not None:
-                drawings.append(drawing)
+    drawings = [
+        drawing
+        for campaign in request.campaigns
+        for cases in sweeps(request.measured(campaign.results))
+        if (drawing := _drawing(request, campaign, cases))
+    ]
     return nonempty(drawings, "there are no two test cases that differ only in their loss.")
 
 
@@ -52,7 +52,6 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[Te
             everyone.append((rate, fmean(means.values()), float(low), float(high)))
     if len({rate for rate, *_ in everyone}) < 2:
         return None
-    columns: dict[str, list[object]] = {"pair": [f"{s}, {c}" for s, c in lines], "points": list(lines.values())}
     thick = (
         ""
         if len(lines) <= FEW
@@ -65,17 +64,18 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[Te
     )
     names = [cases[0].abbreviation, cases[-1].abbreviation]
     title = "Goodput and loss"
-    return Drawing(stem(request, campaign, *names), title, caption, single_panel(Panel(columns, {"all": everyone})))
+    panel = Panel([(", ".join(pair), points) for pair, points in lines.items()], {"all": everyone})
+    return Drawing(stem(request, campaign, *names), title, caption, single_panel(panel))
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Lines over a logarithmic axis that has room for no loss at its left."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    columns, everyone = panel.columns, panel.facts["all"]
+    everyone = panel.facts["all"]
     rates = [rate / PERCENT for rate, *_ in everyone]
-    few = len(columns["pair"]) <= FEW
-    for number, (pair, points) in enumerate(zip(columns["pair"], columns["points"], strict=True)):
+    few = len(panel.rows) <= FEW
+    for number, (pair, points) in enumerate(panel.rows):
         style = theme.of_position(number)
         xs, ys = [rate / PERCENT for rate, _ in points], [mean / MBPS for _, mean in points]
         if few:

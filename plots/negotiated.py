@@ -11,8 +11,9 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import KIB
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
+from quicsat.plots.sweep import draw_intervals
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.facts import check_fact, fact_of
 from quicsat.statistics.intervals import Mean, of_repetitions
@@ -31,8 +32,7 @@ WIDE = 10
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case whose runs differ in the fact."""
     check_fact(request.over or USUAL)
-    drawings = [drawing for campaign, case in each_case(request) if (drawing := _drawing(request, campaign, case))]
-    return nonempty(drawings, f"no test case has runs over QUIC that differ in {request.over or USUAL}.")
+    return per_case(_drawing, f"no test case has runs over QUIC that differ in {request.over or USUAL}.")(request)
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
@@ -51,9 +51,10 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     if len(values) < 2:
         return None
     axis = _axis(values, fact)
-    points = [sorted((axis["places"][found], mean) for found, each in mine.items() if (mean := of_repetitions(each)))
-              for mine in groups.values()]  # fmt: skip
-    columns: dict[str, Sequence[object]] = {"pair": [", ".join(pair) for pair in groups], "points": points}
+    rows: list[tuple[str, list[tuple[float, Mean]]]] = []
+    for pair, mine in groups.items():
+        means = ((axis["places"][found], of_repetitions(each)) for found, each in mine.items())
+        rows.append((", ".join(pair), sorted((place, mean) for place, mean in means if mean is not None)))
     runs = sum(len(each) for mine in groups.values() for each in mine.values())
     caption = sentences(
         f"The figure shows the mean {number.words} of each server and client over all of their variants, for n = "
@@ -64,7 +65,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         stem(request, campaign, request.metric, request.over.replace(".", "-"), case.abbreviation),
         f"{case.abbreviation}: {number.words} against {fact_in_words(fact).partition(' [')[0]}",
         caption,
-        single_panel(Panel(columns, {**axis, "y": number.label, "size": number.size})),
+        single_panel(Panel(rows, {**axis, "y": number.label, "size": number.size})),
     )
 
 
@@ -99,19 +100,15 @@ def draw(ax: Axes, panel: Panel) -> None:
     """Lines through the means, with intervals where there are repetitions."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    columns, facts = panel.columns, panel.facts
-    few = len(columns["pair"]) <= FEW
-    points: list[tuple[float, Mean]]
-    for number, (pair, points) in enumerate(zip(columns["pair"], columns["points"], strict=True)):
+    facts, few = panel.facts, len(panel.rows) <= FEW
+    for number, (pair, points) in enumerate(panel.rows):
         style = theme.of_position(number)
         colour = style.colour if few else theme.GREY
         ys = [mean.value / facts["size"] for _, mean in points]
         ax.plot([place for place, _ in points], ys, color=colour, linestyle=style.dash, marker=style.mark, markersize=4,
                 label=pair)  # fmt: skip
-        for place, mean in points:
-            if few and mean.low is not None and mean.high is not None:
-                ends = [mean.low / facts["size"], mean.high / facts["size"]]
-                ax.plot([place, place], ends, color=colour, linewidth=3, alpha=0.35, solid_capstyle="butt")
+        if few:
+            draw_intervals(ax, points, facts["size"], colour)
     if facts["logarithmic"]:
         ax.set_xscale("log")
     if len(facts["texts"]) <= FEW:

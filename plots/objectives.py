@@ -77,31 +77,28 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, gr
 
 
 def _panel(group: Sequence[_Row], servers: list[str], clients: list[str], objective: Objective, number: int) -> Panel:
-    times = [pair.times[number] for pair in group]
-    columns: dict[str, Sequence[object]] = {
-        "server": [servers.index(pair.server) for pair in group],
-        "client": [clients.index(pair.client) for pair in group],
-        "time": times,
-        "margin": [objective.margin(time) for time in times],
-        "met": [time <= objective.limit for time in times],
-    }
-    met = sum(time <= objective.limit for time in times)
+    rows = [
+        (servers.index(pair.server), clients.index(pair.client), time, objective.margin(time))
+        for pair in group
+        for time in pair.times[number : number + 1]
+    ]
+    met = sum(time <= objective.limit for _, _, time, _ in rows)
     facts = {"servers": servers, "clients": clients, "title": f"{objective.name}: {met} of {len(group)}",
              "limit": objective.limit, "left": number == 0}  # fmt: skip
-    return Panel(columns, facts)
+    return Panel(rows, facts)
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Tiles with sign, seconds and time to spare; the deeper the colour, the more of it there is or is missing."""
     import seaborn
 
-    columns, facts = panel.columns, panel.facts
+    facts = panel.facts
     shape = (len(facts["clients"]), len(facts["servers"]))
     margins, words = np.full(shape, np.nan), np.full(shape, "", dtype=object)
-    for x, y, time, margin, met in zip(*(columns[name] for name in ("server", "client", "time", "margin", "met")),
-                                       strict=True):  # fmt: skip
+    for x, y, time, margin in panel.rows:
+        sign = "✓" if time <= facts["limit"] else "×"
         margins[y, x] = max(margin / facts["limit"], -1.0)
-        words[y, x] = f"{'✓' if met else '×'} {time:.1f}\n{margin:+.1f}" if np.isfinite(time) else "×\nnever"
+        words[y, x] = f"{sign} {time:.1f}\n{margin:+.1f}" if np.isfinite(time) else "×\nnever"
     seaborn.heatmap(
         margins, ax=ax, annot=words, fmt="", annot_kws={"fontsize": 6, "color": theme.BLACK}, linewidths=1.5,
         cmap=theme.diverging(), vmin=-1.8, vmax=1.8, cbar=False, mask=np.isnan(margins),

@@ -22,56 +22,46 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     drawings = []
     for campaign, case in each_case(request):
         runs = with_objects(campaign.results.results, case)
-        columns: dict[str, list[object]] = {"kind": [], "server": [], "percentiles": [], "n": []}
+        rows, counts = list[tuple[str, str, list[float]]](), set[int]()
         for kind in by_kind(runs):
             for server in dict.fromkeys(each.server for each in runs):
                 found = by_kind(each for each in runs if each.server == server).get(kind, [])
                 if found:
-                    columns["kind"].append(label_of(kind))
-                    columns["server"].append(server)
-                    columns["percentiles"].append(
-                        [float(q) for q in np.percentile([x.duration for x in found], LEVELS)]
-                    )
-                    columns["n"].append(len(found))
-        if not columns["kind"]:
+                    times = np.percentile([each.duration for each in found], LEVELS)
+                    rows.append((label_of(kind), server, times.tolist()))
+                    counts.add(len(found))
+        if not rows:
             continue
-        few, most = min(map(int, map(str, columns["n"]))), max(map(int, map(str, columns["n"])))
+        few, most = min(counts), max(counts)
         repetitions = f"{counted(len(runs), 'repetition')} of all pairs that succeeded"
         caption = sentences(
             f"Each box shows n = {few if few == most else f'{few} to {most}'} objects of {repetitions}. Whiskers show "
             "the 5th and 95th percentiles, boxes the 25th and 75th, and lines the medians"
         )
         title = f"Time per object, {case.abbreviation}"
-        size = (max(WIDTH, 0.42 * len(columns["kind"]) + 2), 4.0)
-        drawings.append(Drawing(stem(request, campaign, case.name), title, caption, single_panel(Panel(columns)), size))
+        size = (max(WIDTH, 0.42 * len(rows) + 2), 4.0)
+        drawings.append(Drawing(stem(request, campaign, case.name), title, caption, single_panel(Panel(rows)), size))
     return nonempty(drawings, "no test case has a workload whose objects are known.")
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Box-percentile plots on a logarithmic axis, in groups of one size."""
     from matplotlib.patches import Patch
-    from matplotlib.ticker import LogLocator, NullFormatter
 
-    columns = panel.columns
-    kinds, servers = (list(dict.fromkeys(columns[name])) for name in ("kind", "server"))
+    kinds, servers = (list(dict.fromkeys(row[place] for row in panel.rows)) for place in (0, 1))
     width = 0.8 / len(servers)
-    boxes, places = [], []
-    for kind, server, percentiles in zip(columns["kind"], columns["server"], columns["percentiles"], strict=True):
-        names = ("whislo", "q1", "med", "q3", "whishi")
-        boxes.append(dict(zip(names, percentiles, strict=True)))
-        places.append(kinds.index(kind) + width * (servers.index(server) - (len(servers) - 1) / 2))
     drawn = ax.bxp(
-        boxes, positions=places, widths=0.85 * width, showfliers=False, patch_artist=True, manage_ticks=False,
+        [theme.box(percentiles) for *_, percentiles in panel.rows],
+        positions=[kinds.index(kind) + width * (servers.index(server) - (len(servers) - 1) / 2)
+                   for kind, server, _ in panel.rows],
+        widths=0.85 * width, showfliers=False, patch_artist=True, manage_ticks=False,
         medianprops={"color": theme.BLACK, "linewidth": 1.5},
     )  # fmt: skip
     hatches = ("", "//", "..", "xx", "\\\\", "--")
-    for box, server in zip(drawn["boxes"], columns["server"], strict=True):
+    for box, (_, server, _) in zip(drawn["boxes"], panel.rows, strict=True):
         place = servers.index(server)
         box.set(facecolor=theme.of_implementation(server).colour, alpha=0.6, hatch=hatches[place % len(hatches)])
-    ax.set_yscale("log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    theme.logarithmic(ax, "y")
     ax.set_xticks(range(len(kinds)), [kind.replace(", ", "\n") for kind in kinds])
     ax.set(xlabel="objects", ylabel="time from request to last byte [s]")
     ax.grid(axis="x", visible=False)

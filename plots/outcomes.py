@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, per_campaign, sentences, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, MARKS, PairOutcome, Sample, samples
 
@@ -21,12 +21,6 @@ COLOURS = {
     PairOutcome.SUCCEEDED: theme.GREEN, PairOutcome.FAILED: theme.VERMILION, PairOutcome.TIMEOUT: theme.PURPLE,
     PairOutcome.UNSUPPORTED: theme.GREY, PairOutcome.ERROR: theme.BLACK, PairOutcome.NOT_RUN: theme.PALE,
 }  # fmt: skip
-
-
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per campaign that has functional tests."""
-    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
-    return nonempty(drawings, "there are no functional tests.")
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
@@ -58,33 +52,19 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
 def _panel(case: TestCase, many: Sequence[Sample], number: int) -> Panel:
     servers = list(dict.fromkeys(sample.server for sample in many))
     clients = list(dict.fromkeys(sample.client for sample in many))[::-1]
-    columns: dict[str, list[object]] = {
-        "server": [servers.index(sample.server) for sample in many],
-        "client": [clients.index(sample.client) for sample in many],
-        "fate": [sample.pair_outcome for sample in many],
-    }
+    rows = [(servers.index(each.server), clients.index(each.client), each.pair_outcome) for each in many]
     pair_outcomes = [sample.pair_outcome for sample in many]
     conclusive = sum(map(pair_outcomes.count, (PairOutcome.SUCCEEDED, PairOutcome.FAILED, PairOutcome.TIMEOUT)))
     title = f"{case.abbreviation}: {pair_outcomes.count(PairOutcome.SUCCEEDED)} of {conclusive}"
-    return Panel(
-        columns, {"servers": servers, "clients": clients, "title": title, "left": number % PER_ROW == 0}
-    )  # fmt: skip
+    return Panel(rows, {"servers": servers, "clients": clients, "title": title, "left": number % PER_ROW == 0})
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Marks in colours; names of clients at the left of each row only."""
-    columns, facts = panel.columns, panel.facts
-    for x, y, pair_outcome in zip(columns["server"], columns["client"], columns["fate"], strict=True):
-        ax.text(
-            x,
-            y,
-            SIGNS[pair_outcome],
-            color=COLOURS[pair_outcome],
-            ha="center",
-            va="center",
-            fontsize=8,
-            fontweight="bold",
-        )
+    facts = panel.facts
+    for x, y, pair_outcome in panel.rows:
+        ax.text(x, y, SIGNS[pair_outcome], color=COLOURS[pair_outcome], ha="center", va="center", fontsize=8,
+                fontweight="bold")  # fmt: skip
     ax.set_xticks(range(len(facts["servers"])), facts["servers"], rotation=90)
     ax.set_yticks(range(len(facts["clients"])), facts["clients"] if facts["left"] else [])
     ax.set(
@@ -94,4 +74,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.tick_params(length=0)
 
 
-PLOT = Plot("outcomes", "Functional tests", Group.PAIRS, "results", table, draw)
+PLOT = Plot(
+    "outcomes", "Functional tests", Group.PAIRS, "results", per_campaign(_drawing, "there are no functional tests."),
+    draw,
+)  # fmt: skip

@@ -10,7 +10,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, axis_start, each_case, nonempty, sentences, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, axis_start, per_case, sentences, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, Sample, left_out, samples
 
@@ -23,19 +23,13 @@ NARROW = 0.5
 """Per cent: ridges that are narrower become a line, or they could not be seen."""
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per test case: servers at the left, clients at the right, the best at the top."""
-    drawings = [drawing for campaign, case in each_case(request)
-                if (drawing := _drawing(request, campaign, case)) is not None]  # fmt: skip
-    return nonempty(drawings, "no repetition has an efficiency.")
-
-
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
+    """Servers at the left, clients at the right, the best at the top."""
     many = samples(campaign.results, case.name, EFFICIENCY)
     panels = [panel for role in ("server", "client") if (panel := _panel(many, role)) is not None]
     if not panels:
         return None
-    rows = max(len(panel.columns["name"]) for panel in panels)
+    rows = max(len(panel.rows) for panel in panels)
     n = sum(len(sample.values) for sample in many)
     caption = sentences(
         f"Each panel shows n = {counted(n, 'successful repetition')}. The number of repetitions in each "
@@ -54,27 +48,21 @@ def _panel(many: Sequence[Sample], role: str) -> Panel | None:
     groups: dict[str, list[float]] = {}
     for sample in many:
         groups.setdefault(getattr(sample, role), []).extend(sample.values)
-    known = sorted((fmean(values), name, values) for name, values in groups.items() if values)
-    if not known:
+    rows = sorted((fmean(values), name, values) for name, values in groups.items() if values)
+    if not rows:
         return None
-    columns: dict[str, list[object]] = {
-        "name": [name for _, name, _ in known],
-        "mean": [mean for mean, _, _ in known],
-        "values": [values for _, _, values in known],
-    }
-    everything = [value for _, _, values in known for value in values]
-    return Panel(columns, {"role": role, "begin": axis_start(everything), "limit": 1.02 * max(everything)})
+    everything = [value for _, _, values in rows for value in values]
+    return Panel(rows, {"role": role, "begin": axis_start(everything), "limit": 1.02 * max(everything)})
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Upper halves of violins from top to bottom, so that lower ones stand in front."""
     import seaborn
 
-    columns = panel.columns
-    count = len(columns["name"])
-    for row in reversed(range(count)):
-        style = theme.of_implementation(columns["name"][row])
-        values = [value / PERCENT for value in columns["values"][row]]
+    count = len(panel.rows)
+    for row, (mean, name, shares) in reversed(list(enumerate(panel.rows))):
+        style = theme.of_implementation(name)
+        values = [share / PERCENT for share in shares]
         above = 3 + count - row
         seaborn.violinplot(
             x=values, y=[row + OVERLAP / 2] * len(values), hue=["upper"] * len(values), hue_order=["lower", "upper"],
@@ -84,13 +72,15 @@ def draw(ax: Axes, panel: Panel) -> None:
         )  # fmt: skip
         if max(values) - min(values) < NARROW:
             ax.vlines(fmean(values), row, row + OVERLAP, color=style.colour, linewidth=1.5, zorder=above)
-        ax.plot([columns["mean"][row] / PERCENT], [row + 0.08], marker=style.mark, color="white", markersize=4,
+        ax.plot([mean / PERCENT], [row + 0.08], marker=style.mark, color="white", markersize=4,
                 markeredgecolor=theme.BLACK, markeredgewidth=0.5, zorder=5 + count)  # fmt: skip
-    ax.set_yticks(range(count), [f"{name}  {len(values)}" for name, values in
-                                 zip(columns["name"], columns["values"], strict=True)])  # fmt: skip
+    ax.set_yticks(range(count), [f"{name}  {len(shares)}" for _, name, shares in panel.rows])
     ax.set(xlabel="efficiency [%]", ylabel=panel.facts["role"], ylim=(-0.3, count - 0.8 + OVERLAP))
     ax.set_xlim(panel.facts["begin"] / PERCENT, min(100.0, panel.facts["limit"] / PERCENT))
     ax.grid(axis="y", visible=False)
 
 
-PLOT = Plot("ridgeline", "Efficiency per server and per client", Group.DISTRIBUTIONS, "results", table, draw)
+PLOT = Plot(
+    "ridgeline", "Efficiency per server and per client", Group.DISTRIBUTIONS, "results",
+    per_case(_drawing, "no repetition has an efficiency."), draw,
+)  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from quicsat.model.units import KIB, MS
-from quicsat.plots.base import Drawing, Group, Plot, sentences, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, sentences, stem
 from quicsat.plots.time_series_base import (
     Curve,
     common_title,
@@ -16,7 +16,6 @@ from quicsat.plots.time_series_base import (
     overlay_stem,
     pair_caption,
     pairs_caption,
-    panel,
     with_curves,
 )  # fmt: skip
 from quicsat.report.pair_series import PairSeries, load_pairs
@@ -49,8 +48,8 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 def _drawing(name: str, title: str, caption: str, above: Sequence[Curve], below: Sequence[Curve]) -> Drawing:
     several = name.startswith("overlaid")
     panels = (
-        (panel(above, ylabel="RTT [ms]", from_zero=False),),
-        (panel(below, ylabel="window, in flight [KiB]", legend=not several),),
+        (Panel(above, {"ylabel": "RTT [ms]", "from_zero": False}),),
+        (Panel(below, {"ylabel": "window, in flight [KiB]", "legend": not several}),),
     )
     return Drawing(name, title, caption, panels, (6.6, 5.6))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quicsat.model.test_case import constant_rate
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_campaign, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import GOODPUT, samples, without_number
@@ -20,31 +20,24 @@ HALF = 0.42
 """Of the width of a test case's column."""
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per campaign."""
-    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
-    return nonempty(drawings, "no pair has such a number.")
-
-
 def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     shown = metric_axis(request, GOODPUT)
-    columns: dict[str, list[object]] = {"x": [], "value": [], "server": []}
+    rows = list[tuple[str, float, float]]()
     cases, rates, lost = list[str](), list[float | None](), list[str]()
     for case in request.measured(campaign.results):
         many = samples(campaign.results, case.name, shown.name)
         pairs = sorted((sample.mean, sample.server) for sample in many if sample.mean is not None)
         lost += [f"Not shown in {case.abbreviation}: {reasons}"] if (reasons := without_number(many)) else []
         if pairs:
-            columns["x"] += [len(cases) + shift for shift in spread([mean for mean, _ in pairs])]
-            columns["value"] += [mean for mean, _ in pairs]
-            columns["server"] += [server for _, server in pairs]
+            shifts = spread([mean for mean, _ in pairs])
+            rows += [(server, len(cases) + shift, mean) for (mean, server), shift in zip(pairs, shifts, strict=True)]
             cases.append(f"{case.abbreviation}\nn = {len(pairs)}")
             rates.append(constant_rate(case.link) if shown.name == GOODPUT else None)
     if not cases:
         return None
     caption = sentences(
         "Each point is the mean of a pair's successful repetitions (n = "
-        f"{counted(len(columns['x']), 'pair')} in all test cases)",
+        f"{counted(len(rows), 'pair')} in all test cases)",
         "Dashed lines show the rate of the link" if any(rates) else "",
         *lost,
     )
@@ -54,7 +47,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
         stem(request, campaign, request.metric),
         f"Mean {shown.words} of every pair",
         caption,
-        single_panel(Panel(columns, facts)),
+        single_panel(Panel(rows, facts)),
         size,
     )
 
@@ -78,13 +71,12 @@ def spread(values: Sequence[float], step: float = 0.05) -> list[float]:
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Points, the legend of servers at the right, the links' rates."""
-    columns, facts = panel.columns, panel.facts
-    size = facts["size"]
-    for server in sorted(set(columns["server"])):
-        rows = [number for number, name in enumerate(columns["server"]) if name == server]
+    facts, size = panel.facts, panel.facts["size"]
+    for server in sorted({server for server, *_ in panel.rows}):
         style = theme.of_implementation(server)
         ax.scatter(
-            [columns["x"][row] for row in rows], [columns["value"][row] / size for row in rows],
+            [x for name, x, _ in panel.rows if name == server],
+            [value / size for name, _, value in panel.rows if name == server],
             s=16, c=style.colour, marker=style.mark, label=server, linewidths=0.3, edgecolors="white",
         )  # fmt: skip
     for place, rate in enumerate(facts["rates"]):
@@ -97,4 +89,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(title="server", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-PLOT = Plot("strip-plot", "Mean goodput of every pair", Group.DISTRIBUTIONS, "results", table, draw)
+PLOT = Plot(
+    "strip-plot", "Mean goodput of every pair", Group.DISTRIBUTIONS, "results",
+    per_campaign(_drawing, "no pair has such a number."), draw,
+)  # fmt: skip

@@ -139,22 +139,21 @@ def _lines(
     number = metric_axis(request, GOODPUT)
     pairs = pairs_of(request, campaign, members)
     places = dict(zip(axis.values, axis.places(), strict=True))
-    points: list[list[tuple[float, Mean]]] = []
-    for mine in pairs.values():
+    rows: list[tuple[str, list[tuple[float, Mean]]]] = []
+    for pair, mine in pairs.items():
         means = ((places[key[0]], of_repetitions(sample.values)) for key, sample in mine.items())
-        points.append(sorted((place, mean) for place, mean in means if mean is not None))
-    if len({place for line in points for place, _ in line}) < 2:
+        rows.append((", ".join(pair), sorted((place, mean) for place, mean in means if mean is not None)))
+    if len({place for _, points in rows for place, _ in points}) < 2:
         return None
-    columns: dict[str, Sequence[object]] = {"pair": [", ".join(pair) for pair in pairs], "points": points}
     facts = {"places": axis.places(), "texts": axis.texts(), "x": axis.label, "y": number.label, "size": number.size,
              "logarithmic": axis.is_numeric and _is_wide(axis.places())}  # fmt: skip
-    has_intervals = len(pairs) <= FEW and any(mean.low is not None for line in points for _, mean in line)
+    has_intervals = len(pairs) <= FEW and any(mean.low is not None for _, points in rows for _, mean in points)
     spread = ", with its 95 % interval over repetitions" if has_intervals else ""
     return Drawing(
         _stem(request, campaign, members, rest),
         _title(members, number, axes, rest),
         sentences(f"Each line shows the mean {number.words} of a pair (server, client){spread}", _numbers(pairs)),
-        single_panel(Panel(columns, facts)),
+        single_panel(Panel(rows, facts)),
     )
 
 
@@ -173,15 +172,13 @@ def _maps(
     width = min(len(pairs), COLUMNS)
     panels: list[Panel] = []
     for pair, mine in pairs.items():
-        rows = [(key, mine[key]) for key in product(*(axis.values for axis in axes)) if key in mine]
-        columns: dict[str, Sequence[object]] = {
-            "column": [axes[0].values.index(key[0]) for key, _ in rows],
-            "row": [len(axes[1].values) - 1 - axes[1].values.index(key[1]) for key, _ in rows],
-            "value": [mean.value if (mean := of_repetitions(sample.values)) else None for _, sample in rows],
-            "mark": [MARKS.get(sample.pair_outcome, "") for _, sample in rows],
-        }
+        rows = [
+            map_cell(axes[0].values.index(key[0]), len(axes[1].values) - 1 - axes[1].values.index(key[1]), mine[key])
+            for key in product(*(axis.values for axis in axes))
+            if key in mine
+        ]
         outer = {"left": len(panels) % width == 0, "last": len(panels) % width == width - 1}
-        panels.append(Panel(columns, {**facts, **outer, "title": ", ".join(pair)}))
+        panels.append(Panel(rows, {**facts, **outer, "title": ", ".join(pair)}))
     grid = tuple(tuple(panels[start : start + width]) for start in range(0, len(panels), width))
     size = (2.0 + width * (0.6 + 0.42 * len(axes[0].values)), 1.6 + len(grid) * (1.0 + 0.34 * len(axes[1].values)))
     caption = sentences(
@@ -192,6 +189,12 @@ def _maps(
     return Drawing(
         _stem(request, campaign, members, rest), title, caption, grid, (max(size[0], 5.0), max(size[1], 3.0))
     )
+
+
+def map_cell(column: int, row: int, sample: Sample) -> tuple[int, int, float | None, str]:
+    """A row of the panel of a map: column and row, mean of the sample in SI base units, and the mark of its outcome."""
+    mean = of_repetitions(sample.values)
+    return column, row, mean.value if mean else None, MARKS.get(sample.pair_outcome, "")
 
 
 def _is_wide(places: Sequence[float]) -> bool:
@@ -228,7 +231,7 @@ def _numbers(pairs: Mapping[tuple[str, str], Mapping[tuple[SweptValue, ...], Sam
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Lines with intervals, or a map."""
-    if "points" in panel.columns:
+    if "places" in panel.facts:
         _draw_lines(ax, panel)
     else:
         draw_map(ax, panel)
@@ -237,19 +240,15 @@ def draw(ax: Axes, panel: Panel) -> None:
 def _draw_lines(ax: Axes, panel: Panel) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    columns, facts = panel.columns, panel.facts
-    few = len(columns["pair"]) <= FEW
-    for number, (pair, points) in enumerate(zip(columns["pair"], columns["points"], strict=True)):
+    facts, few = panel.facts, len(panel.rows) <= FEW
+    for number, (pair, points) in enumerate(panel.rows):
         xs, ys = [place for place, _ in points], [mean.value / facts["size"] for _, mean in points]
         if not few:
             ax.plot(xs, ys, color=theme.GREY, linewidth=0.6)
             continue
         style = theme.of_position(number)
         ax.plot(xs, ys, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=4, label=pair)
-        for place, mean in points:
-            if mean.low is not None and mean.high is not None:
-                ax.plot([place, place], [mean.low / facts["size"], mean.high / facts["size"]], color=style.colour,
-                        linewidth=3, alpha=0.35, solid_capstyle="butt")  # fmt: skip
+        draw_intervals(ax, points, facts["size"], style.colour)
     if facts["logarithmic"]:
         smallest = min(place for place in facts["places"] if place > 0)
         ax.set_xscale("symlog", linthresh=smallest, linscale=0.6)
@@ -263,15 +262,23 @@ def _draw_lines(ax: Axes, panel: Panel) -> None:
         ax.legend(title="server, client")
 
 
+def draw_intervals(ax: Axes, points: Sequence[tuple[float, Mean]], size: float, colour: str) -> None:
+    """A bar for the interval of each mean that has one; ``size``: the unit of the axis in SI base units."""
+    for place, mean in points:
+        if mean.low is not None and mean.high is not None:
+            ax.plot([place, place], [mean.low / size, mean.high / size], color=colour, linewidth=3, alpha=0.35,
+                    solid_capstyle="butt")  # fmt: skip
+
+
 def draw_map(ax: Axes, panel: Panel) -> None:
     """A map with its numbers, and a colour bar at the last one of a row."""
-    columns, facts = panel.columns, panel.facts
+    facts = panel.facts
     numbers = np.full((len(facts["rows"]), len(facts["columns"])), np.nan)
-    for x, y, value in zip(columns["column"], columns["row"], columns["value"], strict=True):
+    for x, y, value, _ in panel.rows:
         numbers[y, x] = np.nan if value is None else value / facts["size"]
     highest = facts["highest"] / facts["size"] or 1.0
     image = ax.imshow(numbers, cmap=theme.sequential(), vmin=0, vmax=highest, aspect="auto")
-    for x, y, value, mark in zip(*(columns[name] for name in ("column", "row", "value", "mark")), strict=True):
+    for x, y, value, mark in panel.rows:
         share = 0.0 if value is None else value / facts["size"] / highest
         words = mark if value is None else f"{value / facts['size']:.3g}{mark}"
         ax.text(x, y, words, ha="center", va="center", fontsize=6, color="white" if share > 0.5 else theme.BLACK)

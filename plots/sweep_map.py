@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from quicsat.model.test_case import TestCase
 from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
-from quicsat.plots.sweep import Axis, axes_of, draw_map, pairs_of, swept_value
+from quicsat.plots.sweep import Axis, axes_of, draw_map, map_cell, pairs_of, swept_value
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.intervals import of_repetitions
 from quicsat.statistics.overview import by_family
-from quicsat.statistics.samples import GOODPUT, MARKS
+from quicsat.statistics.samples import GOODPUT
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -45,18 +45,11 @@ def _drawing(
     own = max(_means(request, campaign, cases, axis), default=0.0)
     if not pairs or not own:
         return None
-    cells = [
-        (axis.values.index(key[0]), row, sample)
+    rows = [
+        map_cell(axis.values.index(key[0]), row, sample)
         for row, mine in enumerate(pairs.values())
         for key, sample in mine.items()
     ]
-    means = [of_repetitions(sample.values) for _, _, sample in cells]
-    columns: dict[str, Sequence[object]] = {
-        "column": [column for column, _, _ in cells],
-        "row": [row for _, row, _ in cells],
-        "value": [mean.value if mean else None for mean in means],
-        "mark": [MARKS.get(sample.pair_outcome, "") for _, _, sample in cells],
-    }
     facts = {
         "columns": axis.texts(), "rows": [", ".join(pair) for pair in pairs], "x": axis.label,
         "y": "server, client", "highest": highest or own, "size": number.size, "label": f"mean {number.label}",
@@ -72,7 +65,7 @@ def _drawing(
             f"relative to the highest value {scale}",
             "T means that at least one repetition timed out, and × that at least one failed",
         ),
-        single_panel(Panel(columns, facts)),
+        single_panel(Panel(rows, facts)),
         (2.6 + 0.55 * len(axis.values), 1.5 + 0.32 * len(pairs)),
     )
 

@@ -7,6 +7,7 @@ colour and mark in every figure, whichever others are there.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,22 @@ def diverging() -> LinearSegmentedColormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("worse-better", (VERMILION, "#FFFFFF", BLUE))
+
+
+def box(percentiles: Sequence[float]) -> dict[str, Any]:
+    """A box of ``Axes.bxp`` of five percentiles: ends of the whiskers, quartiles and median, in ascending order."""
+    return dict(zip(("whislo", "q1", "med", "q3", "whishi"), percentiles, strict=True))
+
+
+def logarithmic(ax: Axes, name: str) -> None:
+    """Make the axis ``x`` or ``y`` logarithmic, with plain numbers at 1, 2 and 5."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set(**{f"{name}scale": "log"})
+    axis = ax.xaxis if name == "x" else ax.yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def dates(ax: Axes) -> None:

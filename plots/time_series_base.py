@@ -15,7 +15,7 @@ from quicsat.plots import theme
 from quicsat.plots.base import NO_SERIES, Drawing, NothingToDrawError, Panel, sentences, single_panel, stem
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
-from quicsat.traces.series import StreamData
+from quicsat.traces.series import UNKNOWN, Packets, StreamData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def drawings(request: PlotRequest, pick: Pick, title: str, ylabel: str, **facts:
                 overlay_stem(found),
                 common_title(title, found),
                 caption,
-                single_panel(panel(rows, ylabel=ylabel, **facts)),
+                single_panel(Panel(rows, {"ylabel": ylabel, **facts})),
                 (6.6, 4.0),
             )
         ]
@@ -92,7 +92,7 @@ def drawings(request: PlotRequest, pick: Pick, title: str, ylabel: str, **facts:
         picked = pick(pair, True)
         name = stem(request, pair.campaign, pair.folder)
         heading = f"{title}: server {pair.server}, client {pair.client}, {pair.case.abbreviation}"
-        shown = panel(picked.curves, ylabel=ylabel, marks=picked.marks, **facts)
+        shown = Panel(picked.curves, {"ylabel": ylabel, "marks": picked.marks, **facts})
         made.append(Drawing(name, heading, sentences(pair_caption(pair), picked.note), single_panel(shown), (6.6, 4.0)))
     return made
 
@@ -156,11 +156,17 @@ def _distinguishing_role(found: Sequence[PairSeries]) -> str:
 
 def pairs_caption(found: Sequence[PairSeries]) -> str:
     """The caption of several pairs in one figure: n, and the meaning of names and colours."""
+    words = "Labels name server, client and test case. Colours show the"
+    return f"{repetitions_in_words(found)}. {words} {_distinguishing_role(found)}"
+
+
+def repetitions_in_words(found: Sequence[PairSeries]) -> str:
+    """n of several pairs, and which repetition the figure shows."""
     counts = {len(pair.runs) for pair in found}
     n = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    chosen = "" if counts == {1} else ", of which the figure shows the one with the median completion time"
-    words = f"Each pair has n = {n} {'repetition' if counts == {1} else 'repetitions'}{chosen}"
-    return f"{words}. Labels name server, client and test case. Colours show the {_distinguishing_role(found)}"
+    if counts == {1}:
+        return f"Each pair has n = {n} repetition"
+    return f"Each pair has n = {n} repetitions, of which the figure shows the one with the median completion time"
 
 
 def pair_caption(pair: PairSeries) -> str:
@@ -179,38 +185,25 @@ def pair_caption(pair: PairSeries) -> str:
     )
 
 
-def panel(curves: Sequence[Curve], **facts: Any) -> Panel:
-    """A panel with one row per curve."""
-    columns: dict[str, list[Any]] = {
-        "x": [curve.x for curve in curves],
-        "y": [curve.y for curve in curves],
-        "role": [curve.role for curve in curves],
-        "label": [curve.label for curve in curves],
-        "points": [curve.points for curve in curves],
-    }
-    return Panel(columns, facts)
-
-
 def draw(ax: Axes, shown: Panel) -> None:
     """Draw curves in their order; dense points are rasterised to keep files small."""
     facts, named = shown.facts, 0
-    unassigned = list(dict.fromkeys(label for label, role in zip(shown.columns["label"], shown.columns["role"],
-                                                               strict=True) if role not in ROLES))  # fmt: skip
-    for x, y, role, label, points in zip(*(shown.columns[name] for name in ("x", "y", "role", "label", "points")),
-                                         strict=True):  # fmt: skip
-        if role in ROLES:
-            colour, dash, mark, size = ROLES[role]
+    unassigned = list(dict.fromkeys(curve.label for curve in shown.rows if curve.role not in ROLES))
+    for curve in shown.rows:
+        if curve.role in ROLES:
+            colour, dash, mark, size = ROLES[curve.role]
         else:
-            style = theme.of_position(unassigned.index(label))
-            colour = theme.of_implementation(role).colour if role else style.colour
+            style = theme.of_position(unassigned.index(curve.label))
+            colour = theme.of_implementation(curve.role).colour if curve.role else style.colour
             dash, mark, size = style.dash, style.mark, 2.0
-        known = label or None
-        named += bool(known)
-        if points:
-            ax.plot(x, y, mark, color=colour, markersize=size, linestyle="none", markeredgewidth=0.6, label=known,
-                    rasterized=len(x) > 300)  # fmt: skip
+        label = curve.label or None
+        named += bool(label)
+        if curve.points:
+            ax.plot(curve.x, curve.y, mark, color=colour, markersize=size, linestyle="none", markeredgewidth=0.6,
+                    label=label, rasterized=len(curve.x) > 300)  # fmt: skip
         else:
-            ax.plot(x, y, color=colour, linestyle=dash, linewidth=0.8 if role == "other" else 1.3, label=known)
+            width = 0.8 if curve.role == "other" else 1.3
+            ax.plot(curve.x, curve.y, color=colour, linestyle=dash, linewidth=width, label=label)
     ax.set(xlabel="time since the client's first packet [s]", ylabel=facts["ylabel"])
     ax.set_xlim(left=0)
     if facts.get("from_zero", True):
@@ -236,6 +229,16 @@ def _legend(ax: Axes, named: int) -> None:
     legend.set_in_layout(True)
     for handle in legend.get_lines():
         handle.set_markersize(5)
+
+
+def packet_numbers(packets: Packets, since: Floats, role: str, label: str = "") -> Curve:
+    """Readable numbers of packets relative to the first, from the earliest of the times ``since`` on.
+
+    Packets before are of the handshake and numbered apart (RFC 9000, 12.3).
+    """
+    shown = (packets.number != UNKNOWN) & (packets.sent >= since.min(initial=np.inf))
+    numbers = packets.number[shown]
+    return Curve(packets.sent[shown], numbers - numbers.min(initial=numbers.max(initial=0)), role, label, points=True)
 
 
 def stacked(data: StreamData) -> Integers:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quicsat.model.emulated_link import loss_share
+from quicsat.model.emulated_link import Direction, loss_share
 from quicsat.model.link_format import client_side_words, format_queue
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS, MS, PERCENT, byte_size, seconds
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
@@ -21,26 +20,18 @@ CLIENT, LINK, SERVER = 0.13, 0.5, 0.87
 """Middles of the boxes, share of the width."""
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per test case, from the plan of the campaign."""
-    emulated = [_drawing(request, campaign, case) for campaign, case in each_case(request) if not case.real]
-    return nonempty(emulated, "no test case measures anything over an emulated link.")
-
-
-def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing:
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
+    """From the plan of the campaign."""
+    if case.real:
+        return None
     link, manifest = case.emulated, campaign.results.manifest
-    ways = (
-        ("server to client", link.forward.rate, link.forward.delay, link.forward.queue, link.forward.loss),
-        ("client to server", link.back.rate, link.back.delay, link.back.queue, link.back.loss),
-    )
-    columns: dict[str, list[object]] = {
-        "way": [way for way, *_ in ways],
-        "words": [
-            f"{rate / MBPS:g} Mbit/s, {delay / MS:g} ms, queue of {format_queue(queue)}, "
-            f"{f'{loss_share(loss) / PERCENT:g} % loss' if loss_share(loss) else 'no loss'}"
-            for _, rate, delay, queue, loss in ways
-        ],
-    }
+    rows = [
+        (
+            way,
+            f"{each.rate / MBPS:g} Mbit/s, {each.delay / MS:g} ms, queue of {format_queue(each.queue)}, {_loss(each)}",
+        )
+        for way, each in (("server to client", link.forward), ("client to server", link.back))
+    ]
     facts = {
         "clock": manifest.clock.value,
         "scenario": link.scenario,
@@ -57,15 +48,19 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     )
     title = f"{case.abbreviation}: testbed"
     return Drawing(
-        stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(columns, facts)), (6.3, 2.4)
+        stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(rows, facts)), (6.3, 2.4)
     )
+
+
+def _loss(way: Direction) -> str:
+    return f"{share / PERCENT:g} % loss" if (share := loss_share(way.loss)) else "no loss"
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Three boxes, an arrow for each direction through the middle one, two circles."""
     from matplotlib.patches import Rectangle
 
-    columns, facts = panel.columns, panel.facts
+    facts = panel.facts
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_axis_off()
     for x, words, colour in (
@@ -78,7 +73,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.text(
         LINK, 0.96, f"ns-3 in {facts['clock']} time, scenario {facts['scenario']}", ha="center", va="top", fontsize=8
     )
-    for height, words, way, style in zip((0.62, 0.28), columns["words"], columns["way"], ("<|-", "-|>"), strict=True):
+    for height, (way, words), style in zip((0.62, 0.28), panel.rows, ("<|-", "-|>"), strict=True):
         ax.annotate("", xy=(SERVER - 0.07, height), xytext=(CLIENT + 0.07, height),
                     arrowprops={"arrowstyle": style, "color": theme.BLACK, "linewidth": 1.2})  # fmt: skip
         ax.text(LINK, height + 0.02, words, ha="center", va="bottom", fontsize=7)
@@ -91,4 +86,7 @@ def _of(count: int) -> str:
     return "one implementation" if count == 1 else f"one of {count}"
 
 
-PLOT = Plot("topology", "Testbed", Group.PAIRS, "results", table, draw)
+PLOT = Plot(
+    "topology", "Testbed", Group.PAIRS, "results",
+    per_case(_drawing, "no test case measures anything over an emulated link."), draw,
+)  # fmt: skip

@@ -14,11 +14,11 @@ import numpy as np
 from quicsat.model.names import pair_folder
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import KIB, MS
-from quicsat.plots.base import Drawing, Group, Plot, sentences
-from quicsat.plots.time_series_base import Curve, draw, panel, with_curves
+from quicsat.plots.base import Drawing, Group, Panel, Plot, sentences
+from quicsat.plots.time_series_base import Curve, draw, packet_numbers, repetitions_in_words, with_curves
 from quicsat.report.pair_series import PairSeries, cells, load_pairs
 from quicsat.report.plot_request import PlotRequest
-from quicsat.traces.series import UNKNOWN, Samples
+from quicsat.traces.series import Samples
 
 NOTE = (
     "Labels name server, client and test case. The server's packet numbers are relative to its first response. Windows "
@@ -41,16 +41,16 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     windows = [_window(pair) for pair in found]
     missing = [curve.label for curve in windows if not len(curve.x)]
     rows = (
-        panel(numbers, ylabel="packet number"),
-        panel(trips, ylabel="RTT [ms]", from_zero=False, legend=False),
-        panel(windows, ylabel="window [KiB]", legend=False),
+        Panel(numbers, {"ylabel": "packet number"}),
+        Panel(trips, {"ylabel": "RTT [ms]", "from_zero": False, "legend": False}),
+        Panel(windows, {"ylabel": "window [KiB]", "legend": False}),
     )
     return [
         Drawing(
             _stem(chosen, found),
             "Packet number, round-trip time and congestion window",
             sentences(
-                _count(found),
+                repetitions_in_words(found),
                 few,
                 NOTE,
                 f"There is no window for: {'; '.join(missing)}" if missing else "",
@@ -80,19 +80,8 @@ def _stem(request: PlotRequest, found: Sequence[PairSeries]) -> str:
     return f"{words[:LONGEST_STEM]}-{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
 
-def _count(found: Sequence[PairSeries]) -> str:
-    counts = sorted({len(pair.runs) for pair in found})
-    n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
-    if counts == [1]:
-        return f"Each pair has {n} repetition"
-    return f"Each pair has {n} repetitions, of which the figure shows the one with the median completion time"
-
-
 def _numbers(pair: PairSeries) -> Curve:
-    packets, sent = pair.middle.series.forward, pair.middle.series.sent
-    shown = (packets.number != UNKNOWN) & (packets.sent >= sent.time.min(initial=np.inf))
-    numbers = packets.number[shown]
-    return Curve(packets.sent[shown], numbers - numbers.min(initial=numbers.max(initial=0)), "", pair.name, points=True)
+    return packet_numbers(pair.middle.series.forward, pair.middle.series.sent.time, "", pair.name)
 
 
 def _samples(pair: PairSeries, samples: Samples, unit: float) -> Curve:

@@ -30,16 +30,8 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             points = relation(campaign.results, x.name, y.name)
             if not points:
                 continue
-            columns: dict[str, list[object]] = {
-                "x": [point.x for point in points],
-                "y": [point.y for point in points],
-                "family": [point.family for point in points],
-                "server": [point.server for point in points],
-                "client": [point.client for point in points],
-            }
             lost = len(campaign.results.manifest.servers) * len(campaign.results.manifest.clients) - len(points)
             groups = cluster([(point.x, point.y) for point in points])
-            columns["group"] = list(groups.labels) if groups else [0] * len(points)
             lossy = loss_share(y.link.forward.loss) > 0
             caption = sentences(
                 "Each point is the mean efficiency of a pair's successful repetitions (n = "
@@ -52,29 +44,25 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
                 "2202.08228"
                 if lossy else "",
             )  # fmt: skip
-            facts = {"x": x.abbreviation, "y": y.abbreviation, "threshold": THRESHOLD if lossy else None,
-                     "centres": groups.centres if groups else ()}  # fmt: skip
+            facts = {"x": x.abbreviation, "y": y.abbreviation, "groups": groups, "threshold": THRESHOLD * lossy}
             title = f"{x.abbreviation} and {y.abbreviation}, by the server's congestion control"
             name = stem(request, campaign, x.abbreviation, y.abbreviation)
-            drawings.append(Drawing(name, title, caption, single_panel(Panel(columns, facts)), (4.8, 5.0)))
+            drawings.append(Drawing(name, title, caption, single_panel(Panel(points, facts)), (4.8, 5.0)))
     return nonempty(drawings, "no pair succeeded in two test cases.")
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Points in colours and marks of the congestion control algorithms, both axes 0 to 100 %."""
-    columns = panel.columns
     ax.plot([0, 100], [0, 100], color=theme.PALE, linewidth=0.8, linestyle="--")
     if panel.facts["threshold"]:
         ax.axhline(panel.facts["threshold"] / PERCENT, color=theme.GREY, linewidth=0.8, linestyle=":")
     _groups(ax, panel)
     for family in FAMILIES:
-        rows = [number for number, name in enumerate(columns["family"]) if name == family]
-        if rows:
+        if mine := [point for point in panel.rows if point.family == family]:
             colour, mark = theme.of_family(family)
             ax.scatter(
-                [columns["x"][row] / PERCENT for row in rows], [columns["y"][row] / PERCENT for row in rows],
-                s=22, c=colour, marker=mark, alpha=0.8, linewidths=0.3, edgecolors="white",
-                label=f"{family} ({len(rows)})",
+                [point.x / PERCENT for point in mine], [point.y / PERCENT for point in mine], s=22, c=colour,
+                marker=mark, alpha=0.8, linewidths=0.3, edgecolors="white", label=f"{family} ({len(mine)})",
             )  # fmt: skip
     ax.set(
         xlabel=f"efficiency in {panel.facts['x']} [%]", ylabel=f"efficiency in {panel.facts['y']} [%]",
@@ -87,11 +75,12 @@ def _groups(ax: Axes, panel: Panel) -> None:
     """Lines from the means of groups to their members, under a number."""
     from matplotlib.collections import LineCollection
 
-    columns, centres = panel.columns, np.array(panel.facts["centres"]) / PERCENT
-    if not len(centres):
+    groups = panel.facts["groups"]
+    if not groups:
         return
-    ends = np.column_stack([columns["x"], columns["y"]]) / PERCENT
-    spokes = np.stack([centres[np.array(columns["group"])], ends], axis=1)
+    centres = np.array(groups.centres) / PERCENT
+    ends = np.array([(point.x, point.y) for point in panel.rows]) / PERCENT
+    spokes = np.stack([centres[np.array(groups.labels)], ends], axis=1)
     ax.add_collection(LineCollection(list(spokes), colors=theme.GREY, linewidths=0.5, alpha=0.6, zorder=1.5))
     for number, (x, y) in enumerate(centres, start=1):
         ax.annotate(str(number), (x, y), ha="center", va="center", fontsize=7, zorder=4,

@@ -10,19 +10,7 @@ from quicsat.model.test_case import TestCase, constant_rate
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS
 from quicsat.plots import theme
-from quicsat.plots.base import (
-    WIDTH,
-    Drawing,
-    Group,
-    Panel,
-    Plot,
-    axis_start,
-    each_case,
-    nonempty,
-    sentences,
-    single_panel,
-    stem,
-)
+from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, axis_start, per_case, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import GOODPUT, left_out, samples
 
@@ -31,13 +19,6 @@ if TYPE_CHECKING:
 
 FEWEST = 5
 """Values of which a density is drawn; fewer are drawn as points."""
-
-
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per test case."""
-    drawings = [drawing for campaign, case in each_case(request)
-                if (drawing := _drawing(request, campaign, case)) is not None]  # fmt: skip
-    return nonempty(drawings, "no repetition has a goodput.")
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
@@ -49,13 +30,12 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     names = sorted({name for (name, _), values in groups.items() if values})
     if not names:
         return None
-    columns: dict[str, list[object]] = {"implementation": [], "role": [], "values": []}
-    for name in names:
-        for role in (Role.SERVER, Role.CLIENT):
-            if values := sorted(groups.get((name, role), [])):
-                columns["implementation"].append(name)
-                columns["role"].append(role)
-                columns["values"].append(values)
+    rows = [
+        (name, role, values)
+        for name in names
+        for role in (Role.SERVER, Role.CLIENT)
+        if (values := sorted(groups.get((name, role), [])))
+    ]
     n = sum(len(sample.values) for sample in many)
     begin = axis_start([value for sample in many for value in sample.values])
     silent = sorted({name for name, _ in groups} - {*names})
@@ -71,20 +51,17 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     facts = {"names": names, "rate": constant_rate(case.link), "begin": begin}
     size = (max(WIDTH, 1.2 + 0.55 * len(names)), 3.8)
     title = f"{case.abbreviation}: goodput per implementation"
-    return Drawing(
-        stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(columns, facts)), size
-    )
+    return Drawing(stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(rows, facts)), size)
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Halves of violins with quartile lines, or points; the right axis shows the efficiency."""
     from matplotlib.patches import Patch
 
-    facts, columns = panel.facts, panel.columns
+    facts = panel.facts
     names = facts["names"]
-    rows = list(zip(columns["implementation"], columns["role"], columns["values"], strict=True))
-    _violins(ax, names, [row for row in rows if len(row[2]) >= FEWEST])
-    for name, role, values in (row for row in rows if len(row[2]) < FEWEST):
+    _violins(ax, names, [row for row in panel.rows if len(row[2]) >= FEWEST])
+    for name, role, values in (row for row in panel.rows if len(row[2]) < FEWEST):
         left = role is Role.SERVER
         ax.plot([names.index(name) + (-0.12 if left else 0.12)] * len(values), [value / MBPS for value in values],
                 "<" if left else ">", color=theme.SERVER if left else theme.CLIENT, markersize=3)  # fmt: skip
@@ -120,4 +97,7 @@ def _violins(ax: Axes, names: Sequence[str], rows: Sequence[tuple[str, Role, Seq
     )  # fmt: skip
 
 
-PLOT = Plot("violin", "Goodput per implementation", Group.DISTRIBUTIONS, "results", table, draw)
+PLOT = Plot(
+    "violin", "Goodput per implementation", Group.DISTRIBUTIONS, "results",
+    per_case(_drawing, "no repetition has a goodput."), draw,
+)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quicsat.model.results import RunResult
+from quicsat.model.results import ObjectTimes, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.workload import ObjectType
@@ -40,12 +40,6 @@ def _end(run: RunResult) -> float:
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, run: RunResult, n: int) -> Drawing:
     found = run.measurement.objects if run.measurement else ()
-    columns: dict[str, list[object]] = {
-        "kind": [each.type.value if each.type else label_of((each.size, "")) for each in found],
-        "requested": [each.requested for each in found],
-        "first_byte": [each.first_byte for each in found],
-        "finished": [each.finished for each in found],
-    }
     caption = sentences(
         f"The figure shows repetition {run.repetition}, which has the median completion time of n = {n}, over "
         f"{run.protocol.value}. Thin lines run from the request to the first byte, and bars from there to the last byte"
@@ -55,24 +49,26 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ru
     )
     server, client = run.server.replace(":", "+"), run.client.replace(":", "+")
     name = stem(request, campaign, case.name, f"{server}_{client}")
-    return Drawing(name, title, caption, single_panel(Panel(columns)), (WIDTH, max(2.6, 1.6 + ROW * len(found))))
+    return Drawing(name, title, caption, single_panel(Panel(found)), (WIDTH, max(2.6, 1.6 + ROW * len(found))))
+
+
+def _kind(found: ObjectTimes) -> str:
+    return found.type.value if found.type else label_of((found.size, ""))
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """A row per object, the first one on top; colour and hatch tell its type or size."""
-    columns = panel.columns
-    kinds = list(dict.fromkeys(columns["kind"]))
-    rows = range(1, len(columns["kind"]) + 1)
-    ax.hlines(rows, columns["requested"], columns["first_byte"], color=theme.BLACK, linewidth=0.6)
+    rows = list(enumerate(panel.rows, start=1))
+    ax.hlines([row for row, _ in rows], [each.requested for _, each in rows], [each.first_byte for _, each in rows],
+              color=theme.BLACK, linewidth=0.6)  # fmt: skip
     hatches = ("", "////", "....", "xxxx", "----", "\\\\\\\\")
     types = [each.value for each in ObjectType]
-    for place, kind in enumerate(kinds):
+    for place, kind in enumerate(dict.fromkeys(map(_kind, panel.rows))):
         number = types.index(kind) if kind in types else place
-        mine = [row for row, each in zip(rows, columns["kind"], strict=True) if each == kind]
-        begins = [columns["first_byte"][row - 1] for row in mine]
-        lengths = [columns["finished"][row - 1] - columns["first_byte"][row - 1] for row in mine]
+        mine = [(row, each) for row, each in rows if _kind(each) == kind]
         ax.barh(
-            mine, lengths, left=begins, height=0.8, color=theme.of_position(number).colour,
+            [row for row, _ in mine], [each.finished - each.first_byte for _, each in mine],
+            left=[each.first_byte for _, each in mine], height=0.8, color=theme.of_position(number).colour,
             hatch=hatches[number % len(hatches)], edgecolor="white", linewidth=0.2, label=kind,
         )  # fmt: skip
     ax.set(xlabel="time since the client's first packet [s]", ylabel="object [number]", xlim=(0, None))

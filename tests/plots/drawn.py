@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from quicsat.model.results import ResultSet
-from quicsat.plots.base import Panel, Plot
+from quicsat.plots.base import Drawing, Panel, Plot
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 
@@ -18,11 +19,19 @@ def plot_request(*results: ResultSet, **choices: object) -> PlotRequest:
     return PlotRequest(campaigns, Path("unused"), **choices)  # type: ignore[arg-type]
 
 
-def panel(plot: Plot, plot_request: PlotRequest, number: int = 0) -> Panel:
-    """The first panel of one of its drawings."""
-    found = plot.table(plot_request)[number].panels[0][0]
-    assert found is not None
-    return found
+def panels(drawing: Drawing) -> list[Panel]:
+    """Its panels, row by row."""
+    return [panel for row in drawing.panels for panel in row if panel is not None]
+
+
+def panel(plot: Plot, plot_request: PlotRequest) -> Panel:
+    """The first panel of its first drawing."""
+    return panels(plot.table(plot_request)[0])[0]
+
+
+def column(shown: Panel, place: int | str) -> list[Any]:
+    """One value of each row, by its place in the row or its name."""
+    return [getattr(row, place) if isinstance(place, str) else row[place] for row in shown.rows]
 
 
 def axes(plot: Plot, shown: Panel) -> Axes:

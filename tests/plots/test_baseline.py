@@ -11,9 +11,10 @@ from quicsat.model.real_link import Baseline, CaptureReport, RealDirection, Real
 from quicsat.model.results import ResultSet
 from quicsat.plots import baseline
 from quicsat.plots.base import NothingToDrawError
-from tests.plots.drawn import axes, plot_request
+from tests.plots.drawn import axes, column, panels, plot_request
 from tests.results_builder import SAT, result_set, run_result
 
+DAY = 86400.0
 CASE = replace(
     SAT, name="astra", abbreviation="ASTRA", link=RealLink("modem", "far", RealDirection(20e6), RealDirection(2e6), 0.6)
 )
@@ -35,19 +36,12 @@ def test_each_measurement_is_shown_once_over_all_campaigns() -> None:
     third = Baseline("2026-11-21T06:00:00Z", (0.7,), 0.1, 10e6)
     found = plot_request(campaign([third]), campaign([first, first, second]))
     [drawing] = baseline.table(found)
-    [[trips], [rates]] = drawing.panels
-    assert trips is not None
-    assert rates is not None
-    day = 86400.0
-    assert [time / day for time in trips.columns["time"]] == [20777.25, 20778.25]
-    assert trips.columns["value"] == pytest.approx([600.0, 700.0])
-    assert trips.columns["low"] == pytest.approx([500.0, 700.0])
-    assert trips.columns["high"] == pytest.approx([900.0, 700.0])
-    assert list(zip(rates.columns["direction"], rates.columns["value"], strict=True)) == [
-        ("forward", 12.0),
-        ("return", 1.0),
-        ("forward", 10.0),
-    ]
+    trips, rates = panels(drawing)
+    assert [row[1:] for row in trips.rows] == [
+        pytest.approx((20777.25 * DAY, 600.0, 500.0, 900.0)), pytest.approx((20778.25 * DAY, 700.0, 700.0, 700.0)),
+    ]  # fmt: skip
+    assert column(rates, 0) == ["forward", "return", "forward"]
+    assert column(rates, 2) == column(rates, 3) == column(rates, 4) == [12.0, 1.0, 10.0]
     assert "n = 3 measurements" in drawing.caption
     assert "3 of 7 packets were lost" in drawing.caption
     shown = [axes(baseline.PLOT, panel) for panel in (trips, rates)]

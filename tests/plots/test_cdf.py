@@ -7,7 +7,7 @@ import pytest
 
 from quicsat.plots.base import NothingToDrawError
 from quicsat.plots.cdf import PLOT
-from tests.plots.drawn import axes, panel, plot_request
+from tests.plots.drawn import axes, column, panel, plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 
 RESULTS = result_set([*runs(4e6, 2e6, None), *runs(1e6, test_case="satloss")], test_cases=(SAT, SATLOSS))
@@ -15,14 +15,12 @@ RESULTS = result_set([*runs(4e6, 2e6, None), *runs(1e6, test_case="satloss")], t
 
 def test_failed_count_as_nothing() -> None:
     shown = panel(PLOT, plot_request(RESULTS))
-    assert shown.columns == {
-        "case": ["SAT", "SATL"], "value": [[0.0, 0.1, 0.2], [0.05]], "n": [3, 1], "failed": [1, 0],
-    }  # fmt: skip
+    assert shown.rows == [("SAT", [0.0, 0.1, 0.2], 1), ("SATL", [0.05], 0)]
     assert "the one that failed or timed out counts as 0" in PLOT.table(plot_request(RESULTS))[0].caption
 
 
 def test_failed_are_left_out() -> None:
-    assert panel(PLOT, plot_request(RESULTS, without_failed=True)).columns["value"] == [[0.1, 0.2], [0.05]]
+    assert column(panel(PLOT, plot_request(RESULTS, without_failed=True)), 1) == [[0.1, 0.2], [0.05]]
 
 
 def test_lines_end_at_one() -> None:

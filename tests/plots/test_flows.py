@@ -15,7 +15,7 @@ from quicsat.plots.render import figure
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.traces.series import save
 from tests.flows_builder import BESIDE, competing
-from tests.plots.drawn import axes, panel, plot_request, texts
+from tests.plots.drawn import axes, column, panel, panels, plot_request, texts
 from tests.results_builder import result_set, runs
 from tests.series_builder import Transfer, series
 
@@ -31,8 +31,7 @@ def test_a_cell_per_pair_of_pairs() -> None:
     assert drawing.title == "SAT: share of the first of two flows"
     assert "n = 3 successful repetitions" in drawing.caption
     shown = panel(fairness.PLOT, request)
-    assert shown.columns["share"] == pytest.approx([0.3, 0.6])
-    assert shown.columns["range"] == ["20–40", "60–60"]
+    assert shown.rows == [(0, 0, pytest.approx(0.3), "20–40"), (1, 0, pytest.approx(0.6), "60–60")]
     assert shown.facts == {"firsts": ["a/quiche", "b/quiche"], "seconds": ["nginx-tcp/curl"]}
     ax = axes(fairness.PLOT, shown)
     assert texts(ax) == ["30", "20–40", "60", "60–60"]
@@ -57,13 +56,11 @@ def test_rates_and_shares_over_time(tmp_path: Path) -> None:
     request = PlotRequest((CampaignResults("c", found, tmp_path),), tmp_path)
     [drawing] = flows.table(request)
     assert "repetition 3, the one of n = 3" in drawing.caption
-    [[goodput], [shares]] = drawing.panels
-    assert goodput is not None
-    assert shares is not None
-    assert goodput.columns["name"] == ["1: a/quiche", "2: nginx-tcp/curl"]
-    at = goodput.columns["x"][0].tolist().index(pytest.approx(3.0))
-    assert [y[at] for y in goodput.columns["y"]] == pytest.approx([4.0, 4.0], rel=0.01)
-    assert [y[at] for y in shares.columns["y"]] == pytest.approx([50.0, 50.0], rel=0.01)
+    goodput, shares = panels(drawing)
+    assert column(goodput, 0) == ["1: a/quiche", "2: nginx-tcp/curl"]
+    at = column(goodput, 1)[0].tolist().index(pytest.approx(3.0))
+    assert [y[at] for y in column(goodput, 2)] == pytest.approx([4.0, 4.0], rel=0.01)
+    assert [y[at] for y in column(shares, 2)] == pytest.approx([50.0, 50.0], rel=0.01)
     first, second = figure(flows.PLOT, drawing).axes
     assert [len(ax.get_lines()) for ax in (first, second)] == [2, 2]
     assert (first.get_ylabel(), second.get_ylabel()) == ("goodput [Mbit/s]", "share [%]")

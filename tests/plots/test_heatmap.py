@@ -11,7 +11,7 @@ from quicsat.model.outcomes import Check, Outcome
 from quicsat.model.results import Measurement
 from quicsat.plots.base import NothingToDrawError
 from quicsat.plots.heatmap import PLOT
-from tests.plots.drawn import axes, panel, plot_request, texts
+from tests.plots.drawn import axes, column, panel, panels, plot_request, texts
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 
 RESULTS = result_set(
@@ -31,14 +31,12 @@ RESULTS = result_set(
 
 def test_table() -> None:
     shown = panel(PLOT, plot_request(RESULTS))
-    assert shown.columns == {
-        "server": [0, 1, 0, 1],
-        "client": [1, 1, 0, 0],
-        "value": [4e6, 1e6, None, None],
-        "diameter": [pytest.approx(0.45), pytest.approx(0.225), 0.0, 0.0],
-        "mark": ["", "T", "T", "×"],
-        "count": ["", "1/2", "", ""],
-    }
+    assert shown.rows == [
+        (0, 1, 4e6, pytest.approx(0.45), "", ""),
+        (1, 1, 1e6, pytest.approx(0.225), "T", "1/2"),
+        (0, 0, None, 0.0, "T", ""),
+        (1, 0, None, 0.0, "×", ""),
+    ]
     assert shown.facts == {
         "servers": ["a", "b"],
         "clients": ["y", "x"],
@@ -50,15 +48,14 @@ def test_table() -> None:
 
 def test_own_scale() -> None:
     shown = panel(PLOT, plot_request(RESULTS, own_scale=True))
-    assert shown.columns["diameter"][0] == pytest.approx(0.9)
+    assert shown.rows[0].diameter == pytest.approx(0.9)
     assert shown.facts["colours"] == (0.0, 4e6)
 
 
 def test_colours_of_the_paper_go_from_lowest_to_highest_and_areas_are_shared() -> None:
     [drawing, *_] = PLOT.table(plot_request(RESULTS, own_colours=True))
-    shown = drawing.panels[0][0]
-    assert shown is not None
-    assert shown.columns["diameter"] == panel(PLOT, plot_request(RESULTS)).columns["diameter"]
+    [shown] = panels(drawing)
+    assert column(shown, "diameter") == column(panel(PLOT, plot_request(RESULTS)), "diameter")
     assert shown.facts["colours"] == (1e6, 4e6)
     assert "colour goes from the lowest to the highest in this test case" in drawing.caption
     [circles] = [each for each in axes(PLOT, shown).collections
@@ -67,9 +64,7 @@ def test_colours_of_the_paper_go_from_lowest_to_highest_and_areas_are_shared() -
 
 
 def test_all_test_cases_have_one_scale_of_colours() -> None:
-    assert {
-        drawing.panels[0][0].facts["colours"] for drawing in PLOT.table(plot_request(RESULTS)) if drawing.panels[0][0]
-    } == {(0.0, 16e6)}
+    assert {panels(each)[0].facts["colours"] for each in PLOT.table(plot_request(RESULTS))} == {(0.0, 16e6)}
 
 
 def test_caption_tells_what_is_left_out() -> None:
@@ -103,7 +98,7 @@ def test_functional_tests_are_drawn_only_by_a_metric_that_was_measured_in_them()
     case = replace(SAT, check=Check.RESUMPTION)
     measured = replace(run_result(), measurement=Measurement({"second_visit_first_byte": 0.6}))
     results = result_set([measured], test_cases=(case,))
-    assert panel(PLOT, plot_request(results, metric="second_visit_first_byte")).columns["value"] == [0.6]
+    assert column(panel(PLOT, plot_request(results, metric="second_visit_first_byte")), "value") == [0.6]
     with pytest.raises(NothingToDrawError):
         PLOT.table(plot_request(results))
 
@@ -112,4 +107,4 @@ def test_a_metric_that_no_run_has_is_not_drawn() -> None:
     with pytest.raises(NothingToDrawError, match="no pair has a result with a value for the CPU time of the server"):
         PLOT.table(plot_request(RESULTS, metric="server_cpu_per_mib"))
     timeouts = result_set(runs(None, None))
-    assert panel(PLOT, plot_request(timeouts, metric="server_cpu_per_mib")).columns["mark"] == ["T"]
+    assert column(panel(PLOT, plot_request(timeouts, metric="server_cpu_per_mib")), "mark") == ["T"]

@@ -23,7 +23,7 @@ _PRINTED = {
 
 def _draw(ax: Axes, panel: Panel) -> None:
     """A curve on a logarithmic axis, and texts in all places where plots put some."""
-    texts = panel.columns["text"]
+    texts = panel.rows
     for number, text in enumerate(texts):
         ax.plot([0, 1], [1, 1000], label=f"label {text}")
         ax.annotate(text, (0, number))
@@ -37,7 +37,7 @@ def _draw(ax: Axes, panel: Panel) -> None:
 def drawn(place: Path, texts: Sequence[str], formats: Sequence[str] = FORMATS) -> list[Path]:
     """The figure in files."""
     plot = Plot("hostile", "", Group.PAIRS, "results", lambda _: (), _draw)
-    return save(plot, Drawing("", texts[0], texts[-1], ((Panel({"text": texts}),),), (40, 40)), place, formats)
+    return save(plot, Drawing("", texts[0], texts[-1], ((Panel(texts),),), (40, 40)), place, formats)
 
 
 def _commands(file: Path) -> set[str]:

@@ -11,7 +11,7 @@ from quicsat.model.results import Measurement, ResultSet
 from quicsat.plots import box, by_date, cdf, heatmap, strip_plot
 from quicsat.plots.base import Plot
 from quicsat.plots.metric_axis import metric_axis
-from tests.plots.drawn import axes, panel, plot_request
+from tests.plots.drawn import axes, column, panel, plot_request
 from tests.results_builder import result_set, runs
 
 
@@ -60,7 +60,7 @@ def test_figures_of_another_number(plot: Plot, label: str) -> None:
 def test_a_time_that_never_came_is_not_0() -> None:
     asked = plot_request(timed(), metric="completion_time")
     shown = panel(cdf.PLOT, asked)
-    assert shown.columns["value"] == [[8.0, 10.0]]
+    assert column(shown, 1) == [[8.0, 10.0]]
     assert "the one that failed or timed out is not shown" in cdf.PLOT.table(asked)[0].caption
     ends = [line.get_xdata()[-1] for line in axes(cdf.PLOT, shown).get_lines()]  # type: ignore[index]
     assert ends == [pytest.approx(10.2)]

@@ -12,7 +12,7 @@ from quicsat.model.negotiated import Negotiated
 from quicsat.model.results import Measurement, RunResult
 from quicsat.plots.base import NothingToDrawError
 from quicsat.plots.negotiated import PLOT
-from tests.plots.drawn import axes, panel, plot_request
+from tests.plots.drawn import axes, column, panel, plot_request
 from tests.results_builder import SAT, result_set, run_result
 
 
@@ -33,8 +33,8 @@ RESULTS = result_set(
 
 def test_variants_are_put_together_and_bytes_are_kib() -> None:
     shown = panel(PLOT, plot_request(RESULTS))
-    assert shown.columns["pair"] == ["a, x", "a, y"]
-    first, second = shown.columns["points"]
+    assert column(shown, 0) == ["a, x", "a, y"]
+    first, second = column(shown, 1)
     assert [place for place, _ in first] == [64, 16384]
     assert [mean.value for _, mean in first] == pytest.approx([2e6, 9e6])
     assert [place for place, _ in second] == [1024]
@@ -47,7 +47,7 @@ def test_variants_are_put_together_and_bytes_are_kib() -> None:
 def test_words_stand_side_by_side() -> None:
     shown = panel(PLOT, plot_request(RESULTS, over="cipher"))
     assert shown.facts["texts"] == ["AES-128-GCM", "ChaCha20-Poly1305"]
-    assert [place for place, _ in shown.columns["points"][0]] == [0, 1]
+    assert [place for place, _ in column(shown, 1)[0]] == [0, 1]
     [drawing] = PLOT.table(plot_request(RESULTS, over="cipher"))
     assert (drawing.stem, drawing.title) == ("cipher-SAT", "SAT: goodput against cipher")
 

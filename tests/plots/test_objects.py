@@ -8,19 +8,17 @@ from quicsat.plots import objects, waterfall
 from quicsat.plots.render import figure
 from quicsat.report.object_tables import label_of
 from tests.campaign_builder import PAGE, Shape, campaign
-from tests.plots.drawn import plot_request
+from tests.plots.drawn import column, panels, plot_request
 
 CAMPAIGN = campaign(Shape(("quic-go", "picoquic"), ("aioquic",), (PAGE,), repetitions=3, failing=0))
 
 
 def test_a_box_per_server_and_size() -> None:
-    [drawing] = objects.table(plot_request(CAMPAIGN))
-    [[panel]] = drawing.panels
-    assert panel is not None
+    [drawing] = objects.PLOT.table(plot_request(CAMPAIGN))
+    [panel] = panels(drawing)
     kinds = [label_of(kind) for kind in ((5000, "css"), (18_000, "html"), (20_000, "image"))]
-    assert panel.columns["kind"] == [kind for kind in kinds for _ in range(2)]
-    assert panel.columns["server"] == ["quic-go", "picoquic"] * 3
-    assert panel.columns["n"] == [6, 6, 3, 3, 9, 9]
+    assert column(panel, 0) == [kind for kind in kinds for _ in range(2)]
+    assert column(panel, 1) == ["quic-go", "picoquic"] * 3
     times = [
         each.duration
         for run in CAMPAIGN.results
@@ -28,21 +26,20 @@ def test_a_box_per_server_and_size() -> None:
         for each in run.measurement.objects
         if each.size == 18_000
     ]
-    assert panel.columns["percentiles"][2][2] == sorted(times)[1]
+    assert column(panel, 2)[2][2] == sorted(times)[1]
     assert "n = 3 to 9 objects of 6 repetitions" in drawing.caption
 
 
 def test_a_waterfall_per_pair_shows_the_median_run() -> None:
-    first, second = waterfall.table(plot_request(CAMPAIGN))
+    first, second = waterfall.PLOT.table(plot_request(CAMPAIGN))
     assert (first.stem, second.stem) == ("sat+page-quic-go_aioquic", "sat+page-picoquic_aioquic")
-    [[panel]] = first.panels
-    assert panel is not None
+    [panel] = panels(first)
     ends = {
         run.repetition: max(each.finished for each in run.measurement.objects)
         for run in CAMPAIGN.results
         if run.server == "quic-go" and run.measurement
     }
-    assert max(panel.columns["finished"]) == sorted(ends.values())[1]
+    assert max(column(panel, "finished")) == sorted(ends.values())[1]
     [ax] = figure(waterfall.PLOT, first).axes
     assert len(ax.patches) == 6
     [lines] = [each for each in ax.collections if isinstance(each, LineCollection)]

@@ -30,7 +30,7 @@ from quicsat.plots.base import NothingToDrawError, axis_start
 from quicsat.plots.time_series_base import overlay
 from quicsat.report.plot_request import PlotRequest
 from tests.campaign_builder import TERRESTRIAL
-from tests.plots.drawn import axes, panel, plot_request, texts
+from tests.plots.drawn import axes, column, panel, panels, plot_request, texts
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 from tests.runs_builder import campaign
 
@@ -53,9 +53,9 @@ def some(**options: object):  # type: ignore[no-untyped-def]
 
 def test_violins_have_halves_and_few_values_are_points() -> None:
     shown = panel(violin.PLOT, plot_request(some()))
-    assert shown.columns["implementation"] == ["a", "b", "c", "x", "y", "z"]
-    assert shown.columns["role"] == [Role.SERVER] * 3 + [Role.CLIENT] * 3
-    assert [len(values) for values in shown.columns["values"]] == [10, 10, 10, 15, 10, 5]
+    assert column(shown, 0) == ["a", "b", "c", "x", "y", "z"]
+    assert column(shown, 1) == [Role.SERVER] * 3 + [Role.CLIENT] * 3
+    assert [len(values) for values in column(shown, 2)] == [10, 10, 10, 15, 10, 5]
     halves = [each for each in axes(violin.PLOT, shown).collections if isinstance(each, FillBetweenPolyCollection)]
     assert len(halves) == 6
     few = axes(violin.PLOT, panel(violin.PLOT, plot_request(some(repetitions=1))))
@@ -75,7 +75,7 @@ def test_a_half_ends_at_the_least_and_the_largest_value_on_its_side() -> None:
 
 def test_ridges_stand_on_their_rows_the_best_at_the_top() -> None:
     shown = panel(ridgeline.PLOT, plot_request(some()))
-    assert shown.columns["name"] == ["b", "c", "a"]
+    assert column(shown, 1) == ["b", "c", "a"]
     ridges = [each for each in axes(ridgeline.PLOT, shown).collections if isinstance(each, FillBetweenPolyCollection)]
     boxes = [ridge.get_paths()[0].get_extents() for ridge in ridges]
     assert [round(box.y0, 6) for box in boxes] == [2, 1, 0]
@@ -99,8 +99,8 @@ def test_equal_values_are_a_line() -> None:
 
 def test_kde_has_a_mark_per_implementation_role_and_test_case() -> None:
     shown = panel(kde.PLOT, plot_request(some()))
-    assert shown.columns["name"] == ["a", "b", "c", "x", "y", "z"]
-    assert shown.columns["mean"][0] == pytest.approx((10.2 + 9.2) / 2 / 20)
+    assert [each.implementation for _, each in shown.rows] == ["a", "b", "c", "x", "y", "z"]
+    assert shown.rows[0][1].mean == pytest.approx((10.2 + 9.2) / 2 / 20)
     ax = axes(kde.PLOT, shown)
     assert [line.get_xdata()[0] for line in ax.get_lines()] == [-0.1] * 3 + [0.1] * 3  # type: ignore[index]
     with pytest.raises(NothingToDrawError):
@@ -140,8 +140,8 @@ def test_the_link_that_loses_is_the_upright_axis_and_groups_have_numbers() -> No
     [drawing] = two_case_scatter.PLOT.table(plot_request(given))
     shown = panel(two_case_scatter.PLOT, plot_request(given))
     assert (shown.facts["x"], shown.facts["y"], shown.facts["threshold"]) == ("SAT", "SATL", 0.1)
-    assert shown.columns["group"] == [0, 0, 1, 1]
-    assert shown.facts["centres"] == ((pytest.approx(0.49), pytest.approx(0.41)), (pytest.approx(0.305), 0.02))
+    assert list(shown.facts["groups"].labels) == [0, 0, 1, 1]
+    assert shown.facts["groups"].centres == ((pytest.approx(0.49), pytest.approx(0.41)), (pytest.approx(0.305), 0.02))
     ax = axes(two_case_scatter.PLOT, shown)
     assert texts(ax) == ["1", "2"]
     [spokes] = [each for each in ax.collections if isinstance(each, LineCollection)]
@@ -158,7 +158,7 @@ def test_the_link_that_loses_is_the_upright_axis_and_groups_have_numbers() -> No
 def test_no_threshold_without_loss() -> None:
     given = result_set([*runs(5e6), *runs(9e6, test_case="terrestrial")], test_cases=(SAT, TERRESTRIAL))
     shown = panel(two_case_scatter.PLOT, plot_request(given))
-    assert (shown.facts["x"], shown.facts["y"], shown.facts["threshold"]) == ("T", "SAT", None)
+    assert (shown.facts["x"], shown.facts["y"], shown.facts["threshold"]) == ("T", "SAT", 0.0)
     assert len(axes(two_case_scatter.PLOT, shown).get_lines()) == 1
 
 
@@ -168,13 +168,10 @@ def test_no_threshold_without_loss() -> None:
 def test_the_testbed_is_that_of_the_plan() -> None:
     [drawing] = topology.PLOT.table(plot_request(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
     shown = panel(topology.PLOT, plot_request(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
-    assert shown.columns == {
-        "way": ["server to client", "client to server"],
-        "words": [
-            "20 Mbit/s, 300 ms, queue of 25 packets, 1 % loss",
-            "2 Mbit/s, 300 ms, queue of 25 packets, 1 % loss",
-        ],
-    }
+    assert shown.rows == [
+        ("server to client", "20 Mbit/s, 300 ms, queue of 25 packets, 1 % loss"),
+        ("client to server", "2 Mbit/s, 300 ms, queue of 25 packets, 1 % loss"),
+    ]
     assert drawing.caption.startswith(
         "Each of the 2 pairs transfers 10 MiB n = 10 times; the time limit of each transfer is 6 min 0 s."
     )
@@ -197,20 +194,18 @@ def test_the_testbed_names_the_clock(change: Callable[[ResultSet], ResultSet], c
 def test_objectives_are_stars_where_they_lie(tmp_path: Path) -> None:
     asked = (Objective(MB, 4.0), Objective(2 * MB, 5.0), Objective(50 * MB, 9.0))
     given = PlotRequest((campaign(tmp_path, size=2_100_000),), tmp_path, objectives=asked)
-    shown = data_size.PLOT.table(given)[0].panels[0][0]
-    assert shown is not None
-    assert shown.columns["role"][-1] == "target"
-    assert shown.columns["x"][-1].tolist() == [4.0, 5.0]
-    assert (shown.columns["y"][-1] * 1024**2).tolist() == pytest.approx([1e6, 2e6])
+    stars = panel(data_size.PLOT, given).rows[-1]
+    assert stars.role == "target"
+    assert stars.x.tolist() == [4.0, 5.0]
+    assert (stars.y * 1024**2).tolist() == pytest.approx([1e6, 2e6])
 
 
 def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
     made = campaign(tmp_path, values={"startup_time": 0.5, "steady_rate": 900e3})
     [drawing] = data_rate.PLOT.table(PlotRequest((made,), tmp_path))
-    shown = drawing.panels[0][0]
-    assert shown is not None
-    assert shown.columns["role"][-1] == "steady"
-    assert shown.columns["y"][-1].tolist() == [0.9, 0.9]
+    [shown] = panels(drawing)
+    assert shown.rows[-1].role == "steady"
+    assert shown.rows[-1].y.tolist() == [0.9, 0.9]
     # The first byte arrives at 1.2 s; the axis is that of when it was sent.
     assert shown.facts["marks"] == [(pytest.approx(1.4), "a")]
     assert "At point a, start-up ends 0.5 s after the first byte; the steady rate is 0.90 Mbit/s" in drawing.caption
@@ -219,10 +214,9 @@ def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
 def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
     [drawing] = packet_number.PLOT.table(PlotRequest((campaign(tmp_path),), tmp_path))
     assert "The figure omits 1 packet that was sent before the first response or request, or whose" in drawing.caption
-    shown = drawing.panels[0][0]
-    assert shown is not None
-    assert float(shown.columns["x"][-1].min()) == pytest.approx(0.6)
-    assert int(shown.columns["y"][-1].min()) == 0
+    back = panels(drawing)[0].rows[-1]
+    assert float(back.x.min()) == pytest.approx(0.6)
+    assert int(back.y.min()) == 0
 
 
 @pytest.mark.parametrize(
@@ -244,9 +238,7 @@ def test_pairs_have_the_colour_of_whom_they_differ_in(
             overlaid=True,
         )
     )
-    shown = drawing.panels[0][0]
-    assert shown is not None
-    assert shown.columns["role"] == [*roles, "target"]
+    assert column(panels(drawing)[0], "role") == [*roles, "target"]
     assert f"Colours show the {'client' if roles[0] == 'neqo' else 'server'}" in drawing.caption
     assert overlay([], []) == []
 
@@ -261,15 +253,11 @@ def test_a_tile_per_pair_with_the_change_in_per_cent() -> None:
     after = [*runs(*slow, server="a"), *runs(*fast, server="b"), *runs(None, None, server="c"), *runs(1e6, server="d")]
     given = plot_request(result_set(before, servers=names), result_set(after, servers=names))
     ranks, tiles = comparison.PLOT.table(given)
-    histogram, by_rank = ranks.panels[0]
-    assert histogram is not None
-    assert by_rank is not None
-    assert histogram.columns["ratio"] == by_rank.columns["ratio"] == [pytest.approx(-0.5), 0.0]
+    histogram, by_rank = panels(ranks)
+    assert histogram.rows == column(by_rank, 0) == [pytest.approx(-0.5), 0.0]
     bars = axes(comparison.PLOT, histogram).patches
     assert sorted(bar.get_width() for bar in bars if bar.get_width()) == [1, 1]  # type: ignore[attr-defined]
-    shown = tiles.panels[0][0]
-    assert shown is not None
-    assert texts(axes(comparison.PLOT, shown)) == ["-50*", "0", "×"]
+    assert texts(axes(comparison.PLOT, panels(tiles)[0])) == ["-50*", "0", "×"]
     assert "n = 2 pairs" in tiles.caption
     assert "Significant changes are bold and starred (1 in this figure)." in tiles.caption
 

@@ -13,7 +13,7 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.test_case import TestCase
 from quicsat.plots.base import NothingToDrawError
 from quicsat.plots.sweep import PLOT, Axis
-from tests.plots.drawn import axes, panel, plot_request, texts
+from tests.plots.drawn import axes, column, panel, panels, plot_request, texts
 from tests.results_builder import SAT, result_set, run_result, runs
 
 
@@ -61,8 +61,8 @@ GRID_RESULTS = result_set(
 
 def test_a_line_for_each_pair() -> None:
     shown = panel(PLOT, plot_request(LINE_RESULTS))
-    assert shown.columns["pair"] == ["a, x", "b, x"]
-    [first, second] = shown.columns["points"]
+    assert column(shown, 0) == ["a, x", "b, x"]
+    [first, second] = column(shown, 1)
     assert [place for place, _ in first] == pytest.approx([0, 0.1, 5])
     assert [mean.value for _, mean in first] == pytest.approx([4e6, 2e6, 1e6])
     assert first[0][1].low < 4e6 < first[0][1].high
@@ -103,10 +103,9 @@ def test_a_map_for_each_pair() -> None:
     shown = panel(PLOT, plot_request(GRID_RESULTS))
     assert (shown.facts["columns"], shown.facts["rows"]) == (["0.015", "0.3"], ["1", "0"])
     assert (shown.facts["x"], shown.facts["y"]) == ("delay [s]", "loss [%]")
-    assert shown.columns["column"] == [0, 0, 1, 1]
-    assert shown.columns["row"] == [1, 0, 1, 0]
-    assert shown.columns["value"] == [pytest.approx(2e6), None, pytest.approx(3e6), None]
-    assert shown.columns["mark"] == ["", "·", "T", "T"]
+    assert shown.rows == [
+        (0, 1, pytest.approx(2e6), ""), (0, 0, None, "·"), (1, 1, pytest.approx(3e6), "T"), (1, 0, None, "T"),
+    ]  # fmt: skip
 
 
 def test_a_map_shows_every_number() -> None:
@@ -127,8 +126,7 @@ def test_words_and_further_keys() -> None:
     drawings = PLOT.table(plot_request(found))
     assert [drawing.stem for drawing in drawings] == ["LOS-loss0pct", "LOS-loss1pct"]
     assert drawings[1].title == "LOS: goodput against pep and rate, loss 1 %"
-    shown = drawings[0].panels[0][0]
-    assert shown is not None
+    shown = panels(drawings[0])[0]
     assert (shown.facts["columns"], shown.facts["x"]) == (["none", "A"], "pep")
 
 

@@ -14,8 +14,7 @@ def test_a_row_per_pair_and_a_column_per_value() -> None:
     shown = panel(PLOT, plot_request(LINE_RESULTS))
     assert shown.facts["columns"] == ["0", "0.1", "5"]
     assert shown.facts["rows"] == ["a, x", "b, x"]
-    cells = list(zip(*(shown.columns[name] for name in ("column", "row", "mark")), strict=True))
-    values = dict(zip(cells, shown.columns["value"], strict=True))
+    values = {(x, y, mark): value for x, y, value, mark in shown.rows}
     assert values[0, 0, ""] == pytest.approx(4e6)
     assert values[2, 0, "T"] == pytest.approx(1e6)
     assert values[0, 1, ""] == pytest.approx(9e6)

@@ -31,14 +31,14 @@ from quicsat.plots import (
     theme,
     transports,
 )
-from quicsat.plots.base import Drawing, NothingToDrawError, Panel, Plot
+from quicsat.plots.base import Drawing, NothingToDrawError, Plot
 from quicsat.plots.discovery import draw, plots
 from quicsat.plots.render import file_name
 from quicsat.plots.time_series_base import stacked
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import Gallery, PlotRequest
 from quicsat.traces.series import FILE_NAME, save
-from tests.plots.drawn import axes, texts
+from tests.plots.drawn import axes, column, panel, panels, texts
 from tests.runs_builder import campaign
 from tests.series_builder import Transfer, series
 
@@ -49,13 +49,6 @@ PLOTS = (offset, packet_number, data_size, packet_size, data_rate, return_path, 
 def _plot_request(tmp_path: Path) -> PlotRequest:
     """Three repetitions of one pair, at 1, 0.95 and 0.9 Mbit/s."""
     return PlotRequest((campaign(tmp_path),), tmp_path)
-
-
-def first(plot: Plot, plot_request: PlotRequest) -> Panel:
-    """Its first panel."""
-    found = plot.table(plot_request)[0].panels[0][0]
-    assert found is not None
-    return found
 
 
 def only(plot_request: PlotRequest) -> PairSeries:
@@ -99,13 +92,13 @@ def test_a_damaged_file_costs_one_repetition_and_is_named(plot_request: PlotRequ
 
 
 def test_offset_tells_first_transmissions_from_others(plot_request: PlotRequest) -> None:
-    shown = first(offset.PLOT, plot_request)
+    shown = panel(offset.PLOT, plot_request)
     middle = only(plot_request).middle.series.sent
-    assert shown.columns["role"] == ["other", "other", "first", "again", "request", "ideal"]
-    sizes = [len(x) for x in shown.columns["x"]]
+    assert column(shown, "role") == ["other", "other", "first", "again", "request", "ideal"]
+    sizes = [len(x) for x in column(shown, "x")]
     assert sizes == [102, 102, 100, 2, 1, 2]
-    assert shown.columns["x"][2].tolist() == middle.time[:100].tolist()
-    assert (shown.columns["y"][2] * 1024**2).tolist() == middle.offset[:100].tolist()
+    assert shown.rows[2].x.tolist() == middle.time[:100].tolist()
+    assert (shown.rows[2].y * 1024**2).tolist() == middle.offset[:100].tolist()
     assert [letter for _, letter in shown.facts["marks"]] == list("abcde")
     caption = offset.PLOT.table(plot_request)[0].caption
     assert "mark these moments: (a) request, at 600.0 ms; (b) first transmission, at 900.0 ms; (c) first" in caption
@@ -114,10 +107,10 @@ def test_offset_tells_first_transmissions_from_others(plot_request: PlotRequest)
 
 
 def test_ideal_line_has_the_rate_of_the_link(plot_request: PlotRequest) -> None:
-    shown = first(offset.PLOT, plot_request)
-    assert shown.columns["x"][-1].tolist() == pytest.approx([0.9, 0.9 + 8 * 100_000 / 20e6])
-    without = first(offset.PLOT, replace(plot_request, ideal=False))
-    assert "ideal" not in without.columns["role"]
+    shown = panel(offset.PLOT, plot_request)
+    assert shown.rows[-1].x.tolist() == pytest.approx([0.9, 0.9 + 8 * 100_000 / 20e6])
+    without = panel(offset.PLOT, replace(plot_request, ideal=False))
+    assert "ideal" not in column(without, "role")
 
 
 def test_ideal_line_follows_the_profile_of_the_link(tmp_path: Path) -> None:
@@ -128,15 +121,15 @@ def test_ideal_line_follows_the_profile_of_the_link(tmp_path: Path) -> None:
     changing = replace(case, link=case.emulated.with_forward(profile=profile))
     manifest = replace(made.results.manifest, test_cases=(changing,))
     asked = PlotRequest((replace(made, results=replace(made.results, manifest=manifest)),), tmp_path)
-    shown = first(offset.PLOT, asked)
-    assert shown.columns["x"][-1].tolist() == pytest.approx([0.9, 1.0, 1.2, 1.2 + 0.7 / 4])
-    assert (shown.columns["y"][-1] * 1024**2).tolist() == pytest.approx([0, 12_500, 12_500, 100_000])
-    shown = first(data_rate.PLOT, asked)
-    line = shown.columns["label"].index("rate of the link")
-    *times, end = shown.columns["x"][line].tolist()
+    shown = panel(offset.PLOT, asked)
+    assert shown.rows[-1].x.tolist() == pytest.approx([0.9, 1.0, 1.2, 1.2 + 0.7 / 4])
+    assert (shown.rows[-1].y * 1024**2).tolist() == pytest.approx([0, 12_500, 12_500, 100_000])
+    shown = panel(data_rate.PLOT, asked)
+    [line] = [curve for curve in shown.rows if curve.label == "rate of the link"]
+    *times, end = line.x.tolist()
     assert times == pytest.approx([0, 1, 1, 1.2, 1.2, 1.4, 1.4])
     assert end == pytest.approx(only(asked).middle.series.sent.time.max(), abs=0.1)
-    assert shown.columns["y"][line].tolist() == [1, 1, 0, 0, 4, 4, 3, 3]
+    assert line.y.tolist() == [1, 1, 0, 0, 4, 4, 3, 3]
 
 
 def with_sending_times(results: ResultSet, times: tuple[float, ...]) -> ResultSet:
@@ -150,21 +143,21 @@ def with_sending_times(results: ResultSet, times: tuple[float, ...]) -> ResultSe
 
 def test_offset_shows_the_same_repetition_of_the_baseline(plot_request: PlotRequest) -> None:
     results = plot_request.campaigns[0].results
-    shown = first(offset.PLOT, replace(plot_request, baseline=with_sending_times(results, (0.5, 1.0, 3.0))))
-    assert shown.columns["label"][-1] == "baseline"
-    assert shown.columns["x"][-1].tolist() == [2.5, 3.0, 5.0]
-    assert (shown.columns["y"][-1] * 1024**2).tolist() == [0, 50_000, 100_000]
+    shown = panel(offset.PLOT, replace(plot_request, baseline=with_sending_times(results, (0.5, 1.0, 3.0))))
+    assert shown.rows[-1].label == "baseline"
+    assert shown.rows[-1].x.tolist() == [2.5, 3.0, 5.0]
+    assert (shown.rows[-1].y * 1024**2).tolist() == [0, 50_000, 100_000]
 
 
 def test_offset_of_a_baseline_without_times_or_without_the_pair(plot_request: PlotRequest) -> None:
     results = plot_request.campaigns[0].results
     others = replace(results, results=())
     for before in (results, others):
-        assert "baseline" not in first(offset.PLOT, replace(plot_request, baseline=before)).columns["role"]
+        assert "baseline" not in column(panel(offset.PLOT, replace(plot_request, baseline=before)), "role")
 
 
 def test_offset_artists(plot_request: PlotRequest) -> None:
-    ax = axes(offset.PLOT, first(offset.PLOT, plot_request))
+    ax = axes(offset.PLOT, panel(offset.PLOT, plot_request))
     assert len(ax.get_lines()) == 6 + 5
     assert [text.get_text() for text in ax.texts] == list("abcde")
     legend = ax.get_legend()
@@ -188,51 +181,48 @@ def test_equal_streams_of_two_connections_are_stacked_too() -> None:
 
 
 def test_data_ends_at_the_size_of_the_file(plot_request: PlotRequest) -> None:
-    shown = first(data_size.PLOT, plot_request)
-    assert [float(y[-1]) * 1024**2 for y in shown.columns["y"]] == pytest.approx([102e3, 102e3, 102e3, 100e3])
+    shown = panel(data_size.PLOT, plot_request)
+    assert [float(y[-1]) * 1024**2 for y in column(shown, "y")] == pytest.approx([102e3, 102e3, 102e3, 100e3])
     assert "1.02 stream bytes" in data_size.PLOT.table(plot_request)[0].caption
 
 
 def test_packets_of_both_directions(plot_request: PlotRequest) -> None:
-    shown = first(packet_number.PLOT, plot_request)
-    assert shown.columns["role"] == ["other", "other", "first", "back"]
-    assert shown.columns["y"][2].tolist() == list(range(102))
+    shown = panel(packet_number.PLOT, plot_request)
+    assert column(shown, "role") == ["other", "other", "first", "back"]
+    assert shown.rows[2].y.tolist() == list(range(102))
 
 
 def test_overhead_of_packets(plot_request: PlotRequest) -> None:
-    shown = first(packet_size.PLOT, plot_request)
-    assert set(shown.columns["y"][2].tolist()) == {1040}
-    assert set(shown.columns["y"][3].tolist()) == {40}
+    shown = panel(packet_size.PLOT, plot_request)
+    assert set(shown.rows[2].y.tolist()) == {1040}
+    assert set(shown.rows[3].y.tolist()) == {40}
     assert "packet 1040 ± 0, stream data 1000 ± 0, other data 40 ± 0. 3.8 % of all bytes are not stream data" in (
         packet_size.PLOT.table(plot_request)[0].caption
     )
 
 
 def test_rate_is_that_of_the_sender(plot_request: PlotRequest) -> None:
-    shown = first(data_rate.PLOT, plot_request)
-    assert shown.columns["role"] == ["other", "other", "first", "again", "ideal"]
-    assert float(shown.columns["y"][2].max()) == pytest.approx(0.85, abs=0.02)
-    assert shown.columns["y"][-1].tolist() == [20.0, 20.0]
+    shown = panel(data_rate.PLOT, plot_request)
+    assert column(shown, "role") == ["other", "other", "first", "again", "ideal"]
+    assert float(shown.rows[2].y.max()) == pytest.approx(0.85, abs=0.02)
+    assert shown.rows[-1].y.tolist() == [20.0, 20.0]
 
 
 def test_round_trip_time_and_window(plot_request: PlotRequest) -> None:
     [drawing] = rtt.PLOT.table(plot_request)
-    (above,), (below,) = drawing.panels
-    assert above is not None
-    assert below is not None
-    assert set(np.round(above.columns["y"][-1], 6).tolist()) == {600.0}
-    assert below.columns["label"][-2:] == ["in flight", "congestion window"]
+    above, below = panels(drawing)
+    assert set(np.round(above.rows[-1].y, 6).tolist()) == {600.0}
+    assert column(below, "label")[-2:] == ["in flight", "congestion window"]
 
 
 def test_transports_have_the_same_colours_in_all_panels(tmp_path: Path) -> None:
     pairs = campaign(tmp_path, repetitions=1), campaign(tmp_path / "other", repetitions=1)
     [drawing] = transports.PLOT.table(PlotRequest(pairs, tmp_path))
-    panels = [row[0] for row in drawing.panels]
-    assert all(each is not None and each.columns["label"] == panels[0].columns["label"] for each in panels if panels[0])
-    assert [each.facts["ylabel"] for each in panels if each] == ["packet number", "RTT [ms]", "window [KiB]"]
-    assert all(each.columns["role"] == [""] * len(each.columns["label"]) for each in panels if each)
-    assert panels[0] is not None
-    assert int(panels[0].columns["y"][0][0]) == 0
+    shown = panels(drawing)
+    assert all(column(each, "label") == column(shown[0], "label") for each in shown)
+    assert [each.facts["ylabel"] for each in shown] == ["packet number", "RTT [ms]", "window [KiB]"]
+    assert {role for each in shown for role in column(each, "role")} == {""}
+    assert int(shown[0].rows[0].y[0]) == 0
     assert "Each pair has n = 1 repetition" in drawing.caption
     assert "There is no window" not in drawing.caption
 
@@ -241,14 +231,12 @@ def test_windows_of_tcp_and_quic_are_steps_until_the_last_packet(tmp_path: Path)
     made = campaign(tmp_path, (("nginx-tcp", "curl"), ("quic-go", "curl")), 1)
     save(series(Transfer(protocol=Protocol.TCP)), tmp_path / RunKey("nginx-tcp", "curl", "sat", 1).path)
     [drawing] = transports.PLOT.table(PlotRequest((made,), tmp_path))
-    [numbers], [window] = drawing.panels[0], drawing.panels[2]
-    assert numbers is not None
-    assert window is not None
-    assert [label.split(",")[0] for label in window.columns["label"]] == ["nginx-tcp", "quic-go"]
-    for sent, times, values in zip(numbers.columns["x"], window.columns["x"], window.columns["y"], strict=True):
-        assert np.unique(values).tolist() == pytest.approx([12_000 / 1024, 24_000 / 1024, 48_000 / 1024])
-        assert np.all((np.diff(times) == 0) | (np.diff(values) == 0))
-        assert times[-1] == sent[-1]
+    numbers, _, window = panels(drawing)
+    assert [label.split(",")[0] for label in column(window, "label")] == ["nginx-tcp", "quic-go"]
+    for sent, curve in zip(column(numbers, "x"), window.rows, strict=True):
+        assert np.unique(curve.y).tolist() == pytest.approx([12_000 / 1024, 24_000 / 1024, 48_000 / 1024])
+        assert np.all((np.diff(curve.x) == 0) | (np.diff(curve.y) == 0))
+        assert curve.x[-1] == sent[-1]
 
 
 def test_pictures_of_other_transports_have_other_names(tmp_path: Path) -> None:
@@ -270,8 +258,7 @@ def test_pictures_of_other_transports_have_other_names(tmp_path: Path) -> None:
 def test_the_names_of_many_pairs_fit_into_the_figure(tmp_path: Path) -> None:
     pairs = tuple((f"ngtcp2:variant-{number}", "picoquic") for number in range(8))
     [drawing] = data_size.PLOT.table(PlotRequest((campaign(tmp_path, pairs, 1),), tmp_path, overlaid=True))
-    [[shown]] = drawing.panels
-    assert shown is not None
+    [shown] = panels(drawing)
     with rc_context(theme.SETTINGS):
         figure = Figure(figsize=drawing.size)
         FigureCanvasAgg(figure)
@@ -287,13 +274,10 @@ def test_the_names_of_many_pairs_fit_into_the_figure(tmp_path: Path) -> None:
 def test_objectives_of_two_megabytes(tmp_path: Path) -> None:
     made = campaign(tmp_path, repetitions=1, size=2_100_000, objectives=(Objective(2_000_000, 3.0),))
     plot_request = PlotRequest((made,), tmp_path)
-    [drawing] = objectives.PLOT.table(plot_request)
-    [[shown]] = drawing.panels
-    assert shown is not None
+    shown = panel(objectives.PLOT, plot_request)
     assert shown.facts["title"] == "2 MB in 3 s: 0 of 1"
-    assert shown.columns["time"] == [pytest.approx(1.2 + 8 * 2e6 / 8e6, abs=0.6)]
-    assert shown.columns["met"] == [False]
-    assert shown.columns["margin"] == [pytest.approx(3 - float(str(shown.columns["time"][0])))]
+    [(_, _, time, margin)] = shown.rows
+    assert (time, margin) == (pytest.approx(1.2 + 8 * 2e6 / 8e6, abs=0.6), pytest.approx(3 - time))
     assert [text.split("\n")[0][0] for text in texts(axes(objectives.PLOT, shown))] == ["×"]
 
 
@@ -309,9 +293,8 @@ def test_pairs_are_overlaid_in_one_figure(module: object, tmp_path: Path) -> Non
     [drawing] = plot.table(PlotRequest((made,), tmp_path, overlaid=True))
     assert drawing.stem == "overlaid-SAT"
     assert drawing.title.endswith(": SAT")
-    shown = drawing.panels[0][0]
-    assert shown is not None
-    assert shown.columns["role"] == ["quic-go", "picoquic:bbr"]
+    shown = panels(drawing)[0]
+    assert column(shown, "role") == ["quic-go", "picoquic:bbr"]
     lines = axes(plot, shown).get_lines()
     assert len({line.get_color() for line in lines}) == 2
 
@@ -353,7 +336,7 @@ def drawn(gallery: Gallery, name: str) -> list[str]:
     return [path.name for path in gallery.files if path.name.startswith(f"{name}-")]
 
 
-def test_figures_over_time_are_drawn_by_default_and_the_slowest_pairs_come_first(
+def test_figures_over_time_are_drawn_by_default_and_the_slowest_pairs_come_panel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hasty(monkeypatch)
@@ -400,6 +383,5 @@ def test_one_picture_has_only_as_many_curves_as_can_be_told_apart(tmp_path: Path
     wanted = PlotRequest((campaign(tmp_path, many, repetitions=1),), tmp_path)
     [few] = transports.table(wanted)
     [all_of_them] = transports.table(replace(wanted, plots=("transports",)))
-    curves = [len(each.panels[0][0].columns["label"]) for each in (few, all_of_them) if each.panels[0][0]]
-    assert curves == [8, 9]
+    assert [len(panels(each)[0].rows) for each in (few, all_of_them)] == [8, 9]
     assert "Of 9 pairs and test cases, these are the slowest pairs" in few.caption
