@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,7 @@ import pytest
 from quicsat.analysis import analyse as module
 from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse, analyse_once
 from quicsat.analysis.metrics import METRICS
-from quicsat.model.emulated_link import (
-    ClientSideReport,
-    DirectionReport,
-    EmulatedLink,
-    Profile,
-    ProfileReport,
-    Rebinding,
-)
+from quicsat.model.emulated_link import ClientSideReport, DirectionReport, Profile, ProfileReport, Rebinding
 from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts
 from quicsat.model.gateways import VPNS
 from quicsat.model.implementation import Implementation, Protocol
@@ -31,7 +24,7 @@ from quicsat.model.run import File, Run
 from quicsat.model.workload import RequestOrder, Workload
 from quicsat.traces import run_traces
 from quicsat.traces.run_traces import RunTraces
-from quicsat.traces.series import FILE_NAME, load
+from quicsat.traces.series import FILE_NAME, Series, load
 from tests import tcp_traces
 from tests.analysis.test_run_outcome import CASE, DONE, KILLED, REPORT
 from tests.quic_builder import EPOCH, PING, Connection, Packet, pcap, stream_frame
@@ -48,6 +41,7 @@ EVIDENCE = replace(
     downloaded=(File("f", SIZE, "x"),),
     phases={"transfer": 5.0},
 )
+PASSED = Verdict(Outcome.SUCCEEDED)
 DELAY = 0.3
 FIRST = [metric.name for metric in METRICS][:10]
 """Metrics of the response and its packets; the others are those of ``facts``."""
@@ -68,14 +62,18 @@ def transfer(*, lost: Sequence[int] = ()) -> tuple[list[Packet], list[Packet], s
     return sorted(client, key=lambda p: p.time), sorted(server, key=lambda p: p.time), made.key_log
 
 
+def write(directory: Path, client: Sequence[Packet], server: Sequence[Packet], **form: Any) -> None:
+    (directory / CLIENT_TRACE).write_bytes(pcap(client, **form))
+    (directory / SERVER_TRACE).write_bytes(pcap(server, **form))
+
+
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """A run that went well, but for one packet."""
-    client, server, key_log = transfer(lost=[1])
     for folder in ("sim", "client", "server"):
         (tmp_path / folder).mkdir()
-    (tmp_path / CLIENT_TRACE).write_bytes(pcap(client))
-    (tmp_path / SERVER_TRACE).write_bytes(pcap(server))
+    client, server, key_log = transfer(lost=[1])
+    write(tmp_path, client, server)
     (tmp_path / "server/keys.log").write_text(key_log)
     return tmp_path
 
@@ -87,14 +85,36 @@ def judged(directory: Path, evidence: Evidence = EVIDENCE, **changes: object) ->
     return verdict, measurement
 
 
+def measured(directory: Path, **changes: object) -> Measurement:
+    """The numbers of a run that succeeded."""
+    verdict, measurement = judged(directory, **changes)  # type: ignore[arg-type]
+    assert verdict == PASSED
+    assert measurement is not None
+    return measurement
+
+
+def values(directory: Path, **changes: object) -> Mapping[str, float]:
+    return measured(directory, **changes).values
+
+
+def valid(verdict: Verdict) -> Verdict:
+    """What it would be if the attempt were valid."""
+    assert verdict.if_valid is not None
+    return verdict.if_valid
+
+
+def stored_series(directory: Path) -> Series:
+    series = load(directory)
+    assert series is not None
+    return series
+
+
 def code(directory: Path, **changes: object) -> ErrorCode:
     return judged(directory, EVIDENCE, **changes)[0].code
 
 
 def test_all_numbers_of_a_good_run(directory: Path) -> None:
-    verdict, measurement = judged(directory)
-    assert verdict == Verdict(Outcome.SUCCEEDED)
-    assert measurement is not None
+    measurement = measured(directory)
     assert measurement.notes == ()
     assert set(measurement.values) <= {metric.name for metric in METRICS}
     payload = sum(len(packet.payload) for packet in transfer(lost=[1])[1] if packet.from_server)
@@ -115,14 +135,12 @@ def test_all_numbers_of_a_good_run(directory: Path) -> None:
 
 def test_bursts_of_the_link_are_unknown_if_packets_are_also_lost_at_the_clients_side(directory: Path) -> None:
     counters = DirectionReport(6, 6, 0, 0)
-    assert EVIDENCE.simulator is not None
-    report = replace(EVIDENCE.simulator, forward=counters)
+    report = replace(REPORT, forward=counters)
     for lost, known in ((0, True), (1, False)):
         beside = replace(report, client_side=ClientSideReport(replace(counters, loss_drops=lost), counters))
-        _, measurement = judged(directory, simulator=beside)
-        assert measurement is not None
-        assert measurement.values["client_side_loss"] == pytest.approx(lost / 6)
-        assert ("link_gilbert_gg" in measurement.values) == known
+        found = values(directory, simulator=beside)
+        assert found["client_side_loss"] == pytest.approx(lost / 6)
+        assert ("link_gilbert_gg" in found) == known
 
 
 def test_analysing_again_reads_the_qlogs_that_the_first_analysis_compressed(directory: Path) -> None:
@@ -145,13 +163,9 @@ def test_a_qlog_that_cannot_be_read_is_named_and_decides_nothing(directory: Path
     lines = ['{"trace": {}}', event % (0, "12000"), event % (10, "9" * 400), event % (20, "6000")]
     (directory / "server/qlog").mkdir()
     (directory / "server/qlog/a.sqlog").write_text("\n".join(lines))
-    verdict, measurement = judged(directory)
-    assert verdict == Verdict(Outcome.SUCCEEDED)
-    assert measurement is not None
-    assert measurement.notes == ("Server's qlog: a.sqlog: passed over: events without a usable value (1).",)
-    stored = load(directory)
-    assert stored is not None
-    assert stored.cwnd.value.tolist() == [12000, 6000]
+    notes = measured(directory).notes
+    assert notes == ("Server's qlog: a.sqlog: passed over: events without a usable value (1).",)
+    assert stored_series(directory).cwnd.value.tolist() == [12000, 6000]
 
 
 def test_efficiency_over_a_changing_link_is_of_what_it_offered(directory: Path) -> None:
@@ -160,9 +174,8 @@ def test_efficiency_over_a_changing_link_is_of_what_it_offered(directory: Path) 
     profile = Profile("rates.csv", 100.0, (0.0, 10.0), rates=(1.25 * rate, 0.0))
     link = CASE.emulated.with_forward(rate=profile.mean(profile.rates), profile=profile)
     run = replace(RUN, test_case=replace(CASE, link=link))
-    assert EVIDENCE.simulator is not None
     [client, *_], *_ = transfer(lost=[1])
-    report = replace(EVIDENCE.simulator, forward=replace(REPORT.forward, profile=ProfileReport(client.time, 1)))
+    report = replace(REPORT, forward=replace(REPORT.forward, profile=ProfileReport(client.time, 1)))
     _, measurement = analyse(run, replace(EVIDENCE, simulator=report), directory)
     assert measurement is not None
     assert measurement.values["goodput"] > link.forward.rate
@@ -171,8 +184,7 @@ def test_efficiency_over_a_changing_link_is_of_what_it_offered(directory: Path) 
 
 def test_the_series_are_those_of_the_traces(directory: Path) -> None:
     judged(directory)
-    series = load(directory)
-    assert series is not None
+    series = stored_series(directory)
     assert series.sent.time.tolist() == pytest.approx([1.5, 2.5, 3.5, 4.5, 4.7])
     assert series.sent.retransmission.tolist() == [False, False, False, False, True]
     assert series.arrived.offset.tolist() == [0, 500, 750, 250]
@@ -184,25 +196,18 @@ def test_the_series_are_those_of_the_traces(directory: Path) -> None:
 
 def test_without_key_log_there_is_still_a_goodput(directory: Path) -> None:
     (directory / "server/keys.log").unlink()
-    _, measurement = judged(directory)
-    assert measurement is not None
+    measurement = measured(directory)
     assert measurement.values["goodput"] == pytest.approx(8 * SIZE / 3.2)
     assert measurement.notes == (module.NO_KEYS,)
     assert {"stream_goodput", "completion_time"}.isdisjoint(measurement.values)
-
-
-def test_a_key_log_of_another_run(directory: Path) -> None:
-    (directory / "server/keys.log").write_text(Connection(random=b"?" * 32).key_log)
-    _, measurement = judged(directory)
-    assert measurement is not None
-    assert measurement.notes == (module.WRONG_KEYS,)
+    (directory / "server/keys.log").write_text(Connection(random=b"?" * 32).key_log)  # of another run
+    assert measured(directory).notes == (module.WRONG_KEYS,)
 
 
 def test_recorded_runs() -> None:
     for name, sizes in {"lossy": [30_000], "many": [3000, 10, 1, 5000, 7000, 0, 200], "retry": [8000, 2000]}.items():
         files = tuple(File(str(n), size, "") for n, size in enumerate(sizes))
-        verdict, measurement = judged(DATA / name, offered=files, downloaded=files, phases={})
-        assert (verdict.outcome, measurement is None) == (Outcome.SUCCEEDED, False)
+        measured(DATA / name, offered=files, downloaded=files, phases={})
 
 
 # ---- evidence first -------------------------------------------------------------------------
@@ -220,6 +225,8 @@ def test_a_fault_of_ours_is_known_without_traces(tmp_path: Path) -> None:
 
 
 def test_the_evidence_is_judged_before_what_the_traces_say(directory: Path) -> None:
+    assert code(directory, host=replace(BUSY, neighbours=0)) is ErrorCode.NONE
+    assert code(directory, downloaded=(File("f", SIZE, "y"),)) is ErrorCode.FILE_CONTENT
     assert code(directory, client=Exit(127)) is ErrorCode.UNSUPPORTED
     assert code(directory, client=Exit(134)) is ErrorCode.CRASHED
     assert code(directory, client=Exit(1)) is ErrorCode.CLIENT_FAILED
@@ -268,9 +275,7 @@ def test_a_disturbance_excludes_an_attempt_whatever_its_outcome(directory: Path,
 def test_a_functional_test_that_its_traces_fail_is_excluded_like_one_that_they_pass(directory: Path) -> None:
     for check, expected in ((Check.HANDSHAKE, ErrorCode.NONE), (Check.RETRY, ErrorCode.RETRY_MISSING)):
         verdict = functional(directory, check, simulator=LAGGED)
-        assert verdict.code is ErrorCode.SIMULATOR_LAG
-        assert verdict.if_valid is not None
-        assert verdict.if_valid.code is expected
+        assert (verdict.code, valid(verdict).code) == (ErrorCode.SIMULATOR_LAG, expected)
 
 
 def test_repetition_does_not_change_the_share_of_passes(directory: Path) -> None:
@@ -301,9 +306,7 @@ def test_a_broken_trace_excludes_an_attempt_whatever_its_outcome(directory: Path
     whole = (directory / SERVER_TRACE).read_bytes()
     (directory / SERVER_TRACE).write_bytes(whole[:-1])
     verdict, _ = judged(directory, EVIDENCE, **changes)
-    assert verdict.code is ErrorCode.TRACE_TRUNCATED
-    assert verdict.if_valid is not None
-    assert verdict.if_valid.outcome is outcome
+    assert (verdict.code, valid(verdict).outcome) == (ErrorCode.TRACE_TRUNCATED, outcome)
     assert functional(directory, Check.HANDSHAKE, **changes).code is ErrorCode.TRACE_TRUNCATED
     (directory / SERVER_TRACE).unlink()
     assert code(directory, **changes) is ErrorCode.TRACE_EMPTY
@@ -315,27 +318,17 @@ def test_traces_that_contradict_each_other_exclude_a_failure_too(directory: Path
     for changes, outcome in (ENDS["passed"], ENDS["timeout"], ENDS["client failed"]):
         verdict, measurement = judged(directory, EVIDENCE, **changes)
         assert (verdict.code, measurement) == (ErrorCode.TRACE_MISMATCH, None)
-        assert verdict.if_valid is not None
-        assert verdict.if_valid.outcome is outcome
+        assert valid(verdict).outcome is outcome
 
 
-def test_an_empty_trace_is_whole_if_the_link_has_carried_nothing(directory: Path) -> None:
-    for trace in (CLIENT_TRACE, SERVER_TRACE):
-        (directory / trace).write_bytes(pcap([]))
+def test_an_empty_trace_is_whole_if_the_link_has_carried_nothing_or_only_a_tunnel(directory: Path) -> None:
+    write(directory, [], [])
     assert code(directory, client=Exit(1), simulator=SILENT) is ErrorCode.CLIENT_FAILED
     assert code(directory, client=Exit(127), simulator=SILENT) is ErrorCode.UNSUPPORTED
     assert code(directory, client=Exit(1)) is ErrorCode.TRACE_EMPTY
     assert code(directory, simulator=SILENT) is ErrorCode.TRACE_EMPTY
-
-
-def test_an_empty_trace_is_whole_if_the_link_has_carried_only_a_tunnel(directory: Path) -> None:
-    for trace in (CLIENT_TRACE, SERVER_TRACE):
-        (directory / trace).write_bytes(pcap([]))
-    assert isinstance(CASE.link, EmulatedLink)
-    tunnelled = replace(RUN, test_case=replace(CASE, link=replace(CASE.link, vpn=VPNS["wireguard"])))
-    ended = replace(EVIDENCE, client=Exit(1))
-    assert analyse(tunnelled, ended, directory)[0].code is ErrorCode.CLIENT_FAILED
-    assert analyse(RUN, ended, directory)[0].code is ErrorCode.TRACE_EMPTY
+    tunnelled = replace(RUN, test_case=replace(CASE, link=replace(CASE.emulated, vpn=VPNS["wireguard"])))
+    assert analyse(tunnelled, replace(EVIDENCE, client=Exit(1)), directory)[0].code is ErrorCode.CLIENT_FAILED
 
 
 def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> None:
@@ -354,11 +347,8 @@ def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> No
 
 def test_trace_files_that_are_not_whole(directory: Path) -> None:
     whole = (directory / SERVER_TRACE).read_bytes()
-    for content, expected in (
-        (b"", ErrorCode.TRACE_EMPTY),
-        (whole[:-1], ErrorCode.TRACE_TRUNCATED),
-        (b"?" + whole, ErrorCode.TRACE_CORRUPT),
-    ):
+    codes = {b"": ErrorCode.TRACE_EMPTY, whole[:-1]: ErrorCode.TRACE_TRUNCATED, b"?" + whole: ErrorCode.TRACE_CORRUPT}
+    for content, expected in codes.items():
         (directory / SERVER_TRACE).write_bytes(content)
         verdict, _ = judged(directory)
         assert (verdict.outcome, verdict.code) == (Outcome.ERROR, expected)
@@ -374,11 +364,8 @@ def test_a_cut_trace_leaves_series_of_what_came_before_and_the_outcome_open(dire
             (directory / FILE_NAME).unlink(missing_ok=True)
             verdict, measurement = judged(directory, EVIDENCE, **changes)
             assert (verdict.code, measurement) == (ErrorCode.TRACE_TRUNCATED, None)
-            assert verdict.if_valid is not None
-            assert (verdict.if_valid.outcome, verdict.if_valid.cause) == (outcome, "")
-            series = load(directory)
-            assert series is not None
-            assert 0 < len(series.arrived) < 4
+            assert (valid(verdict).outcome, valid(verdict).cause) == (outcome, "")
+            assert 0 < len(stored_series(directory).arrived) < 4
     before = (directory / FILE_NAME).read_bytes()
     (directory / CLIENT_TRACE).write_bytes(whole[: len(whole) // 3])
     judged(directory, EVIDENCE)
@@ -405,18 +392,15 @@ CRASHED = replace(EVIDENCE, client=KILLED, server=Exit(2))
 def test_optional_evidence_that_cannot_be_read_decides_nothing(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    truth, numbers = judged(directory)
-    assert numbers is not None
-    verdict = judged(directory, CRASHED)[0]
+    numbers, verdict = measured(directory), judged(directory, CRASHED)[0]
     for name, what in (("recovery", "qlogs of the server"), ("negotiated", "handshake")):
         place = run_traces if hasattr(run_traces, name) else module
         with monkeypatch.context() as patch:
             patch.setattr(place, name, failing(OverflowError("int too large"), []))
-            passed, found = judged(directory)
+            found = measured(directory)
             crashed, _ = judged(directory, CRASHED)
         said = f"The {what} could not be read (OverflowError)."
-        assert found is not None
-        assert (passed, found.values, found.notes) == (truth, numbers.values, (*numbers.notes, said))
+        assert (found.values, found.notes) == (numbers.values, (*numbers.notes, said))
         if place is run_traces:
             assert crashed == replace(verdict, reason=f"{verdict.reason} {said}")
 
@@ -456,11 +440,6 @@ def test_an_analysis_that_fails_once_is_repeated_and_one_without_files_is_a_faul
         judged(directory)
 
 
-def test_wrong_files(directory: Path) -> None:
-    assert code(directory, downloaded=()) is ErrorCode.FILE_MISSING
-    assert code(directory, downloaded=(File("f", SIZE, "y"),)) is ErrorCode.FILE_CONTENT
-
-
 def test_a_trace_with_a_hole_gives_no_number(directory: Path) -> None:
     client, _, _ = transfer(lost=[1])
     (directory / CLIENT_TRACE).write_bytes(pcap(client[:-1]))
@@ -484,7 +463,7 @@ def test_a_changed_payload_is_noticed_without_keys(directory: Path) -> None:
         back = replace(REPORT, back=replace(REPORT.back, corrupted=1))
         assert code(directory, simulator=back) is ErrorCode.TRACE_MISMATCH
         by_the_link = replace(REPORT, forward=replace(REPORT.forward, corrupted=1))
-        assert judged(directory, simulator=by_the_link)[0] == Verdict(Outcome.SUCCEEDED)
+        assert code(directory, simulator=by_the_link) is ErrorCode.NONE
         (directory / trace).write_bytes(whole)
 
 
@@ -494,23 +473,20 @@ def test_copies_of_packets_are_those_that_the_link_reports(directory: Path) -> N
     (directory / CLIENT_TRACE).write_bytes(pcap([*client, of_server]))
     assert code(directory) is ErrorCode.TRACE_MISMATCH
     by_the_link = replace(REPORT, forward=replace(REPORT.forward, duplicated=1))
-    assert judged(directory, simulator=by_the_link)[0] == Verdict(Outcome.SUCCEEDED)
+    assert code(directory, simulator=by_the_link) is ErrorCode.NONE
 
 
 def test_two_handshakes(directory: Path) -> None:
     other = Connection(b"original2", b"client-2", b"server-2", b"R" * 32)
     more = [Packet(5.1, False, other.client_hello()), Packet(5.2, True, other.server_hello())]
     client, server, _ = transfer(lost=[1])
-    (directory / CLIENT_TRACE).write_bytes(pcap([*client, *more]))
-    (directory / SERVER_TRACE).write_bytes(pcap([*server, *more]))
+    write(directory, [*client, *more], [*server, *more])
     assert code(directory) is ErrorCode.HANDSHAKE_COUNT
 
 
 def test_a_cut_trace_has_a_goodput_but_no_loss(directory: Path) -> None:
-    for trace, packets in zip((CLIENT_TRACE, SERVER_TRACE), transfer()[:2], strict=True):
-        (directory / trace).write_bytes(pcap(packets, snap_length=200))
-    _, measurement = judged(directory)
-    assert measurement is not None
+    write(directory, *transfer()[:2], snap_length=200)
+    measurement = measured(directory)
     assert "goodput" in measurement.values
     assert "loss_forward" not in measurement.values
     assert any("are cut" in note for note in measurement.notes)
@@ -524,10 +500,8 @@ def test_a_response_at_one_moment_has_no_goodput(directory: Path) -> None:
         Packet(0.2, False, made.one_rtt(0, PING, from_server=False)),
         Packet(0.3, True, made.one_rtt(1, stream_frame(0, bytes(SIZE), fin=True), from_server=True)),
     ]
-    for trace in (CLIENT_TRACE, SERVER_TRACE):
-        (directory / trace).write_bytes(pcap(packets))
-    _, measurement = judged(directory)
-    assert measurement is not None
+    write(directory, packets, packets)
+    measurement = measured(directory)
     assert "goodput" not in measurement.values
     assert "no goodput" in measurement.notes[0]
 
@@ -535,9 +509,7 @@ def test_a_response_at_one_moment_has_no_goodput(directory: Path) -> None:
 def test_mutated_traces_end_in_a_verdict_and_never_in_a_wrong_number(directory: Path) -> None:
     chance = random.Random(7)
     whole = {trace: (directory / trace).read_bytes() for trace in (CLIENT_TRACE, SERVER_TRACE)}
-    truth = judged(directory)[1]
-    assert truth is not None
-    outcomes = set()
+    truth, outcomes = values(directory), set()
     for number in range(12):
         trace = (CLIENT_TRACE, SERVER_TRACE)[number % 2]
         (directory / trace).write_bytes(mutate(whole[trace], chance))
@@ -546,7 +518,7 @@ def test_mutated_traces_end_in_a_verdict_and_never_in_a_wrong_number(directory: 
         outcomes.add(verdict.outcome)
         assert verdict.code is not ErrorCode.UNREADABLE
         if measurement is not None and "goodput" in measurement.values:
-            assert measurement.values["goodput"] == pytest.approx(truth.values["goodput"], rel=0.01)
+            assert measurement.values["goodput"] == pytest.approx(truth["goodput"], rel=0.01)
     assert Outcome.ERROR in outcomes
 
 
@@ -555,7 +527,7 @@ def test_nothing_but_the_series_is_written(directory: Path) -> None:
     judged(directory)
     assert sorted(directory.rglob("*")) == sorted([*before, directory / FILE_NAME])
     shutil.rmtree(directory / "client")
-    assert judged(directory)[0].outcome is Outcome.SUCCEEDED
+    measured(directory)
 
 
 # ---- functional tests -----------------------------------------------------------------------
@@ -591,10 +563,6 @@ def test_a_functional_test_is_passed_or_failed_without_numbers(directory: Path) 
     assert functional(directory, Check.HANDSHAKE).outcome is Outcome.SUCCEEDED
     assert functional(directory, Check.RETRY).code is ErrorCode.RETRY_MISSING
     assert functional(directory, Check.HANDSHAKE, downloaded=()).code is ErrorCode.FILE_MISSING
-
-
-def test_without_neighbours_a_busy_machine_excludes_nothing(directory: Path) -> None:
-    assert code(directory, host=replace(BUSY, neighbours=0)) is ErrorCode.NONE
 
 
 # ---- TCP ------------------------------------------------------------------------------------
@@ -637,8 +605,7 @@ def test_a_transfer_that_stops_when_the_nat_rebinds(directory: Path) -> None:
     made, lost = Connection(), stream_frame(0, bytes(250), 750, fin=True)
     kept = [packet for packet in client if packet.time < 4]
     gone = [Packet(4.5 + n, True, made.one_rtt(20 + n, lost, from_server=True)) for n in range(12)]
-    (directory / CLIENT_TRACE).write_bytes(pcap(kept))
-    (directory / SERVER_TRACE).write_bytes(pcap([packet for packet in server if packet.time < 4] + gone))
+    write(directory, kept, [packet for packet in server if packet.time < 4] + gone)
     (directory / "server/keys.log").write_text(key_log)
     zero = EPOCH + client[0].time
     dropped = DirectionReport(16, 4, 0, 0, nat_drops=12)
@@ -646,10 +613,7 @@ def test_a_transfer_that_stops_when_the_nat_rebinds(directory: Path) -> None:
     late = replace(EVIDENCE, timed_out=Deadline.TRANSFER, client=KILLED, simulator=report, phases={"transfer": 60.0})
     verdict, _ = judged(directory, late)
     assert (verdict.outcome, verdict.cause) == (Outcome.TIMEOUT, Cause.NAT_REBINDING)
-    assert (
-        "The NAT in front of the client changed its mappings after 3.9 s. The transfer stopped after" in verdict.reason
-    )
-    assert "the link lost 12 of 12 packets of the server" in verdict.reason
+    assert "The NAT in front of the client changed its mappings after 3.9 s." in verdict.reason
     assert verdict.reason.endswith("in the whole run, it dropped 12 at the NAT.")
     still = replace(late, simulator=replace(report, rebinds=()))
     assert judged(directory, still)[0].cause is Cause.LINK_LOSS
@@ -673,23 +637,19 @@ def test_congestion_control_is_compared_with_what_the_link_offered(directory: Pa
 # ---- runs that last for a given time ---------------------------------------------------------
 
 
+STOPPED = replace(EVIDENCE, downloaded=(), client=KILLED, timed_out=Deadline.TRANSFER)
+FOR_5_S = replace(RUN, test_case=replace(CASE, workload=Workload("", RequestOrder.CONCURRENT, duration=5.0)))
+
+
 def test_a_run_that_is_stopped_after_its_time_succeeds_with_what_has_arrived(directory: Path) -> None:
     """A packet that was lost has not been sent again when the client is stopped."""
-    client, _, _ = transfer(lost=[1])
-    (directory / CLIENT_TRACE).write_bytes(pcap([packet for packet in client if packet.time < 4.85]))
-    case = replace(CASE, workload=Workload("", RequestOrder.CONCURRENT, duration=5.0))
-    stopped = replace(EVIDENCE, downloaded=(), client=KILLED, timed_out=Deadline.TRANSFER)
-    verdict, measurement = analyse(replace(RUN, test_case=case), stopped, directory)
+    client, server, _ = transfer(lost=[1])
+    write(directory, [packet for packet in client if packet.time < 4.85], server)
+    verdict, measurement = analyse(FOR_5_S, STOPPED, directory)
     assert verdict.outcome is Outcome.SUCCEEDED, verdict.reason
     assert measurement is not None
     assert measurement.values["goodput"] == pytest.approx(8 * 750 / 3.0)
-    assert judged(directory, stopped)[0].outcome is Outcome.TIMEOUT
-
-
-def test_a_stopped_run_without_data_is_a_timeout(directory: Path) -> None:
-    client, _, _ = transfer()
-    (directory / CLIENT_TRACE).write_bytes(pcap([packet for packet in client if packet.time < 1.7]))
-    case = replace(CASE, workload=Workload("", RequestOrder.CONCURRENT, duration=5.0))
-    stopped = replace(EVIDENCE, downloaded=(), client=KILLED, timed_out=Deadline.TRANSFER)
-    verdict, measurement = analyse(replace(RUN, test_case=case), stopped, directory)
+    assert judged(directory, STOPPED)[0].outcome is Outcome.TIMEOUT
+    write(directory, [packet for packet in client if packet.time < 1.7], server)  # no data arrived
+    verdict, measurement = analyse(FOR_5_S, STOPPED, directory)
     assert (verdict.outcome, measurement) == (Outcome.TIMEOUT, None)
