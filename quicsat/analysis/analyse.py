@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +39,7 @@ from quicsat.model.units import MIB, byte_size, seconds
 from quicsat.model.webtransport import WebTransport
 from quicsat.results.compression import compress
 from quicsat.traces.key_log import upstream_lines
+from quicsat.traces.packet_matching import PacketMatches
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.records import Condition
 from quicsat.traces.run_traces import CLIENT_TRACE as CLIENT_TRACE
@@ -115,8 +116,8 @@ def _readable_outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Ve
             break
         except Exception as error:  # noqa: BLE001 - whatever it is, an endpoint must not escape its verdict
             fault = f"failed {TRIES} times: {type(error).__name__}{_place(error)}"
-    flows = (run_outcome.of_flow(evidence, number) for number in range(1, 2 + len(run.others)))
-    verdict = next(filter(None, (_endpoints(flow, run.test_case, directory) for flow in flows)), None)
+    flows = (_Flow.of(run, evidence, directory, number) for number in range(1, 2 + len(run.others)))
+    verdict = next(filter(None, map(_endpoints, flows)), None)
     unread = f"The analysis of its packets and logs {fault}."
     if verdict is not None:
         return replace(verdict, reason=f"{verdict.reason} {unread}"), None
@@ -129,72 +130,107 @@ def _place(error: Exception) -> str:
     return f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
 
 
+@dataclass(frozen=True)
+class _Flow:
+    """One flow of a run, counted from 1, and what it left."""
+
+    run: Run
+    """Its pair and protocol."""
+    evidence: Evidence
+    """Of this flow alone."""
+    directory: Path
+    """Of the run."""
+    number: int
+
+    @classmethod
+    def of(cls, run: Run, evidence: Evidence, directory: Path, number: int) -> _Flow:
+        own = run if number == 1 else run.others[number - 2]
+        return cls(own, run_outcome.of_flow(evidence, number), directory, number)
+
+    @property
+    def case(self) -> TestCase:
+        return self.run.test_case
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.evidence.offered)
+
+    def quoting(self, verdict: Verdict) -> Verdict:
+        """The verdict with what the endpoint that failed said last."""
+        said = quote(verdict, self.evidence, self.case, self.directory, self.number)
+        return replace(verdict, reason=verdict.reason + said)
+
+    def named(self, verdict: Verdict) -> Verdict:
+        """The verdict on a further flow, with a reason that names it."""
+        pair = f"{self.run.server.name} with {self.run.client.name}"
+        return replace(verdict, reason=f"Flow {self.number}, {pair}: {verdict.reason}")
+
+
 def _outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
     """What endpoints, files and traces say of all flows; the first flow with a fault decides."""
-    if (number := run_outcome.first_flow_to_judge(evidence)) > 1:
-        return _further(run, evidence, directory, number)[0], None
-    verdict, measurement, first = _flow(run, run_outcome.of_flow(evidence, 1), directory, 1)
-    if not run.others or verdict.outcome is not Outcome.SUCCEEDED or measurement is None or first is None:
+    flow = _Flow.of(run, evidence, directory, run_outcome.first_flow_to_judge(evidence))
+    verdict, measurement, first = _of_flow(flow)
+    if flow.number > 1:
+        return flow.named(verdict), None
+    if not run.others or measurement is None or first is None:
         return verdict, measurement
-    flows = [first]
+    transfers = [replace(first, start=0.0)]
     for number in range(2, 2 + len(run.others)):
-        verdict, found = _further(run, evidence, directory, number)
-        if found is None:
-            return verdict, None
-        flows.append(replace(found, start=found.start - first.start))
-    flows[0] = replace(first, start=0.0)
-    values = _known({**flow_metrics(flows, run.test_case.link.round_trip_delay)})
-    return verdict, replace(measurement, values=measurement.values | values, flows=flow_results(flows))
+        flow = _Flow.of(run, evidence, directory, number)
+        verdict, _, transfer = _of_flow(flow)
+        if transfer is None:
+            return flow.named(verdict), None
+        transfers.append(replace(transfer, start=transfer.start - first.start))
+    values = _known({**flow_metrics(transfers, run.test_case.link.round_trip_delay)})
+    return verdict, replace(measurement, values=measurement.values | values, flows=flow_results(transfers))
 
 
-def _further(run: Run, evidence: Evidence, directory: Path, number: int) -> tuple[Verdict, FlowTransfer | None]:
-    """What is to be said of a further flow, counted from 1; if it did not succeed, the reason names it."""
-    other = run.others[number - 2]
-    verdict, _, found = _flow(other, run_outcome.of_flow(evidence, number), directory, number)
-    if found is None:
-        named = f"Flow {number}, {other.server.name} with {other.client.name}: {verdict.reason}"
-        verdict = replace(verdict, reason=named)
-    return verdict, found
-
-
-def _flow(
-    run: Run, evidence: Evidence, directory: Path, flow: int
-) -> tuple[Verdict, Measurement | None, FlowTransfer | None]:
-    """What is to be said of one flow, counted from 1; if it succeeded, with its transfer, whose start is absolute.
-
-    Faults of the traces come before what the endpoints did.
-    """
-    own = flow_directory(directory, flow)
-    verdict = _endpoints(evidence, run.test_case, directory)
+def _of_flow(flow: _Flow) -> tuple[Verdict, Measurement | None, FlowTransfer | None]:
+    """What is to be said of one flow; if it succeeded, with its transfer, whose start is absolute."""
+    verdict = _endpoints(flow)
     if verdict is not None:
-        verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, run.test_case, directory, flow))
-        if verdict.excluded or not _began(evidence):
+        verdict = flow.quoting(verdict)
+        if verdict.excluded or not _began(flow.evidence):
             return verdict, None, None
+    traces = _traces(flow, verdict)
+    if isinstance(traces, Verdict):
+        return traces, None, None
+    if verdict is None:
+        verdict, measurement = _judged(flow, traces)
+        succeeded = verdict.outcome is Outcome.SUCCEEDED
+        return verdict, measurement, FlowTransfer(flow.run, traces.start, traces.series()) if succeeded else None
+    measured = verdict.outcome is Outcome.TIMEOUT and not flow.case.functional
+    verdict = _explained(_blamed(verdict, flow, traces), flow, traces)
+    return verdict, _loss_only(traces) if measured else None, None
+
+
+def _traces(flow: _Flow, verdict: Verdict | None) -> RunTraces | Verdict:
+    """The traces of a flow, whose series are stored; else the verdict on it.
+
+    Faults of the traces come before what the endpoints did, which is ``verdict``. Series of damaged traces are stored,
+    too, if there are none yet.
+    """
+    directory, case = flow.directory, flow.case
     try:
-        found = check_traces(directory, run.protocol, flow, trace_packets(run.test_case))
-        fault = _structure(found, evidence, run.test_case, succeeded=verdict is None)
+        found = check_traces(directory, flow.run.protocol, flow.number, trace_packets(case))
+        fault = _structure(found, flow, succeeded=verdict is None)
         if fault is None and verdict is not None and _nothing_to_read(verdict, found):
-            return verdict, None, None
+            return verdict
+        own = flow_directory(directory, flow.number)
         if fault is None or (found.incomplete and not (own / SERIES_FILE).exists()):
-            traces = read_run(directory, run.protocol, run.test_case.link, found, flow, upstream=_strict(run.test_case))
-            series = traces.series()
-            save(series, own)
-        if fault is None and not run.test_case.functional:
-            fault = _unmatched_packets(traces, evidence)
+            traces = read_run(directory, flow.run.protocol, case.link, found, flow.number, upstream=_strict(case))
+            save(traces.series(), own)
+        if fault is None and not case.functional:
+            fault = _unmatched_packets(traces, flow.evidence)
     except HarnessFault as broken:
-        fault = _unread(broken, verdict, run.test_case)
+        fault = _unread(broken, verdict, case)
     except OSError as error:
         fault = run_outcome.our_error(ErrorCode.DISK_FULL, f"{SERIES_FILE} could not be written: {error.strerror}.")
-    if fault is not None:  # only the traces show whether a functional test passed
-        known = verdict or PASSED if fault.excluded and not run.test_case.functional else None
-        return replace(fault, if_valid=known), None, None
-    if verdict is None:
-        verdict, measurement = _judged(run, evidence, traces, series)
-        succeeded = verdict.outcome is Outcome.SUCCEEDED
-        return verdict, measurement, FlowTransfer(run, traces.start, series) if succeeded else None
-    measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
-    verdict = _blamed(verdict, run, evidence, traces, series, directory, flow)
-    return _explained(verdict, run, evidence, traces, series), _loss_only(traces) if measured else None, None
+    if fault is None:
+        return traces
+    # only the traces show whether a functional test passed
+    return replace(fault, if_valid=verdict or PASSED if fault.excluded and not case.functional else None)
 
 
 def _unread(fault: HarnessFault, verdict: Verdict | None, test_case: TestCase) -> Verdict:
@@ -206,14 +242,15 @@ def _unread(fault: HarnessFault, verdict: Verdict | None, test_case: TestCase) -
     return run_outcome.trace_limit(fault.reason + ".", test_case)
 
 
-def _endpoints(evidence: Evidence, test_case: TestCase, directory: Path) -> Verdict | None:
+def _endpoints(flow: _Flow) -> Verdict | None:
     """What the endpoints did wrong, by their ends and by the files; None if nothing."""
-    if _strict(test_case):
-        keys = bool(upstream_lines(*(directory / key_log for key_log in KEY_LOGS)))
-        ends = upstream_outcome.endpoints(evidence, test_case, directory, keys)
+    evidence, case = flow.evidence, flow.case
+    if _strict(case):
+        keys = bool(upstream_lines(*(flow.directory / key_log for key_log in KEY_LOGS)))
+        ends = upstream_outcome.endpoints(evidence, case, flow.directory, keys)
     else:
-        ends = run_outcome.endpoint_ends(evidence, test_case) or run_outcome.transfer(evidence, test_case)
-    return ends or (None if _stopped(evidence, test_case) else _files(evidence, test_case))
+        ends = run_outcome.endpoint_ends(evidence, case) or run_outcome.transfer(evidence, case)
+    return ends or (None if _stopped(evidence, case) else _files(evidence, case))
 
 
 def _strict(test_case: TestCase) -> bool:
@@ -246,70 +283,65 @@ def _nothing_to_read(verdict: Verdict, found: TraceStates) -> bool:
     return verdict.outcome is Outcome.UNSUPPORTED or empty
 
 
-def _blamed(
-    verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces, series: Series, directory: Path, flow: int
-) -> Verdict:
+def _blamed(verdict: Verdict, flow: _Flow, traces: RunTraces) -> Verdict:
     """The verdict, unless it blames a server for its end that the client had caused."""
-    client = run_outcome.left_by_client(evidence, run.test_case)
-    server = evidence.server
+    client, server = run_outcome.left_by_client(flow.evidence, flow.case), flow.evidence.server
     if client is None or verdict.code is not ErrorCode.SERVER_EXITED or server is None or server.life is None:
         return verdict
-    if evidence.real_link or not isinstance(traces.trace_pair, QuicTracePair):
+    if flow.evidence.real_link or not isinstance(traces.trace_pair, QuicTracePair):
         return verdict
-    context = failed_connection(_context(run, evidence, traces.trace_pair, traces, series))
-    if not closed_by_client(context, server.life.end):
-        return verdict
-    return replace(client, reason=client.reason + quote(client, evidence, run.test_case, directory, flow))
+    context = failed_connection(_context(flow, traces, traces.trace_pair))
+    return flow.quoting(client) if closed_by_client(context, server.life.end) else verdict
 
 
-def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> Verdict:
+def _explained(verdict: Verdict, flow: _Flow, traces: RunTraces) -> Verdict:
     """The verdict on a run that did not succeed, with what its traces say of the cause."""
-    size = sum(file.size for file in evidence.offered)
+    series = traces.series()
     if isinstance(traces.trace_pair, TcpTracePair):
-        link = _link_history(run, evidence, traces, series)
-        cause, sentence = explain_tcp(traces.trace_pair, series, size, link, evidence.transfer_time)
+        link = _link_history(flow, traces)
+        cause, sentence = explain_tcp(traces.trace_pair, series, flow.size, link, flow.evidence.transfer_time)
     else:
-        cause, sentence = explain(_context(run, evidence, traces.trace_pair, traces, series))
+        cause, sentence = explain(_context(flow, traces, traces.trace_pair))
+    received = int(series.arrived.new.sum())
     if cause is Cause.TOO_SLOW and verdict.outcome is not Outcome.TIMEOUT:  # it ended before its time
-        cause, sentence = Cause.NONE, f"{byte_size(int(series.arrived.new.sum()))} of {byte_size(size)} had arrived."
+        cause, sentence = Cause.NONE, f"{byte_size(received)} of {byte_size(flow.size)} had arrived."
     reason = " ".join(filter(None, (verdict.reason, sentence, *traces.unread)))
-    received = int(series.arrived.new.sum()) if len(series.arrived) else None
-    return replace(verdict, reason=reason, cause=cause, received=received)
+    return replace(verdict, reason=reason, cause=cause, received=received if len(series.arrived) else None)
 
 
-def _link_history(run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> LinkHistory:
-    last = max(last_sent(series), evidence.transfer_time)
-    return link_history(run.test_case.link, evidence.simulator, evidence.seed, traces.start, last)
+def _link_history(flow: _Flow, traces: RunTraces) -> LinkHistory:
+    evidence = flow.evidence
+    last = max(last_sent(traces.series()), evidence.transfer_time)
+    return link_history(flow.case.link, evidence.simulator, evidence.seed, traces.start, last)
 
 
-def _context(
-    run: Run, evidence: Evidence, trace_pair: QuicTracePair, traces: RunTraces, series: Series
-) -> FailureContext:
-    size, duration, own = sum(file.size for file in evidence.offered), evidence.transfer_time, run.test_case.link
-    killed = evidence.client is not None and evidence.client.killed
+def _context(flow: _Flow, traces: RunTraces, trace_pair: QuicTracePair) -> FailureContext:
+    evidence, series, link = flow.evidence, traces.series(), flow.case.link
+    duration, killed = evidence.transfer_time, evidence.client is not None and evidence.client.killed
     during = traces.start, traces.start + max(last_sent(series), duration)
-    rate = metrics.forward_capacity(own, evidence.simulator, evidence.seed, during)
-    rate = own.forward.rate if rate is None else rate
-    link = _link_history(run, evidence, traces, series)
-    return FailureContext(trace_pair, series, size, rate, killed, duration, link=link)
+    rate = metrics.forward_capacity(link, evidence.simulator, evidence.seed, during)
+    rate = link.forward.rate if rate is None else rate
+    history = _link_history(flow, traces)
+    return FailureContext(trace_pair, series, flow.size, rate, killed, duration, link=history)
 
 
-def _judged(run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> tuple[Verdict, Measurement | None]:
-    """What the traces of a run say that has done all that it should."""
+def _judged(flow: _Flow, traces: RunTraces) -> tuple[Verdict, Measurement | None]:
+    """What the traces of a flow say that has done all that it should."""
+    run, evidence = flow.run, flow.evidence
     if run.test_case.functional:
         judged = _functional(run, traces)
-        return judged, _functional_values(run, evidence, traces) if judged.outcome is Outcome.SUCCEEDED else None
+        return judged, _functional_values(flow, traces) if judged.outcome is Outcome.SUCCEEDED else None
     sizes = tuple(file.size for file in evidence.offered)
     stopped = _stopped(evidence, run.test_case)
     if stopped:
-        sizes = (int(series.arrived.new.sum()),)
+        sizes = (int(traces.series().arrived.new.sum()),)
         if not sizes[0]:
             reason = f"No data arrived within {run.test_case.timeout:g} s, or its streams could not be read."
             return Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, reason), None
     verdict = _trace_verdict(traces, run.endpoint_test_case, sizes, whole=not stopped)
     if verdict is not None:
         return replace(verdict, if_valid=PASSED if verdict.excluded else None), None
-    return PASSED, _measure(traces, series, evidence, run.endpoint_test_case, sizes)
+    return PASSED, _measure(flow, traces, sizes)
 
 
 def _disturbance(evidence: Evidence, test_case: TestCase) -> Verdict | None:
@@ -325,20 +357,20 @@ def _disturbance(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     return run_outcome.simulator(evidence.simulator, test_case.link.round_trip_delay)
 
 
-def _structure(found: TraceStates, evidence: Evidence, test_case: TestCase, *, succeeded: bool) -> Verdict | None:
+def _structure(found: TraceStates, flow: _Flow, *, succeeded: bool) -> Verdict | None:
     """Whether both trace files are whole. One without packets is whole if the link has carried none.
 
     A success (``succeeded``) that no packet explains contradicts its trace.
     """
     for side, state in (("client", found.client), ("server", found.server)):
-        if state.condition is Condition.EMPTY and not succeeded and not _carried(evidence, Role(side), test_case):
+        if state.condition is Condition.EMPTY and not succeeded and not _carried(flow.evidence, Role(side), flow.case):
             continue
         if state.condition is not Condition.OK:
             reason = f"The {side}'s trace cannot be used: {state.reason}"
             if found.incomplete:
                 reason += " The series have the packets before, without effect on the outcome."
             return run_outcome.our_error(TRACE_CODES[state.condition], reason)
-        span = evidence.span
+        span = flow.evidence.span
         if span is not None and state.duration > span + SPAN_MARGIN:
             reason = f"The {side}'s trace covers {seconds(state.duration)} of a run of {seconds(span)}."
             return run_outcome.our_error(ErrorCode.TRACE_CORRUPT, reason)
@@ -358,15 +390,15 @@ def _carried(evidence: Evidence, side: Role, test_case: TestCase) -> int:
     return forward.delivered + back.received if side is Role.CLIENT else forward.received + back.delivered
 
 
-def _functional_values(run: Run, evidence: Evidence, traces: RunTraces) -> Measurement | None:
+def _functional_values(flow: _Flow, traces: RunTraces) -> Measurement | None:
     """Times of a first and a second visit, or of an upload, if that is what the functional test is about."""
     pair, values = traces.trace_pair, dict[str, float]()
     if isinstance(pair, TcpTracePair):
         return None
-    if run.test_case.check in (Check.RESUMPTION, Check.ZERO_RTT):
+    if flow.case.check in (Check.RESUMPTION, Check.ZERO_RTT):
         values = visit_times(pair.client)
-    elif run.test_case.webtransport is WebTransport.SEND:
-        values = upload_values(pair.client, pair.server, (file.size for file in evidence.offered))
+    elif flow.case.webtransport is WebTransport.SEND:
+        values = upload_values(pair.client, pair.server, (file.size for file in flow.evidence.offered))
     return Measurement(values) if values else None
 
 
@@ -394,31 +426,23 @@ def _trace_verdict(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...
 def _unmatched_packets(traces: RunTraces, evidence: Evidence) -> Verdict | None:
     """Check that every packet that arrived was sent, except those that the link reports as corrupted or duplicated."""
     report = evidence.simulator
-    others = _of_link(report) if report else _unsolicited(traces, evidence)
-    forward, back = traces.trace_pair.forward.unmatched, traces.trace_pair.back.unmatched
-    if traces.cut or (forward <= others[0] and back <= others[1]):
+    ways = traces.trace_pair.forward, traces.trace_pair.back
+    if report:
+        others = [way.corrupted + way.duplicated for way in (report.forward, report.back)]
+    else:
+        others = [_unsolicited(way) if evidence.real_link else 0 for way in ways]
+    if traces.cut or all(way.unmatched <= other for way, other in zip(ways, others, strict=True)):
         return None
     reason = (
-        f"The two traces contradict each other: {counted(forward, 'packet')} arrived at the client and "
-        f"{back} at the server that "
-        "the other side never sent."
+        f"The two traces contradict each other: {counted(ways[0].unmatched, 'packet')} arrived at the client and "
+        f"{ways[1].unmatched} at the server that the other side never sent."
     )
     return run_outcome.our_error(ErrorCode.TRACE_MISMATCH, reason)
 
 
-def _of_link(report: SimulatorReport) -> tuple[int, int]:
-    """Packets forward and return that the link made: corrupted ones, and copies."""
-    return report.forward.corrupted + report.forward.duplicated, report.back.corrupted + report.back.duplicated
-
-
-def _unsolicited(traces: RunTraces, evidence: Evidence) -> tuple[int, int]:
-    """Packets forward and return that may come from third parties, who scan public addresses."""
-    if evidence.real_link is None:
-        return 0, 0
-    came = (traces.trace_pair.forward.arrived >= 0).sum(), (traces.trace_pair.back.arrived >= 0).sum()
-    return max(UNSOLICITED_LEAST, int(UNSOLICITED_SHARE * came[0])), max(
-        UNSOLICITED_LEAST, int(UNSOLICITED_SHARE * came[1])
-    )
+def _unsolicited(way: PacketMatches) -> int:
+    """Packets of one direction that may come from third parties, who scan public addresses."""
+    return max(UNSOLICITED_LEAST, int(UNSOLICITED_SHARE * (way.arrived >= 0).sum()))
 
 
 def _useful_bytes(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
@@ -442,41 +466,37 @@ def _http3(test_case: TestCase) -> bool:
 # ---- numbers --------------------------------------------------------------------------------
 
 
-def _measure(
-    traces: RunTraces, series: Series, evidence: Evidence, test_case: TestCase, sizes: tuple[int, ...]
-) -> Measurement:
+def _measure(flow: _Flow, traces: RunTraces, sizes: tuple[int, ...]) -> Measurement:
     """All numbers that the traces give; ``sizes``: bytes of the files that arrived."""
+    series, pair, evidence, case = traces.series(), traces.trace_pair, flow.evidence, flow.run.endpoint_test_case
     size, report = sum(sizes), evidence.simulator
-    values = (
-        _tcp_times(traces.trace_pair, series, size)
-        if isinstance(traces.trace_pair, TcpTracePair)
-        else _times(traces.trace_pair, size)
-    )
+    values = _tcp_times(pair, series, size) if isinstance(pair, TcpTracePair) else _times(pair, size)
     rate = values["goodput"]
     values |= {
-        "efficiency": _efficiency(rate, traces.trace_pair, evidence, test_case),
-        "sent_per_useful_byte": metrics.sent_per_useful_byte(traces.trace_pair.at_server, size),
-        "queue_loss": queue_drops.queue_loss(report) if report is not None else None,
-        "link_loss": queue_drops.link_loss(report) if report is not None else None,
-        "client_side_loss": queue_drops.client_side_loss(report) if report is not None else None,
+        "efficiency": _efficiency(rate, pair, evidence, case),
+        "sent_per_useful_byte": metrics.sent_per_useful_byte(pair.at_server, size),
         "tunnel_overhead": traces.tunnel_overhead,
-        "cross_traffic_goodput": metrics.cross_traffic_goodput(report) if report is not None else None,
     }
+    if report is not None:
+        values |= {
+            "queue_loss": queue_drops.queue_loss(report),
+            "link_loss": queue_drops.link_loss(report),
+            "client_side_loss": queue_drops.client_side_loss(report),
+            "cross_traffic_goodput": metrics.cross_traffic_goodput(report),
+        }
     values |= metrics.endpoint_cost(evidence.use, size)
     if not traces.cut:
-        values |= {"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss}
-        link = test_case.link
-        values |= series_metrics(series, link.forward.highest_rate)
-        values |= _link_losses(traces.trace_pair, series, test_case, report)
-    objects = _objects(traces, series, test_case, sizes)
+        values |= {"loss_forward": pair.forward.loss, "loss_return": pair.back.loss}
+        values |= series_metrics(series, case.link.forward.highest_rate)
+        values |= _link_losses(pair, series, case, report)
+    objects = _objects(traces, series, case, sizes)
     values |= object_metrics(series, objects)
-    pair = traces.trace_pair
     facts = (
         None if isinstance(pair, TcpTracePair) else traces.optional("handshake", lambda: negotiated(pair.client), None)
     )
     below = [name for name, value in values.items() if value is not None and value < 0]
     notes = (
-        *_notes(traces, test_case, rate),
+        *_notes(traces, case, rate),
         *_clocks(series, evidence),
         *traces.unread,
         *(f"The traces give a value below 0 for {name}, which is left out." for name in below),

@@ -5,7 +5,6 @@ Nothing is assumed of the link: only the runner's own output tells its rate, and
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,14 +30,9 @@ from quicsat.traces.network import PPP
 from quicsat.traces.protection import SALTS
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.records import Condition, DamagedTraceError, unsorted_records
-from quicsat.traces.run_traces import (
-    RunTraces,
-    TraceStates,
-    check_traces,
-    read_run,
-)
+from quicsat.traces.run_traces import RunTraces, TraceStates, check_traces, read_run
 from quicsat.traces.series import Series, save
-from quicsat.traces.streams import ByteRanges, response_frames
+from quicsat.traces.streams import requested_streams, responses
 
 SIMULATOR, HOST, MIXED = "simulator", "1970", "mixed"
 """From when the times of traces count: the start of a simulation, 1970, or one of them per trace."""
@@ -48,6 +42,7 @@ LEAST_SHARE = 0.9
 """Share of the packets whose fate damaged traces have to show, so that the loss is that of the run."""
 STARTING = 10.0
 """Seconds of a runner's time limit in which containers may start, so that the client may not have had them."""
+CUT_PACKETS = ("packet of the traces is", "packets of the traces are")
 NO_CAUSE = "The traces do not show the cause: they are not complete."
 
 
@@ -96,15 +91,16 @@ def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Fi
 def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None, series: Path | None) -> Findings:
     found = check_traces(captures.directory, Protocol.HQ)
     notes = [*captures.notes, *_unusable(captures, found)]
+    nothing = Findings(run.runner_output.outcome, _clock(found))
     if not len(found.client.datagrams):
         if len(found.server.datagrams):
             notes.append("Handshake and goodput are seen at the client, whose trace cannot be used.")
-        return Findings(run.runner_output.outcome, _clock(found), notes=tuple(notes))
+        return replace(nothing, notes=tuple(notes))
     try:
         traces = read_run(captures.directory, Protocol.HQ, _link(found), found)
     except HarnessFault as fault:
-        return Findings(run.runner_output.outcome, _clock(found), notes=(*notes, fault.reason))
-    findings = _findings(run, captures, found, traces, notes, size)
+        return replace(nothing, notes=(*notes, fault.reason))
+    findings = _Examination(run, captures, found, traces, notes).findings(size)
     return findings if series is None or captures.timeless else _with_series(findings, run, traces, series)
 
 
@@ -168,85 +164,164 @@ def _link(found: TraceStates) -> Link:
 # ---- numbers --------------------------------------------------------------------------------
 
 
-def _findings(
-    run: ForeignRun,
-    captures: PlainCaptures,
-    found: TraceStates,
-    traces: RunTraces,
-    notes: list[str],
-    given_size: int | None,
-) -> Findings:
-    assert isinstance(traces.trace_pair, QuicTracePair)
-    client = traces.trace_pair.client
-    streams = stream_bytes(client)
-    gaps = captures.damaged or captures.incomplete or found.cut or _changed(client) or run.runner_output.checked
-    if streams.whole is False and gaps:
-        streams = replace(streams, whole=None)
-    size, source = _size(run, streams, given_size, notes)
-    if not streams.arrived:
-        notes.append(_undecrypted(client, found))
-    handshake, goodput = _at_client(run, captures, found, client, streams, size, notes)
-    rate = run.runner_output.forward_rate
-    gap = run.runner_output.checked and streams.arrived > 0 and streams.whole is None
-    gap = gap and not (captures.damaged or _changed(client))
-    losses = _losses(captures, found, traces, streams, notes, gap=gap)
-    if _failed(run, streams):
-        unclear = captures.damaged or captures.incomplete or captures.timeless or not len(found.server.datagrams)
-        unclear = unclear or losses[2]
-        notes.append(NO_CAUSE if unclear else _cause(run, traces, size))
-    return Findings(
-        outcome=_outcome(run, streams),
-        clock=_clock(found),
-        size=size,
-        size_from=source,
-        handshake=handshake,
-        goodput=goodput,
-        efficiency=metrics.efficiency(goodput, rate) if goodput is not None and rate else None,
-        loss_forward=losses[0],
-        loss_return=losses[1],
-        notes=tuple(filter(None, notes)),
-        complete=_complete(run, streams),
-    )
+class _Examination:
+    """What the traces of a run show; ``notes`` grow by a sentence for each thing that they do not."""
 
+    def __init__(
+        self, run: ForeignRun, captures: PlainCaptures, found: TraceStates, traces: RunTraces, notes: list[str]
+    ) -> None:
+        assert isinstance(traces.trace_pair, QuicTracePair)
+        self.run, self.captures, self.found, self.traces, self.notes = run, captures, found, traces, notes
+        self.output, self.pair, self.client = run.runner_output, traces.trace_pair, traces.trace_pair.client
+        self.streams, self.changed = stream_bytes(self.client), _changed(self.client)
+        gaps = captures.damaged or captures.incomplete or found.cut or self.changed or self.output.checked
+        if self.streams.whole is False and gaps:
+            self.streams = replace(self.streams, whole=None)
+        status = dict(self.output.exits).get("client", 0)
+        self.failed = self.output.timeout is not None or status != 0 or self.streams.whole is False
+        """The runner, the client or the streams say that something is missing."""
 
-def _at_client(
-    run: ForeignRun,
-    captures: PlainCaptures,
-    found: TraceStates,
-    client: Trace,
-    streams: StreamBytes,
-    size: int | None,
-    notes: list[str],
-) -> tuple[float | None, float | None]:
-    """Handshake and goodput; notes tell why there are none."""
-    handshake, connections = metrics.handshake_time(client), handshakes(client)
-    if Role.CLIENT in captures.timeless or not _initials(client).any() or _begins_late(client):
-        return None, None
-    if handshake is not None and handshake <= 0:
-        notes.append("The client's first 1-RTT packet is not later than its first Initial: its times cannot be used.")
-        return None, None
-    hidden = [
-        name for name, side in (("handshake", False), ("goodput", True)) if _hidden(client, found, from_server=side)
-    ]
-    if hidden and streams.arrived:
-        notes.append(f"{_cut_records(found)}, so the {' and the '.join(hidden)} cannot be measured.")
-    handshake = None if "handshake" in hidden else handshake
-    goodput = None
-    if connections != 1:
-        shown = f"{connections} handshakes" if connections else "no handshake that the server answered"
-        notes.append(f"The client's trace shows {shown}, so there is no goodput of one connection.")
-    elif size is None:
-        notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
-    elif _failed(run, streams) or "goodput" in hidden:
-        pass
-    elif unread := _changed(client) if streams.whole is None else 0:
-        many = counted(unread, "packet of the server", "packets of the server")
-        notes.append(f"{many} cannot be decrypted in the client's trace, so that its response has a gap: no goodput.")
-    elif streams.whole is None and (streams.arrived or Role.CLIENT in captures.damaged or captures.incomplete):
-        notes.append("The client's trace does not show the whole response, so there is no goodput.")
-    else:
-        goodput = metrics.goodput(client, size)
-    return handshake, goodput
+    def findings(self, given_size: int | None) -> Findings:
+        size, source = self._size(given_size)
+        if not self.streams.arrived:
+            self.notes.append(_undecrypted(self.client, self.found))
+        handshake, goodput = self._at_client(size)
+        forward, back, lacking = self._losses()
+        if self.failed:
+            captures = self.captures
+            unclear = captures.damaged or captures.incomplete or captures.timeless or lacking
+            unclear = unclear or not len(self.found.server.datagrams)
+            self.notes.append(NO_CAUSE if unclear else self._cause(size))
+        rate, outcome, whole = self.output.forward_rate, self.output.outcome, self.streams.whole
+        known = whole is not None or outcome != UNKNOWN_OUTCOME
+        if outcome == UNKNOWN_OUTCOME and whole is not None:
+            outcome = "streams complete" if whole else "streams incomplete"
+        return Findings(
+            outcome=outcome,
+            clock=_clock(self.found),
+            size=size,
+            size_from=source,
+            handshake=handshake,
+            goodput=goodput,
+            efficiency=metrics.efficiency(goodput, rate) if goodput is not None and rate else None,
+            loss_forward=forward,
+            loss_return=back,
+            notes=tuple(filter(None, self.notes)),
+            complete=not self.failed if known else None,
+        )
+
+    def _size(self, given_size: int | None) -> tuple[int | None, str]:
+        """Bytes of all files, and the source; None if the source contradicts the streams, or if there is none."""
+        shown = self.streams.arrived if self.streams.whole and not self.streams.http3 else None
+        for size, source in ((given_size, "option"), (self.output.size, "output")):
+            if size is not None:
+                if shown is None or shown == size:
+                    return size, source
+                self.notes.append(f"The streams hold {counted(shown, 'byte')}, but the {source} says {size}.")
+                return None, ""
+        return (shown, "streams") if shown is not None else (None, "")
+
+    def _at_client(self, size: int | None) -> tuple[float | None, float | None]:
+        """Handshake and goodput; notes tell why there are none."""
+        client, found, streams, say = self.client, self.found, self.streams, self.notes.append
+        handshake, connections = metrics.handshake_time(client), handshakes(client)
+        if Role.CLIENT in self.captures.timeless or not _initials(client).any() or _begins_late(client):
+            return None, None
+        if handshake is not None and handshake <= 0:
+            say("The client's first 1-RTT packet is not later than its first Initial: its times cannot be used.")
+            return None, None
+        sides = ("handshake", False), ("goodput", True)
+        hidden = [name for name, side in sides if _hidden(client, found, from_server=side)]
+        if hidden and streams.arrived:
+            say(f"{_cut_records(found)}, so the {' and the '.join(hidden)} cannot be measured.")
+        handshake = None if "handshake" in hidden else handshake
+        if connections != 1:
+            shown = f"{connections} handshakes" if connections else "no handshake that the server answered"
+            say(f"The client's trace shows {shown}, so there is no goodput of one connection.")
+        elif size is None:
+            say("The size of the files is not known, so there is no goodput; --file-size names it.")
+        elif self.failed or "goodput" in hidden:
+            pass
+        elif streams.whole is None and self.changed:
+            many = counted(self.changed, "packet of the server", "packets of the server")
+            say(f"{many} cannot be decrypted in the client's trace, so that its response has a gap: no goodput.")
+        elif streams.whole is None and (
+            streams.arrived or Role.CLIENT in self.captures.damaged or self.captures.incomplete
+        ):
+            say("The client's trace does not show the whole response, so there is no goodput.")
+        else:
+            return handshake, metrics.goodput(client, size)
+        return handshake, None
+
+    def _losses(self) -> tuple[float | None, float | None, bool]:
+        """Loss forward and return, None where the traces do not show it; and whether they lack packets."""
+        captures, found, say = self.captures, self.found, self.notes.append
+        if not len(found.server.datagrams) or captures.incomplete or captures.timeless:
+            return None, None, False
+        if found.cut:
+            say(f"{counted(found.cut, *CUT_PACKETS)} cut, so that the loss could not be measured.")
+            return None, None, False
+        if captures.damaged and self._share_of_run() < LEAST_SHARE:
+            say("The traces do not show what became of all packets, since they are damaged: the loss is not known.")
+            return None, None, False
+        if any(map(_inside_ns3, captures.sources.values())):
+            say("A trace was recorded inside ns-3, behind the queue: what the queue dropped is not in the loss.")
+        lacking = list[str]()
+        forward, back = (self._loss(sender, lacking) for sender in (Role.SERVER, Role.CLIENT))
+        # the client received more than its trace has
+        gap = self.output.checked and self.streams.arrived > 0 and self.streams.whole is None
+        gap = gap and not (captures.damaged or self.changed)
+        if lacking:
+            forward = back = None
+        elif gap:
+            forward = None
+            say("Packets that the client received are missing in its trace, so the forward loss is not known.")
+        if _clock(found) == MIXED:
+            say("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
+        self.notes += lacking
+        return forward, back, gap or bool(lacking)
+
+    def _loss(self, sender: Role, lacking: list[str]) -> float | None:
+        """The loss of a sender's packets; ``lacking`` tells if its trace has gaps: then no loss is known."""
+        pair, say = self.pair, self.notes.append
+        if sender is Role.SERVER:
+            matches, sent, receiver, name = pair.forward, pair.at_server, pair.at_client, "forward"
+        else:
+            matches, sent, receiver, name = pair.back, pair.at_client, pair.at_server, "in the return direction"
+        rows = np.flatnonzero(receiver.from_server == (sender is Role.SERVER))
+        if sender is Role.CLIENT and not len(rows) and len(matches.sent):
+            say("The server's trace has no packet of the client, so their loss is not known.")
+        rows = np.setdiff1d(rows, matches.arrived)
+        if sender in self.captures.damaged:  # what came after the sender's trace ended was sent all the same
+            rows = rows[rows <= matches.arrived.max(initial=-1)]
+        arrived, unmatched = int((matches.arrived >= 0).sum()), len(rows)
+        most, share = UNMATCHED * (unmatched + arrived), percent(unmatched / max(unmatched + arrived, 1))
+        new = int((~np.isin(receiver.digest[rows], sent.digest)).sum())
+        if arrived and new > max(most, int((matches.arrived < 0).sum())):  # more than the link can have changed
+            lacking.append(
+                f"{share} of the packets of the {sender} that arrived are missing in the {sender}'s trace, so the loss "
+                "is not known."
+            )
+        elif unmatched > most:
+            say(f"{share} of the packets that arrived {name} were never sent so: the loss is not known.")
+        elif unmatched:
+            say(f"{counted(unmatched, 'packet')} arrived {name} changed, and count{'s' * (unmatched == 1)} as lost.")
+        return matches.loss if unmatched <= most else None
+
+    def _share_of_run(self) -> float:
+        """Share of the packets whose fate the traces show; 0 if both end early, and the response perhaps later."""
+        if len(self.captures.damaged) > 1 and not self.streams.whole:
+            return 0.0
+        ways = self.pair.forward, self.pair.back
+        return sum(way.judged for way in ways) / max(sum(len(way.sent) for way in ways), 1)
+
+    def _cause(self, size: int | None) -> str:
+        """The cause of the failure, as far as it can be found without the size of the files."""
+        series, limit = self.traces.series(), self.output.timeout
+        if size is None and len(series.arrived):
+            return f"{byte_size(int(series.arrived.new.sum()))} arrived; the cause needs the size, see --file-size."
+        duration, rate = max((limit or 0) - STARTING, 0.0), self.output.forward_rate or 0.0
+        return explain(FailureContext(self.pair, series, size or 1, rate, limit is not None, duration))[1]
 
 
 def _changed(client: Trace) -> int:
@@ -316,126 +391,11 @@ class StreamBytes:
 
 def stream_bytes(client: Trace) -> StreamBytes:
     """The bytes of the responses and whether all are there (RFC 9000, section 3.2: all data up to the final size)."""
-    frames, answers = client.frames, response_frames(client)
-    asked = (~client.from_server[frames.packet]) & (frames.stream % 4 == 0)
-    connection = client.connection[frames.packet]
-    ranges: defaultdict[tuple[int, int], ByteRanges] = defaultdict(ByteRanges)
-    final: dict[tuple[int, int], int] = {}
-    for row in np.flatnonzero(answers).tolist():
-        key = int(connection[row]), int(frames.stream[row])
-        begin, end = int(frames.offset[row]), int(frames.offset[row] + frames.length[row])
-        ranges[key].add(begin, end)
-        if frames.fin[row]:
-            final[key] = end
-    wanted = {*zip(connection[asked].tolist(), frames.stream[asked].tolist(), strict=True), *ranges}
-    complete = all(key in final and ranges[key].size == final[key] for key in wanted) if ranges else None
+    answers = responses(client)
+    wanted = requested_streams(client) | answers.keys()
+    complete = all(stream in answers and answers[stream].whole for stream in wanted) if answers else None
     http3 = any(each.alpn.startswith("h3") for each in client.connections)
-    return StreamBytes(sum(each.size for each in ranges.values()), complete, http3)
-
-
-def _size(run: ForeignRun, streams: StreamBytes, given_size: int | None, notes: list[str]) -> tuple[int | None, str]:
-    """Bytes of all files, and the source; None if the source contradicts the streams, or if there is none."""
-    shown = streams.arrived if streams.whole and not streams.http3 else None
-    for size, source in ((given_size, "option"), (run.runner_output.size, "output")):
-        if size is not None:
-            if shown is None or shown == size:
-                return size, source
-            notes.append(f"The streams hold {counted(shown, 'byte')}, but the {source} says {size}.")
-            return None, ""
-    return (shown, "streams") if shown is not None else (None, "")
-
-
-def _outcome(run: ForeignRun, streams: StreamBytes) -> str:
-    if run.runner_output.outcome != UNKNOWN_OUTCOME or streams.whole is None:
-        return run.runner_output.outcome
-    return "streams complete" if streams.whole else "streams incomplete"
-
-
-def _failed(run: ForeignRun, streams: StreamBytes) -> bool:
-    """Whether the runner, the client or the streams say that something is missing."""
-    status = dict(run.runner_output.exits).get("client", 0)
-    return run.runner_output.timeout is not None or status != 0 or streams.whole is False
-
-
-def _complete(run: ForeignRun, streams: StreamBytes) -> bool | None:
-    known = streams.whole is not None or run.runner_output.outcome != UNKNOWN_OUTCOME
-    return not _failed(run, streams) if known else None
-
-
-def _losses(
-    captures: PlainCaptures, found: TraceStates, traces: RunTraces, streams: StreamBytes, notes: list[str], *, gap: bool
-) -> tuple[float | None, float | None, bool]:
-    """Loss forward and return, None where the traces do not show it; and whether they lack packets.
-
-    ``gap``: the client received more than its trace has.
-    """
-    if not len(found.server.datagrams) or captures.incomplete or captures.timeless:
-        return None, None, False
-    if traces.cut:
-        notes.append(
-            f"{counted(traces.cut, 'packet of the traces is', 'packets of the traces are')} cut, so that "
-            "the loss could not be measured."
-        )
-        return None, None, False
-    both = len(captures.damaged) > 1
-    if captures.damaged and _share_of_run(traces, streams, both=both) < LEAST_SHARE:
-        notes.append(
-            "The traces do not show what became of all packets, since they are damaged: the loss is not known."
-        )
-        return None, None, False
-    if any(map(_inside_ns3, captures.sources.values())):
-        notes.append("A trace was recorded inside ns-3, behind the queue: what the queue dropped is not in the loss.")
-    values, lacking = _judged_losses(captures, traces, notes)
-    if gap and not lacking:
-        values[0] = None
-        notes.append("Packets that the client received are missing in its trace, so the forward loss is not known.")
-    if _clock(found) == MIXED:
-        notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
-    notes += lacking
-    return values[0], values[1], gap or bool(lacking)
-
-
-def _judged_losses(
-    captures: PlainCaptures, traces: RunTraces, notes: list[str]
-) -> tuple[list[float | None], list[str]]:
-    """Loss forward and return, and why they are not known if the trace of a sender has gaps: then neither is."""
-    pair = traces.trace_pair
-    values, lacking = list[float | None](), list[str]()
-    for matches, sent, receiver, sender, name in (
-        (pair.forward, pair.at_server, pair.at_client, Role.SERVER, "forward"),
-        (pair.back, pair.at_client, pair.at_server, Role.CLIENT, "in the return direction"),
-    ):
-        rows = np.flatnonzero(receiver.from_server == (sender is Role.SERVER))
-        if sender is Role.CLIENT and not len(rows) and len(matches.sent):
-            notes.append("The server's trace has no packet of the client, so their loss is not known.")
-        rows = np.setdiff1d(rows, matches.arrived)
-        if sender in captures.damaged:  # what came after the sender's trace ended was sent all the same
-            rows = rows[rows <= matches.arrived.max(initial=-1)]
-        arrived, unmatched = int((matches.arrived >= 0).sum()), len(rows)
-        most, share = UNMATCHED * (unmatched + arrived), percent(unmatched / max(unmatched + arrived, 1))
-        new = int((~np.isin(receiver.digest[rows], sent.digest)).sum())
-        if arrived and new > max(most, int((matches.arrived < 0).sum())):  # more than the link can have changed
-            lacking.append(
-                f"{share} of the packets of the {sender} that arrived are missing in the {sender}'s trace, so the loss "
-                "is not known."
-            )
-        elif unmatched > most:
-            notes.append(f"{share} of the packets that arrived {name} were never sent so: the loss is not known.")
-        elif unmatched:
-            notes.append(
-                f"{counted(unmatched, 'packet')} arrived {name} changed, and "
-                f"{'counts' if unmatched == 1 else 'count'} as lost."
-            )
-        values.append(matches.loss if unmatched <= most else None)
-    return ([None, None] if lacking else values), lacking
-
-
-def _share_of_run(traces: RunTraces, streams: StreamBytes, *, both: bool) -> float:
-    """Share of the packets whose fate the traces show; 0 if both end early, and the response perhaps later."""
-    if both and not streams.whole:
-        return 0.0
-    ways = traces.trace_pair.forward, traces.trace_pair.back
-    return sum(way.judged for way in ways) / max(sum(len(way.sent) for way in ways), 1)
+    return StreamBytes(sum(each.arrived for each in answers.values()), complete, http3)
 
 
 def _inside_ns3(path: Path) -> bool:
@@ -444,16 +404,3 @@ def _inside_ns3(path: Path) -> bool:
         return next(iter(unsorted_records(path))).link_type == PPP
     except (DamagedTraceError, StopIteration):
         return False
-
-
-def _cause(run: ForeignRun, traces: RunTraces, size: int | None) -> str:
-    """The cause of the failure, as far as it can be found without the size of the files."""
-    assert isinstance(traces.trace_pair, QuicTracePair)
-    series = traces.series()
-    if size is None and len(series.arrived):
-        return f"{byte_size(int(series.arrived.new.sum()))} arrived; the cause needs the size, see --file-size."
-    stopped = run.runner_output.timeout is not None
-    duration = max((run.runner_output.timeout or 0) - STARTING, 0.0)
-    rate = run.runner_output.forward_rate or 0.0
-    context = FailureContext(traces.trace_pair, series, size or 1, rate, stopped, duration)
-    return explain(context)[1]

@@ -27,7 +27,7 @@ from quicsat.model.units import byte_size, percent, seconds
 from quicsat.model.webtransport import NEGOTIATED, WebTransport
 from quicsat.traces.columns import Form, Trace
 from quicsat.traces.connections import handshakes
-from quicsat.traces.streams import arrived_bytes
+from quicsat.traces.streams import responses
 
 COMPUTED_SHARE = 0.5
 """CPU seconds per second of a run that missed its deadline from which on the reason names them."""
@@ -455,18 +455,17 @@ def coverage(client: Trace, sizes: Iterable[int]) -> Verdict | None:
     Streams beside those of the files, e.g. of a request made twice, are the client's affair. Only for traces of
     which something could be decrypted. Where a byte is missing the trace is incomplete: the client has the files.
     """
-    arrived = arrived_bytes(client)
-    whole = Counter(have for have, end in arrived.values() if have == end)
+    answers = responses(client).values()
+    whole = Counter(each.arrived for each in answers if each.arrived == each.highest)
     wanted = Counter(sizes)
     if not wanted - whole:
         return None
     unread = int((client.from_server & (client.form == Form.ONE_RTT) & ~client.decrypted).sum())
-    have, want = sum(have for have, _ in arrived.values()), sum(wanted.elements())
-    holes = sum(end - have for have, end in arrived.values())
+    have, want = sum(each.arrived for each in answers), sum(wanted.elements())
+    holes = sum(each.highest - each.arrived for each in answers)
     reason = (
-        f"The client's trace shows {byte_size(have)} of stream data in "
-        f"{counted(len(arrived), 'stream')}, with {counted(holes, 'byte')} "
-        f"missing in between, not the {counted(wanted.total(), 'file')} of {byte_size(want)}; "
+        f"The client's trace shows {byte_size(have)} of stream data in {counted(len(answers), 'stream')}, with "
+        f"{counted(holes, 'byte')} missing in between, not the {counted(wanted.total(), 'file')} of {byte_size(want)}; "
         f"{counted(unread, 'packet')} stayed encrypted."
     )
     return our_error(ErrorCode.TRACE_MISMATCH, reason)

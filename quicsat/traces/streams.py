@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,29 +78,44 @@ Stream = tuple[int, int]
 """Number of the connection in its trace, and number of the stream in the connection."""
 
 
-def arrived_bytes(client: Trace) -> dict[Stream, tuple[int, int]]:
-    """For each request stream: bytes that arrived at the client, and the highest byte's position plus one."""
-    found: dict[Stream, tuple[int, int]] = {}
+class Response(NamedTuple):
+    """What arrived at the client on a request stream."""
+
+    arrived: int
+    """Different bytes."""
+    highest: int
+    """The highest byte's position plus one."""
+    final: int | None
+    """Bytes of the whole response; None if its end is missing."""
+
+    @property
+    def whole(self) -> bool:
+        return self.arrived == self.final
+
+
+def responses(client: Trace) -> dict[Stream, Response]:
+    """What arrived on each request stream on which the server answered."""
+    found: dict[Stream, Response] = {}
     frames, news = client.frames, new_bytes(client)
-    ends = np.where(frames.length > 0, frames.offset + frames.length, 0)
+    ends = frames.offset + frames.length
     for row in np.flatnonzero(response_frames(client)).tolist():
-        stream = _stream(client, row)
-        size, highest = found.get(stream, (0, 0))
-        found[stream] = size + int(news[row]), max(highest, int(ends[row]))
+        stream, end = _stream(client, row), int(ends[row])
+        before = found.get(stream, Response(0, 0, None))
+        highest = max(before.highest, end if frames.length[row] else 0)
+        found[stream] = Response(before.arrived + int(news[row]), highest, end if frames.fin[row] else before.final)
     return found
+
+
+def requested_streams(client: Trace) -> set[Stream]:
+    """The request streams on which the client asked for something."""
+    asked = ~client.from_server[client.frames.packet] & (client.frames.stream % 4 == 0)
+    return {_stream(client, row) for row in np.flatnonzero(asked).tolist()}
 
 
 def finished_connections(client: Trace) -> set[int]:
     """Connections on which the client asked for something, and got every byte and the end of each response."""
-    frames = client.frames
-    asked = ~client.from_server[frames.packet] & (frames.stream % 4 == 0)
-    requests = {_stream(client, row) for row in np.flatnonzero(asked).tolist()}
-    sizes = {
-        _stream(client, row): int(frames.offset[row] + frames.length[row])
-        for row in np.flatnonzero(response_frames(client) & frames.fin).tolist()
-    }
-    arrived = arrived_bytes(client)
-    open_ = {stream[0] for stream in requests if arrived.get(stream, (0, 0))[0] != sizes.get(stream)}
+    answers, requests = responses(client), requested_streams(client)
+    open_ = {stream[0] for stream in requests if stream not in answers or not answers[stream].whole}
     return {stream[0] for stream in requests} - open_ - {-1}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quicsat.traces.streams import ByteRanges, arrived_bytes, finished_connections, new_bytes, response_frames
+from quicsat.traces.streams import ByteRanges, finished_connections, new_bytes, response_frames, responses
 from tests.quic_builder import Row, columns
 
 RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=20)
@@ -33,9 +33,9 @@ def test_new_bytes_per_stream_and_direction() -> None:
     assert response_frames(trace).tolist() == [False, True, True, True, True, False]
 
 
-def test_arrived_bytes_with_a_hole_and_an_empty_stream() -> None:
+def test_responses_with_a_hole_and_an_empty_stream() -> None:
     trace = columns(Row(0, True, frames=[(0, 0, 10), (0, 20, 10), (4, 0, 0)]))
-    assert arrived_bytes(trace) == {(0, 0): (20, 30), (0, 4): (0, 0)}
+    assert responses(trace) == {(0, 0): (20, 30, None), (0, 4): (0, 0, None)}
 
 
 def test_streams_of_two_connections_are_told_apart() -> None:
@@ -45,7 +45,7 @@ def test_streams_of_two_connections_are_told_apart() -> None:
         Row(2, True, frames=[(0, 50, 100)], connection=1),
     )
     assert new_bytes(trace).tolist() == [100, 100, 50]
-    assert arrived_bytes(trace) == {(0, 0): (100, 100), (1, 0): (150, 150)}
+    assert responses(trace) == {(0, 0): (100, 100, None), (1, 0): (150, 150, None)}
 
 
 def test_connections_that_got_all_that_they_asked_for() -> None:

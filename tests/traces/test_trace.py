@@ -11,7 +11,7 @@ import pytest
 from quicsat.traces import key_log, trace
 from quicsat.traces.columns import Form
 from quicsat.traces.key_log import key_lines
-from quicsat.traces.streams import arrived_bytes, new_bytes
+from quicsat.traces.streams import new_bytes, responses
 from tests.quic_builder import ACK, CLIENT_6, PING, SERVER_6, Connection, Packet, pcap, stream_frame
 
 DATA = Path(__file__).parents[1] / "data"
@@ -31,7 +31,7 @@ def test_a_transfer_with_loss() -> None:
     right = trace.read(DATA / "lossy" / RIGHT, keys_of("lossy"))
     assert left.decrypted.all()
     assert right.decrypted.all()
-    assert arrived_bytes(left) == {(0, 0): (30_000, 30_000)}
+    assert responses(left) == {(0, 0): (30_000, 30_000, 30_000)}
     assert int(new_bytes(right)[right.from_server[right.frames.packet]].sum()) == 30_000
     assert set(left.version[left.form != Form.ONE_RTT].tolist()) == {1}
     assert int(right.from_server.sum()) > int(left.from_server.sum())
@@ -39,7 +39,7 @@ def test_a_transfer_with_loss() -> None:
 
 def test_several_streams_share_packets() -> None:
     many = trace.read(DATA / "many" / LEFT, keys_of("many"))
-    sizes = {stream: size for (_, stream), (size, _) in arrived_bytes(many).items()}
+    sizes = {stream: response.arrived for (_, stream), response in responses(many).items()}
     assert sizes == {0: 3000, 4: 10, 8: 1, 12: 5000, 16: 7000, 20: 0, 24: 200}
     assert int(np.bincount(many.frames.packet).max()) > 1
 
@@ -58,7 +58,7 @@ def test_retry_over_version_6() -> None:
     retry = trace.read(DATA / "retry" / LEFT, keys_of("retry"))
     assert Form.RETRY in retry.form
     assert retry.decrypted[retry.form != Form.RETRY].all()
-    assert sum(size for size, _ in arrived_bytes(retry).values()) == 10_000
+    assert sum(response.arrived for response in responses(retry).values()) == 10_000
     assert "fd00:cafe:cafe::100" in retry.paths[0]
 
 
