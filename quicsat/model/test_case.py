@@ -177,23 +177,24 @@ def with_workload(case: TestCase, files: WorkloadFiles) -> TestCase:
     if case.workload is not None:
         raise ValueError(f"{case.name} has a workload of its own.")
     mixed = f"{files.description} over the link of {case.name}"
+    end = f"{COMBINED}{files.workload.name}"
     return apply_workload(
         replace(
-            case,
-            name=f"{case.name}{COMBINED}{files.workload.name}",
-            abbreviation=f"{case.abbreviation}-{files.abbreviation}",
+            _with_label_ends(case, end, f"-{files.abbreviation}"),
             description=mixed[0].upper() + mixed[1:],
             objectives=(),
-            random_numbers_of=case.random_numbers_of and f"{case.random_numbers_of}{COMBINED}{files.workload.name}",
-            family=case.family
-            and replace(
-                case.family,
-                name=f"{case.family.name}{COMBINED}{files.workload.name}",
-                abbreviation=f"{case.family.abbreviation}-{files.abbreviation}",
-            ),
+            random_numbers_of=case.random_numbers_of and f"{case.random_numbers_of}{end}",
         ),
         files,
     )
+
+
+def _with_label_ends(case: TestCase, name: str, abbreviation: str) -> TestCase:
+    """``case`` with ends of its labels and those of its family."""
+    family = case.family
+    if family:
+        family = replace(family, name=family.name + name, abbreviation=family.abbreviation + abbreviation)
+    return replace(case, name=case.name + name, abbreviation=case.abbreviation + abbreviation, family=family)
 
 
 def with_flows(case: TestCase, flows: tuple[Flow, ...]) -> TestCase:
@@ -204,15 +205,8 @@ def with_flows(case: TestCase, flows: tuple[Flow, ...]) -> TestCase:
     fault = flow_fault(replace(case, flows=flows))
     if fault or not is_test_case(case.name + label):
         raise ValueError(fault or f"{case.name + label} is too long for a name.")
-    return replace(
-        case,
-        name=case.name + label,
-        abbreviation=case.abbreviation + label,
-        description=f"{case.description}, beside {' and '.join(flow.words for flow in flows)}",
-        family=case.family
-        and replace(case.family, name=case.family.name + label, abbreviation=case.family.abbreviation + label),
-        flows=flows,
-    )
+    beside = f"{case.description}, beside {' and '.join(flow.words for flow in flows)}"
+    return replace(_with_label_ends(case, label, label), description=beside, flows=flows)
 
 
 def flow_fault(case: TestCase) -> str:

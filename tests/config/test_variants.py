@@ -10,28 +10,16 @@ import pytest
 
 from quicsat.cli import main as cli
 from quicsat.execution import campaign_setup
-from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Protocol
 from quicsat.model.names import is_implementation
-from quicsat.model.outcomes import Verdict
-from quicsat.model.results import Measurement
-from quicsat.model.run import Run
 from quicsat.results import store
 from quicsat.results.document import document, parse_document
 from quicsat.results.qir_export import to_qir_se
-from tests.fakes import FakeEngine, Life, endpoint, install, judge
+from tests.cli.conftest import TEST_CASE, numbers
+from tests.fakes import FakeEngine, Life, endpoint, install
 from tests.results_builder import result_set, runs
 
 ROOT = Path(__file__).resolve().parents[2]
-TEST_CASE = """\
-name: tiny
-abbreviation: TY
-description: 3 kB over a terrestrial link
-link: {scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25}
-file size: 3 kB
-repetitions: 1
-timeout: 5 s
-"""
 
 
 def over_http3(life: Life) -> int:
@@ -48,12 +36,6 @@ def of_all_protocols(life: Life) -> int:
         return endpoint(life)
     finally:
         life.environment = told
-
-
-def numbers(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
-    """Without tshark."""
-    verdict, measurement = judge(run, evidence, directory)
-    return verdict, Measurement({"goodput": 5e6, "efficiency": 0.25}) if measurement else None
 
 
 @pytest.fixture

@@ -33,10 +33,13 @@ def carry(life: Life) -> int:
 
 
 @contextmanager
-def shared_link(engine: FakeEngine) -> Iterator[SimulatedLink]:
+def shared_link(engine: FakeEngine) -> Iterator[tuple[SimulatedLink, SimpleQueue[ContainerEvent]]]:
+    """A link that has started, and its events."""
+    events: SimpleQueue[ContainerEvent] = SimpleQueue()
     run = replace(run_of(), test_case=replace(CASE, link=SHARED))
     with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run) as link:
-        yield link
+        link.start(events)
+        yield link, events
 
 
 def until_ready(link: SimulatedLink, events: SimpleQueue[ContainerEvent]) -> None:
@@ -46,9 +49,7 @@ def until_ready(link: SimulatedLink, events: SimpleQueue[ContainerEvent]) -> Non
 
 def test_the_flow_begins_once_packets_are_carried() -> None:
     engine = FakeEngine(simulator=carry)
-    events: SimpleQueue[ContainerEvent] = SimpleQueue()
-    with shared_link(engine) as link:
-        link.start(events)
+    with shared_link(engine) as (link, events):
         until_ready(link, events)
         assert [name for name in engine.started() if name in ("receive", "sim", "send")] == ["receive", "sim", "send"]
         ends = {life.command[5]: life for life in engine.lives.values() if life.command[:1] == ("sh",)}
@@ -71,9 +72,7 @@ def test_packets_alone_do_not_make_a_shared_link_ready() -> None:
         return carry(life)
 
     engine = FakeEngine(simulator=silent)
-    events: SimpleQueue[ContainerEvent] = SimpleQueue()
-    with shared_link(engine) as link:
-        link.start(events)
+    with shared_link(engine) as (link, events):
         assert not link.ready(events.get(timeout=PATIENCE))
 
 
@@ -86,9 +85,7 @@ def test_a_flow_that_ends_is_our_fault(end: str) -> None:
         return carry(life)
 
     engine = FakeEngine(simulator=broken)
-    events: SimpleQueue[ContainerEvent] = SimpleQueue()
-    with shared_link(engine) as link:
-        link.start(events)
+    with shared_link(engine) as (link, events):
         while not link._carries:
             link.ready(events.get(timeout=PATIENCE))
         [life] = [life for life in engine.lives.values() if end in life.command]
@@ -114,9 +111,7 @@ def test_an_end_just_before_the_stop_is_told(end: str, tmp_path: Path) -> None:
         return carry(life)
 
     engine = FakeEngine(simulator=late)
-    events: SimpleQueue[ContainerEvent] = SimpleQueue()
-    with shared_link(engine) as link:
-        link.start(events)
+    with shared_link(engine) as (link, events):
         until_ready(link, events)
         breaks.set()
         [life] = [life for life in engine.lives.values() if end in life.command]

@@ -179,56 +179,45 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     output.close()
 
 
-def test_a_report_that_is_a_link_is_none() -> None:
-    disk = member("result", tarfile.SYMTYPE, link="/etc/passwd") + bytes(16384)
-    with pytest.raises(HarnessFault, match="without a report") as caught:
-        read(disk)
-    assert caught.value.code == ErrorCode.VIRTUAL_MACHINE_FAILED
+LARGE = member("client/logs/trace", content=b"x" * 100_000)
+DISKS = {
+    "no report": (b"", "without a report", ErrorCode.VIRTUAL_MACHINE_FAILED),
+    "zeros": (bytes(65536), "without a report", ErrorCode.VIRTUAL_MACHINE_FAILED),
+    "an output": (member("client.output", content=b"hello"), "without a report", ErrorCode.VIRTUAL_MACHINE_FAILED),
+    "a link for a report": (
+        member("result", tarfile.SYMTYPE, link="/etc/passwd"), "without a report", ErrorCode.VIRTUAL_MACHINE_FAILED
+    ),
+    "zeros in a file": (LARGE[:50_000], "without a report", ErrorCode.VIRTUAL_MACHINE_FAILED),
+    "large files": (
+        disk_of(*(member(f"client/logs/{name}", content=bytes(5 * MIB)) for name in "ab")),
+        "larger than", ErrorCode.TRACE_LIMIT,
+    ),
+    "many files": (
+        disk_of(*(member(f"client/logs/{number}") for number in range(101))), "more than 100 files",
+        ErrorCode.TRACE_LIMIT,
+    ),
+    "a long report": (member("result", content=bytes(TOO_LONG)), "too long", ErrorCode.VIRTUAL_MACHINE_FAILED),
+    "a long output": (member("client.output", content=bytes(TOO_LONG)), "too long", ErrorCode.VIRTUAL_MACHINE_FAILED),
+}  # fmt: skip
+"""Zeros lie behind each of them, as the disk has a fixed size."""
 
 
-@pytest.mark.parametrize("disk", [b"", bytes(65536), member("client.output", content=b"hello") + bytes(16384)])
-def test_no_report(disk: bytes) -> None:
-    with pytest.raises(HarnessFault, match="without a report") as caught:
-        read(disk)
-    assert caught.value.code == ErrorCode.VIRTUAL_MACHINE_FAILED
+@pytest.mark.parametrize("kind", DISKS)
+def test_disks_without_a_valid_report(kind: str) -> None:
+    disk, words, code = DISKS[kind]
+    limits = LIMITS if "long" not in kind else ArchiveLimits(total=64 * MIB)
+    with pytest.raises(HarnessFault, match=words) as caught:
+        read(disk + bytes(200_000), limits)
+    assert caught.value.code == code
 
 
-def test_no_disk() -> None:
-    with pytest.raises(HarnessFault, match="without a report"):
-        read_output(iter(()), LIMITS)
-
-
-def test_a_machine_that_died_while_it_wrote() -> None:
-    """The disk has a fixed size: behind what was written are zeros, in the middle of a file."""
-    begun = member("client/logs/trace", content=b"x" * 100_000)[:50_000]
-    with pytest.raises(HarnessFault, match="without a report"):
-        read(begun + bytes(200_000))
-
-
-def test_a_disk_that_is_cut() -> None:
-    whole = disk_of(member("client/logs/trace", content=b"x" * 100_000))
+def test_a_disk_that_is_cut_or_missing() -> None:
+    whole = disk_of(LARGE)
     with pytest.raises(HarnessFault, match="broken") as caught:
         read_output(outer(whole[:50_000], len(whole)), LIMITS)
     assert caught.value.code == ErrorCode.DAEMON_FAULT
-
-
-def test_files_that_are_too_large() -> None:
-    with pytest.raises(HarnessFault, match="larger than") as caught:
-        read(disk_of(member("client/logs/a", content=bytes(5 * MIB)), member("client/logs/b", content=bytes(5 * MIB))))
-    assert caught.value.code == ErrorCode.TRACE_LIMIT
-
-
-def test_too_many_files() -> None:
-    with pytest.raises(HarnessFault, match="more than 100 files") as caught:
-        read(disk_of(*(member(f"client/logs/{number}") for number in range(101))))
-    assert caught.value.code == ErrorCode.TRACE_LIMIT
-
-
-@pytest.mark.parametrize("name", ["result", "client.output"])
-def test_a_text_that_is_too_long_is_not_read_into_memory(name: str) -> None:
-    with pytest.raises(HarnessFault, match="too long") as caught:
-        read(member(name, content=bytes(TOO_LONG)) + bytes(16384), ArchiveLimits(total=64 * MIB))
-    assert caught.value.code == ErrorCode.VIRTUAL_MACHINE_FAILED
+    with pytest.raises(HarnessFault, match="without a report"):
+        read_output(iter(()), LIMITS)
 
 
 def test_zeros_behind_the_archive_are_not_read() -> None:

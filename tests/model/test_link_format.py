@@ -14,8 +14,6 @@ from quicsat.model.emulated_link import (
     Corruption,
     CorruptionMode,
     CrossTraffic,
-    Direction,
-    EmulatedLink,
     GilbertElliottLoss,
     Jitter,
     JitterShape,
@@ -33,45 +31,44 @@ from quicsat.model.gateways import LINUX, PEPS, VPNS, VpnTransport
 from quicsat.model.link_format import format_link
 from quicsat.model.units import MBPS, MIB
 from tests.changed_links import with_values
-from tests.results_builder import SAT, SATLOSS
+from tests.results_builder import SAT
 
 LINK = SAT.emulated
+LOSSES = ("forward.loss", "back.loss")
+TUNNEL = replace(VPNS["openvpn"], transport=VpnTransport.TCP)
+
+
+BESIDE = ClientSideDirection(0.005)
 
 
 @pytest.mark.parametrize(
-    ("link", "words"),
+    ("changes", "words"),
     [
-        (LINK, "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, no loss"),
-        (SATLOSS.link, "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %"),
+        ({}, "RTT 600.0 ms, queue 25 packets, no loss"),
+        ({"queue_mode": QueueMode.PAPER}, "RTT 600.0 ms, queue 25 packets (as QIR-SE had it), no loss"),
+        ({"forward.delay": 0.1, "back.queue": 50}, "RTT 400.0 ms, queue 25 / 50 packets, no loss"),
+        ({way: UniformLoss(0.01) for way in LOSSES}, "RTT 600.0 ms, queue 25 packets, loss 1 %"),
         (
-            EmulatedLink(
-                "simple-p2p",
-                Direction(0.015, 20 * MBPS, 25),
-                Direction(0.015, 20 * MBPS, 50),
-                queue_mode=QueueMode.PAPER,
-            ),
-            "20.00 Mbit/s, RTT 30.0 ms, queue 25 / 50 packets (as QIR-SE had it), no loss",
+            dict(zip(LOSSES, (GilbertElliottLoss(0.01, 0.25), UniformLoss(0.001)), strict=True)),
+            "RTT 600.0 ms, queue 25 packets, loss 3.85 % in bursts of 4 packets / 0.10 %",
         ),
         (
-            LINK.with_forward(loss=GilbertElliottLoss(0.01, 0.25)).with_back(loss=UniformLoss(0.001)),
-            "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 3.85 % in bursts of 4 packets / 0.10 %",
+            dict(zip(LOSSES, (UniformLoss(0.0), GilbertElliottLoss(0.5, 0.0)), strict=True)),
+            "RTT 600.0 ms, queue 25 packets, loss none / 100 % without end",
         ),
         (
-            LINK.with_forward(loss=UniformLoss(0.0)).with_back(loss=GilbertElliottLoss(0.5, 0.0)),
-            "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss none / 100 % without end",
+            {"forward.loss": UniformLoss(0.3, 3)},
+            "RTT 600.0 ms, queue 25 packets, loss 30 % (at most 3 in a row) / none",
         ),
         (
-            LINK.with_forward(loss=UniformLoss(0.3, 3)),
-            "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 30 % (at most 3 in a row) / none",
-        ),
-        (
-            replace(LINK, client_side=ClientSide(ClientSideDirection(0.005), ClientSideDirection(0.005))),
-            "20.00 / 2.00 Mbit/s, RTT 610.0 ms, queue 25 packets, no loss, 5.0 ms and no loss at the client's side",
+            {"client_side": ClientSide(BESIDE, BESIDE)},
+            "RTT 610.0 ms, queue 25 packets, no loss, 5.0 ms and no loss at the client's side",
         ),
     ],
 )
-def test_links_in_words(link: EmulatedLink, words: str) -> None:
-    assert format_link(link) == words
+def test_links_in_words(changes: dict[str, Any], words: str) -> None:
+    assert format_link(with_values(LINK, changes)) == f"20.00 / 2.00 Mbit/s, {words}"
+    assert format_link(with_values(LINK, {**changes, "back.rate": 20 * MBPS})) == f"20.00 Mbit/s, {words}"
 
 
 @pytest.mark.parametrize(
@@ -134,15 +131,11 @@ def test_queues_in_words(queue: Queue, words: str) -> None:
         ),
         ({"vpn": VPNS["wireguard"]}, "WireGuard over UDP (MTU 1420)"),
         (
-            {"vpn": replace(VPNS["openvpn"], transport=VpnTransport.TCP)},
-            "OpenVPN over TCP (MTU 1420, initial window 10, cubic)",
-        ),
-        (
-            {"vpn": replace(VPNS["openvpn"], transport=VpnTransport.TCP, nagle=False)},
+            {"vpn": replace(TUNNEL, nagle=False)},
             "OpenVPN over TCP (MTU 1420, initial window 10, cubic, TCP_NODELAY)",
         ),
         (
-            {"vpn": replace(VPNS["openvpn"], transport=VpnTransport.TCP, send_buffer=2 * MIB)},
+            {"vpn": replace(TUNNEL, send_buffer=2 * MIB)},
             "OpenVPN over TCP (MTU 1420, buffers 2 MiB / 6 MiB, initial window 10, cubic)",
         ),
         (
