@@ -65,6 +65,22 @@ def _name(dice: random.Random) -> str:
 # ---- bombs --------------------------------------------------------------------------------------
 
 
+def header(name: str, kind: bytes = tarfile.REGTYPE, size: int = 0, link: str = "") -> bytes:
+    """The header of a member, in GNU's format."""
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.size, entry.linkname = kind, size, link
+    return entry.tobuf(tarfile.GNU_FORMAT)
+
+
+def changed(name: str, *changes: tuple[int, bytes]) -> bytes:
+    """A header with other bytes at some places, and the checksum that it then needs."""
+    made = bytearray(header(name))
+    for place, content in (*changes, (148, b" " * 8)):
+        made[place : place + len(content)] = content
+    made[148:156] = f"{sum(made):06o}\0 ".encode()
+    return bytes(made)
+
+
 def sparse(size: int) -> Iterator[bytes]:
     """A file of ``size`` zeros in one header, in the format of GNU tar's --sparse (PAX 1.0)."""
     entry = tarfile.TarInfo("logs/sparse")
@@ -79,9 +95,7 @@ def sparse(size: int) -> Iterator[bytes]:
 
 def zeros(size: int) -> Iterator[bytes]:
     """A file of ``size`` zeros, all of them on the wire, as Docker's engine sends a sparse one."""
-    entry = tarfile.TarInfo("logs/zeros")
-    entry.size = size
-    yield entry.tobuf(tarfile.GNU_FORMAT)
+    yield header("logs/zeros", size=size)
     piece = bytes(1024 * 1024)
     for _ in range(size // len(piece)):
         yield piece
@@ -89,9 +103,7 @@ def zeros(size: int) -> Iterator[bytes]:
 
 def endless() -> Iterator[bytes]:
     """Blocks without end, of a file that says it is small: more of the same follows."""
-    entry = tarfile.TarInfo("logs/more")
-    entry.size = 512
-    piece = entry.tobuf(tarfile.GNU_FORMAT) + bytes(512)
+    piece = header("logs/more", size=512) + bytes(512)
     while True:
         yield piece * 100
 
@@ -99,9 +111,7 @@ def endless() -> Iterator[bytes]:
 def many(count: int, name: str = "logs/{}", kind: bytes = tarfile.REGTYPE) -> Iterator[bytes]:
     """``count`` empty members."""
     for number in range(count):
-        entry = tarfile.TarInfo(name.format(number))
-        entry.type = kind
-        yield entry.tobuf(tarfile.GNU_FORMAT)
+        yield header(name.format(number), kind)
     yield bytes(1024)
 
 
@@ -110,49 +120,33 @@ def deep(depth: int) -> Iterator[bytes]:
     name = "logs"
     for _ in range(depth):
         name += "/d"
-        entry = tarfile.TarInfo(name)
-        entry.type = tarfile.DIRTYPE
-        yield entry.tobuf(tarfile.GNU_FORMAT)
-    entry = tarfile.TarInfo(f"{name}/file")
-    entry.size = 3
-    yield entry.tobuf(tarfile.GNU_FORMAT) + b"end".ljust(512, b"\0") + bytes(1024)
+        yield header(name, tarfile.DIRTYPE)
+    yield header(f"{name}/file", size=3) + b"end".ljust(512, b"\0") + bytes(1024)
 
 
 def large_header(size: int) -> Iterator[bytes]:
     """A header of ``size`` bytes for the next member, which the reader wants to have in memory."""
-    entry = tarfile.TarInfo("././@LongLink")
-    entry.type, entry.size = tarfile.GNUTYPE_LONGNAME, size
-    yield entry.tobuf(tarfile.GNU_FORMAT)
+    yield header("././@LongLink", tarfile.GNUTYPE_LONGNAME, size)
     for _ in range(size // 1024**2):
         yield b"x" * 1024**2
 
 
 def headers_of_headers(count: int) -> Iterator[bytes]:
     """Headers for headers for headers: a reader that calls itself for each runs out of stack."""
-    entry = tarfile.TarInfo("././@LongLink")
-    entry.type, entry.size = tarfile.GNUTYPE_LONGNAME, 4
-    yield (entry.tobuf(tarfile.GNU_FORMAT) + b"abc\0".ljust(512, b"\0")) * count
+    yield (header("././@LongLink", tarfile.GNUTYPE_LONGNAME, 4) + b"abc\0".ljust(512, b"\0")) * count
 
 
 def one_file_many_names(size: int, count: int) -> Iterator[bytes]:
     """A file and hard links to it."""
-    entry = tarfile.TarInfo("logs/one")
-    entry.size = size
-    yield entry.tobuf(tarfile.GNU_FORMAT) + bytes(size + -size % 512)
+    yield header("logs/one", size=size) + bytes(size + -size % 512)
     for number in range(count):
-        link = tarfile.TarInfo(f"logs/{number}")
-        link.type, link.linkname = tarfile.LNKTYPE, "logs/one"
-        yield link.tobuf(tarfile.GNU_FORMAT)
+        yield header(f"logs/{number}", tarfile.LNKTYPE, link="logs/one")
     yield bytes(1024)
 
 
 def negative_size() -> Iterator[bytes]:
     """A size below nothing, in the binary form of large numbers."""
-    header = bytearray(tarfile.TarInfo("logs/negative").tobuf(tarfile.GNU_FORMAT))
-    header[124:136] = b"\xff" + struct.pack(">q", -512).rjust(11, b"\xff")
-    header[148:156] = b" " * 8
-    header[148:156] = f"{sum(header):06o}\0 ".encode()
-    yield bytes(header) + bytes(1024)
+    yield changed("logs/negative", (124, b"\xff" + struct.pack(">q", -512).rjust(11, b"\xff"))) + bytes(1024)
 
 
 def keywords(count: int, kind: bytes = tarfile.XHDTYPE) -> Iterator[bytes]:
@@ -168,12 +162,7 @@ def keywords(count: int, kind: bytes = tarfile.XHDTYPE) -> Iterator[bytes]:
 
 def sparse_map(blocks: int) -> Iterator[bytes]:
     """A sparse file of GNU tar whose map fills ``blocks`` blocks with 21 places each."""
-    header = bytearray(tarfile.TarInfo("logs/sparse").tobuf(tarfile.GNU_FORMAT))
-    header[156:157] = tarfile.GNUTYPE_SPARSE
-    header[482:483] = b"\1"
-    header[148:156] = b" " * 8
-    header[148:156] = f"{sum(header):06o}\0 ".encode()
-    yield bytes(header)
+    yield changed("logs/sparse", (156, tarfile.GNUTYPE_SPARSE), (482, b"\1"))
     block = (b"00000000001\0" * 42) + b"\1"
     for _ in range(blocks):
         yield block.ljust(512, b"\0")

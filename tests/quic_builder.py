@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address
+from typing import Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -224,13 +225,24 @@ class Packet:
         return bytes(12) + b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, len(udp), 17, 64) + source + target + udp
 
 
-def pcap(packets: Iterable[Packet], *, order: str = "<", nano: bool = True, snap_length: int = 262_144) -> bytes:
+class Captured(Protocol):
+    """A packet of any kind."""
+
+    @property
+    def time(self) -> float: ...
+    @property
+    def nanoseconds(self) -> int: ...
+    @property
+    def frame(self) -> bytes: ...
+
+
+def pcap(packets: Iterable[Captured], *, order: str = "<", nano: bool = True, snap_length: int = 262_144) -> bytes:
     """A pcap file; records are cut at the snap length."""
     return b"".join(pcap_records(packets, order, nano, snap_length))
 
 
 def pcap_records(
-    packets: Iterable[Packet], order: str = "<", nano: bool = True, snap_length: int = 262_144
+    packets: Iterable[Captured], order: str = "<", nano: bool = True, snap_length: int = 262_144
 ) -> Iterator[bytes]:
     """Header and records of a pcap file."""
     unit = 1 if nano else 1000

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
 
 from tests.quic_builder import CLIENT, EPOCH, SECOND, SERVER
+from tests.quic_builder import pcap as pcap  # the same file for packets of any kind
 
 SYN, ACK, FIN, RST = 0x02, 0x10, 0x01, 0x04
 FIRST = {False: 4_294_967_000, True: 1_000_000}
@@ -51,15 +51,6 @@ class Tcp:
 
     def _there(self, offset: int) -> int:
         return (FIRST[not self.from_server] + 1 + offset) % 2**32
-
-
-def pcap(segments: Iterable[Tcp]) -> bytes:
-    """A pcap file with nanoseconds."""
-    records = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)]
-    for segment in segments:
-        frame, (second, rest) = segment.frame, divmod(segment.nanoseconds, SECOND)
-        records.append(struct.pack("<IIII", second, rest, len(frame), len(frame)) + frame)
-    return b"".join(records)
 
 
 def transfer(delay: float = 0.1) -> tuple[list[Tcp], list[Tcp]]:

@@ -6,7 +6,6 @@ import os
 import random
 import re
 from collections.abc import Callable
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from quicsat.config.loader import (
     load_test_cases,
 )
 from quicsat.model.cpu_cost import CpuCost
-from quicsat.model.emulated_link import Direction, EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
+from quicsat.model.emulated_link import Direction, EmulatedLink, GilbertElliottLoss, UniformLoss
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
 from quicsat.model.outcomes import Check
@@ -140,33 +139,6 @@ def test_a_test_case_of_ones_own() -> None:
     assert cases(LEO) == {"leo": TestCase("leo", "LEO", about, link, (10 * MIB,), 3, 30.0, source="my.yaml")}
 
 
-def test_what_is_not_said_is_that_of_the_test_case_extended() -> None:
-    mine = cases(child("link: {delay: 200 ms, return rate: 1 Mbit/s}", "repetitions: 2"))["mine"]
-    assert mine.link == EmulatedLink("asymmetric-p2p", Direction(0.2, 20e6, 25), Direction(0.2, 1e6, 25))
-    assert (mine.repetitions, mine.timeout, mine.description) == (2, 120.0, KNOWN["sat"].description)
-
-
-@pytest.mark.parametrize(
-    ("link", "expected"),
-    [
-        ("rate: 5 Mbit/s", {"forward.rate": 5e6, "back.rate": 5e6}),
-        ("rate: 5 Mbit/s, return rate: 1 Mbit/s", {"forward.rate": 5e6, "back.rate": 1e6}),
-        ("rate: 5 Mbit/s, forward rate: 6 Mbit/s", {"forward.rate": 6e6, "back.rate": 5e6}),
-        ("forward delay: 10 ms", {"forward.delay": 0.01, "back.delay": 0.3}),
-        ("forward queue: 7", {"forward.queue": 7, "back.queue": 25}),
-        ("loss: 0.1 %", {"forward.loss": UniformLoss(0.001), "back.loss": UniformLoss(0.001)}),
-        ("forward loss: 2 %", {"forward.loss": UniformLoss(0.02), "back.loss": None}),
-        ("loss: 2 %, return loss: 0 %", {"forward.loss": UniformLoss(0.02), "back.loss": None}),
-        ("loss: {good to bad: 0.017, bad to good: 93.5 %}", {"back.loss": GilbertElliottLoss(0.017, 0.935)}),
-        ("queue mode: paper", {"queue_mode": QueueMode.PAPER}),
-        ("scenario: simple-p2p, rate: 1 Mbit/s", {"scenario": "simple-p2p"}),
-    ],
-)
-def test_links(link: str, expected: dict[str, object]) -> None:
-    found = cases(child(f"link: {{{link}}}"))["mine"].link
-    assert {name: attrgetter(name)(found) for name in expected} == expected
-
-
 def test_losses_are_replaced_removed_and_merged() -> None:
     found = cases(
         LEO
@@ -186,16 +158,24 @@ def test_losses_are_replaced_removed_and_merged() -> None:
     }
 
 
-def test_several_files() -> None:
-    mine = cases(child("file sizes: [1 KiB, 2 kB]"))["mine"]
-    assert (mine.file_sizes, mine.total_size) == ((1024, 2000), 3024)
-
-
-def test_what_endpoints_are_told() -> None:
-    mine = cases(child("endpoint test: handshake", "server name: server6"))["mine"]
-    assert (mine.client_test, mine.server_test, mine.server_name) == ("handshake", "handshake", "server6")
-    mine = cases(child("endpoint test: {client: chacha20}"))["mine"]
-    assert (mine.client_test, mine.server_test) == ("chacha20", "transfer")
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("repetitions: 2", {"repetitions": 2, "timeout": 120.0, "description": KNOWN["sat"].description}),
+        ("file sizes: [1 KiB, 2 kB]", {"file_sizes": (1024, 2000), "total_size": 3024}),
+        ("file sizes: 3 × 1 KiB", {"file_sizes": (1024,) * 3}),
+        ("file sizes: [2 x 1 B, 5 B]", {"file_sizes": (1, 1, 5)}),
+        ("file size: none\ncheck: version negotiation", {"file_sizes": (), "functional": True}),
+        ("check: multiconnect\ncertificate chain: 9", {"check": Check.MULTICONNECT, "chain_length": 9}),
+        ("name length: 250", {"name_length": 250, "functional": False}),
+        ("endpoint test: handshake", {"client_test": "handshake", "server_test": "handshake"}),
+        ("endpoint test: {client: chacha20}", {"client_test": "chacha20", "server_test": "transfer"}),
+        ("server name: server6", {"server_name": "server6"}),
+    ],
+)
+def test_keys(lines: str, expected: dict[str, object]) -> None:
+    found = cases(child(lines))["mine"]
+    assert {name: getattr(found, name) for name in expected} == expected
 
 
 def test_a_test_case_may_stand_before_the_one_it_extends() -> None:
@@ -258,19 +238,6 @@ def test_the_functional_tests_are_upstreams() -> None:
     assert {case.repetitions for case in KNOWN.values() if case.functional} == {1}
 
 
-@pytest.mark.parametrize(
-    ("line", "sizes"),
-    [
-        ("file sizes: 3 × 1 KiB", (1024,) * 3),
-        ("file sizes: [2 x 1 B, 5 B]", (1, 1, 5)),
-        ("file size: none\ncheck: version negotiation", ()),
-    ],
-)
-def test_files_of_the_same_size_and_none(line: str, sizes: tuple[int, ...]) -> None:
-    found = cases(LEO.replace("file size: 10 MiB", line))["leo"]
-    assert found.file_sizes == sizes
-
-
 def test_random_numbers_can_be_those_of_the_extended_test_case() -> None:
     """Of a family, all members have the same ones, and so has what extends one of them."""
     found = cases(
@@ -286,13 +253,6 @@ def test_random_numbers_can_be_those_of_the_extended_test_case() -> None:
         "mine@queue=100": "sat", "mine@queue=200": "sat", "a": "sat", "b": "b", "c": "b", "d": "d",
         "e@queue=3": "e", "e@queue=4": "e", "f": "e",
     }  # fmt: skip
-
-
-def test_what_only_functional_tests_say() -> None:
-    found = cases(LEO + "check: multiconnect\ncertificate chain: 9\nname length: 250\n")["leo"]
-    assert (found.check, found.chain_length, found.name_length) == (Check.MULTICONNECT, 9, 250)
-    assert found.functional
-    assert not KNOWN["sat"].functional
 
 
 def test_known_test_cases_may_extend_each_other_across_files() -> None:

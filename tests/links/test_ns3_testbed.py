@@ -6,6 +6,7 @@ import json
 import math
 import threading
 from dataclasses import asdict, replace
+from operator import attrgetter
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -387,30 +388,49 @@ def test_report() -> None:
     assert (report.demand, report.client_side, client_side_loss(report), report.lateness) == (None,) * 4
 
 
-def test_report_of_profiles_and_demand() -> None:
-    demand = {"frames": 40, "requests": 3, "requested": 3000, "assigned": 3100, "constant": 200}
-    profiles = {
-        "forward_profile": {"began": 5.25, "changes": 4, "steps": [[5.25, 1e6, None, None]]},
-        "return_profile": {"began": None, "changes": 0, "steps": []},
-    }
-    report = read_report(REPORT | profiles | {"demand": demand})
-    assert (report.forward.profile, report.back.profile) == (ProfileReport(5.25, 4), ProfileReport(None, 0))
-    assert report.demand == DemandReport(40, 3, 3000, 3100, 200)
+PROFILES = {
+    "forward_profile": {"began": 5.25, "changes": 4, "steps": [[5.25, 1e6, None, None]]},
+    "return_profile": {"began": None, "changes": 0, "steps": []},
+}
+BESIDE_COUNTERS = COUNTERS | {"received": 100, "delivered": 98, "loss_drops": 2}
+CROSS = CrossTrafficReport(5.0, 7.0, 2500, 10_000.0, (1500, 1000), 2, 1)
+UDP_CROSS = UdpCrossTrafficReport(1.5, 2.5, 100, 20, 79)
+MAPPING = NatMapping("193.167.0.100:4433", "193.167.0.7:50000")
 
 
-def test_report_of_a_link_at_the_clients_side() -> None:
-    counters = COUNTERS | {"received": 100, "delivered": 98, "loss_drops": 2}
-    report = read_report(REPORT | {"client_side": {"forward": counters, "return": COUNTERS}})
-    assert report.client_side == ClientSideReport(DirectionReport(100, 98, 0, 2), DirectionReport(0, 0, 0, 0))
-    assert client_side_loss(report) == 0.02
-    assert link_loss(report) == 0  # of the emulated link itself
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (PROFILES, {"forward.profile": ProfileReport(5.25, 4), "back.profile": ProfileReport(None, 0)}),
+        (
+            {"demand": {"frames": 40, "requests": 3, "requested": 3000, "assigned": 3100, "constant": 200}},
+            {"demand": DemandReport(40, 3, 3000, 3100, 200)},
+        ),
+        (
+            {"client_side": {"forward": BESIDE_COUNTERS, "return": COUNTERS}},
+            {"client_side": ClientSideReport(DirectionReport(100, 98, 0, 2), DirectionReport(0, 0, 0, 0))},
+        ),
+        (
+            {"return_udp_cross_traffic": asdict(UDP_CROSS)},
+            {"back.udp_cross_traffic": UDP_CROSS, "forward.udp_cross_traffic": None},
+        ),
+        (
+            {"forward": REPORT["forward"] | {"corrupted": 1, "listed_drops": 2, "blackhole_drops": 3, "nat_drops": 4}},
+            {"forward": DirectionReport(7802, 7749, 53, 0, 1, 2, 3, 4)},
+        ),
+        ({"blackholes": [[1.5, 2.5]]}, {"blackholes": (Interval(1.5, 2.5),)}),
+        ({"rebinds": [{"time": 3.5, "mappings": [asdict(MAPPING)]}]}, {"rebinds": (Rebinding(3.5, (MAPPING,)),)}),
+        ({"cross_traffic": asdict(CROSS)}, {"cross_traffic": CROSS}),
+    ],
+)
+def test_report_of_elements(told: dict[str, Any], expected: dict[str, Any]) -> None:
+    report = read_report(REPORT | told)
+    assert {name: attrgetter(name)(report) for name in expected} == expected
 
 
-def test_report_of_udp_cross_traffic() -> None:
-    packets = {"begin": 1.5, "end": 2.5, "sent": 100, "queue_drops": 20, "delivered": 79}
-    report = read_report(REPORT | {"return_udp_cross_traffic": packets})
-    assert report.back.udp_cross_traffic == UdpCrossTrafficReport(1.5, 2.5, 100, 20, 79)
-    assert report.forward.udp_cross_traffic is None
+def test_losses_at_the_clients_side_are_not_those_of_the_link() -> None:
+    report = read_report(REPORT | {"client_side": {"forward": BESIDE_COUNTERS, "return": COUNTERS}})
+    assert (client_side_loss(report), link_loss(report)) == (0.02, 0)
 
 
 def way(frames: list[int], largest: list[float]) -> dict[str, object]:
@@ -448,17 +468,6 @@ def test_lateness_without_the_clients_times_is_that_of_the_whole_run() -> None:
     assert (found.forward.frames, found.forward.late, found.maximum) == (601, 106, 9.0)
     assert (found.back.frames, found.back.late) == (30, 11)
     assert [found.life, found.stalls, found.stalled_share] == pytest.approx([10.0, 3, 0.933])
-
-
-def test_report_of_what_a_scenario_did() -> None:
-    counters = REPORT["forward"] | {"corrupted": 1, "listed_drops": 2, "blackhole_drops": 3, "nat_drops": 4}
-    cross = CrossTrafficReport(5.0, 7.0, 2500, 10_000.0, (1500, 1000), 2, 1)
-    mapping = NatMapping("193.167.0.100:4433", "193.167.0.7:50000")
-    done = {"blackholes": [[1.5, 2.5]], "rebinds": [{"time": 3.5, "mappings": [asdict(mapping)]}]}
-    report = read_report(REPORT | done | {"forward": counters, "cross_traffic": asdict(cross)})
-    assert report.forward == DirectionReport(7802, 7749, 53, 0, 1, 2, 3, 4)
-    assert (report.blackholes, report.rebinds) == ((Interval(1.5, 2.5),), (Rebinding(3.5, (mapping,)),))
-    assert report.cross_traffic == cross
 
 
 @pytest.mark.parametrize("missing", sorted(REPORT))
