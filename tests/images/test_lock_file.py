@@ -12,7 +12,6 @@ from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import find_recipe, recipe_of
 from quicsat.images.lock_file import LockedImages, check_lock, images_here, lock_text, read_lock
 from quicsat.images.pull_or_build import Policy
-from quicsat.model import product_files
 from quicsat.model.errors import HarnessFault, InputError, MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode
@@ -43,31 +42,22 @@ class Store(DaemonImages):
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(product_files, "FILES", tmp_path)
-    for folder in ("endpoints/mine", "ns3-scenarios"):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "Dockerfile").write_text("FROM scratch\n")
-    return tmp_path
-
-
-@pytest.fixture
-def tag(root: Path) -> str:
+def tag(checkout: Path) -> str:
     """Of the local build."""
-    return recipe_of(root, "mine", "endpoints/mine").tag
+    return recipe_of(checkout, "mine", "endpoints/mine").tag
 
 
-def locked(root: Path, store: Store, images: dict[str, ImageFacts], policy: Policy = Policy.AUTO) -> LockedImages:
-    (root / "images.lock").write_text(lock_text(images))
-    return LockedImages(store, root, root / "images.lock", policy, lambda _line: None)
+def locked(checkout: Path, store: Store, images: dict[str, ImageFacts]) -> LockedImages:
+    (checkout / "images.lock").write_text(lock_text(images))
+    return LockedImages(store, checkout, checkout / "images.lock", Policy.AUTO, lambda _line: None)
 
 
-def test_what_is_written_is_read(root: Path) -> None:
+def test_what_is_written_is_read(checkout: Path) -> None:
     images = {"mine": ImageFacts(PUBLIC, "sha256:1", (DIGEST,)), "a": ImageFacts("a:1", "sha256:2")}
     text = lock_text(images)
     assert list(json.loads(text)) == ["a", "mine"]
-    (root / "images.lock").write_text(text)
-    assert read_lock(root / "images.lock") == images
+    (checkout / "images.lock").write_text(text)
+    assert read_lock(checkout / "images.lock") == images
 
 
 @pytest.mark.parametrize(
@@ -81,122 +71,106 @@ def test_what_is_written_is_read(root: Path) -> None:
         ("{", "no JSON"),
     ],
 )
-def test_a_lock_file_with_faults(root: Path, text: str, message: str) -> None:
-    (root / "images.lock").write_text(text)
+def test_a_lock_file_with_faults(checkout: Path, text: str, message: str) -> None:
+    (checkout / "images.lock").write_text(text)
     with pytest.raises(InputError, match=message):
-        read_lock(root / "images.lock")
+        read_lock(checkout / "images.lock")
 
 
-def test_no_lock_file(root: Path) -> None:
-    with pytest.raises(InputError, match="images lock"):
-        read_lock(root / "images.lock")
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("images.lock", "images lock"), ("/dev/null", "/dev/null: is no regular file"), (".", "is a folder; name a file")],
+)
+def test_what_is_no_lock_file(checkout: Path, path: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_lock(checkout / path)
 
 
-def test_what_is_no_file_is_called_what_it_is(root: Path) -> None:
-    with pytest.raises(InputError, match="/dev/null: is no regular file"):
-        read_lock(Path("/dev/null"))
-    with pytest.raises(InputError, match="is a folder; name a file"):
-        read_lock(root)
-
-
-def test_a_variant_is_written_if_it_has_another_image(root: Path, tag: str) -> None:
+def test_a_variant_is_written_if_it_has_another_image(checkout: Path, tag: str) -> None:
     public, built = ImageFacts(PUBLIC, "sha256:1"), ImageFacts(tag, "sha256:2")
     chosen = {"mine": MINE, "mine:fast": FAST}
-    both = images_here(Store({PUBLIC: public, tag: built}), root, chosen, ("simulator",))
+    both = images_here(Store({PUBLIC: public, tag: built}), checkout, chosen, ("simulator",))
     assert {name: image.id for name, image in both.items()} == {"mine": "sha256:1", "mine:fast": "sha256:2"}
-    assert set(images_here(Store({tag: built}), root, chosen, ())) == {"mine"}
+    assert set(images_here(Store({tag: built}), checkout, chosen, ())) == {"mine"}
     simulator = find_recipe("simulator", "ns3-scenarios").tag
-    assert set(images_here(Store({simulator: built}), root, {}, ("simulator",))) == {"simulator"}
+    assert set(images_here(Store({simulator: built}), checkout, {}, ("simulator",))) == {"simulator"}
 
 
-def test_the_locked_image_is_used(root: Path, tag: str) -> None:
+def test_the_locked_image_is_used(checkout: Path, tag: str) -> None:
     built = ImageFacts(tag, "sha256:1")
-    images = locked(root, Store({tag: built}), {"mine": built})
+    images = locked(checkout, Store({tag: built}), {"mine": built})
     assert images.ensure(MINE).id == "sha256:1"
     assert images.ensure(FAST).id == "sha256:1"
 
 
-def test_another_image_is_refused(root: Path, tag: str) -> None:
-    images = locked(root, Store({tag: ImageFacts(tag, "sha256:2")}), {"mine": ImageFacts(tag, "sha256:1")})
+def test_another_image_is_refused(checkout: Path, tag: str) -> None:
+    images = locked(checkout, Store({tag: ImageFacts(tag, "sha256:2")}), {"mine": ImageFacts(tag, "sha256:1")})
     with pytest.raises(MachineError, match=r"is sha256:2, but .*images.lock has sha256:1.*images lock mine"):
         images.ensure(FAST)
 
 
-def test_a_digest_is_as_good_as_an_identity(root: Path) -> None:
+def test_a_digest_is_as_good_as_an_identity(checkout: Path) -> None:
     """Engines with another storage give the same image another identity."""
     store = Store({PUBLIC: ImageFacts(PUBLIC, "sha256:2", (DIGEST,))})
-    assert locked(root, store, {"mine": ImageFacts(PUBLIC, "sha256:1", (DIGEST,))}).ensure(MINE).id == "sha256:2"
+    assert locked(checkout, store, {"mine": ImageFacts(PUBLIC, "sha256:1", (DIGEST,))}).ensure(MINE).id == "sha256:2"
 
 
-def test_a_changed_folder_is_refused_although_nothing_is_built_yet(root: Path, tag: str) -> None:
+def test_a_changed_folder_is_refused_although_nothing_is_built_yet(checkout: Path, tag: str) -> None:
     old = ImageFacts(tag, "sha256:1")
-    (root / "endpoints/mine/Dockerfile").write_text("FROM scratch\nLABEL a=b\n")
-    images = locked(root, Store({tag: old, "sha256:1": old}), {"mine": old})
+    (checkout / "endpoints/mine/Dockerfile").write_text("FROM scratch\nLABEL a=b\n")
+    images = locked(checkout, Store({tag: old, "sha256:1": old}), {"mine": old})
     with pytest.raises(MachineError, match=f"has {tag}, a campaign would use quicsat/mine:"):
         images.ensure(MINE)
-
-
-def test_another_image_by_name_is_refused(root: Path, tag: str) -> None:
-    images = locked(root, Store(), {"mine": ImageFacts(tag, "sha256:1")})
     with pytest.raises(MachineError, match="would use me/mine:dev"):
         images.ensure(replace(MINE, image="me/mine:dev", replaced=True))
 
 
-def test_an_image_without_a_name_is_found_by_its_identity(root: Path, tag: str) -> None:
+def test_an_image_without_a_name_is_found_by_its_identity(checkout: Path, tag: str) -> None:
     built = ImageFacts(tag, "sha256:1")
-    assert locked(root, Store({"sha256:1": built}), {"mine": built}).ensure(MINE) == built
+    assert locked(checkout, Store({"sha256:1": built}), {"mine": built}).ensure(MINE) == built
 
 
-@pytest.mark.parametrize(("policy", "pulls"), [(Policy.AUTO, [DIGEST]), (Policy.PULL, [DIGEST]), (Policy.LOCAL, [])])
-def test_an_image_of_a_registry_is_pulled_by_its_digest(root: Path, policy: Policy, pulls: list[str]) -> None:
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("only_checked", [False, True])
+def test_an_image_of_a_registry_is_pulled_by_its_digest(checkout: Path, policy: Policy, only_checked: bool) -> None:
     public = ImageFacts(PUBLIC, "sha256:1", (DIGEST,))
     store = Store(registry={DIGEST: public})
-    images = locked(root, store, {"mine": public}, policy)
+    (checkout / "images.lock").write_text(lock_text({"mine": public}))
+    lock = checkout / "images.lock"
+    images = LockedImages(store, checkout, lock, policy, lambda _line: None, changes_nothing=only_checked)
+    pulls = policy in (Policy.AUTO, Policy.PULL)
     if pulls:
         assert images.ensure(MINE) == public
     else:
         with pytest.raises(MachineError, match="docker load"):
             images.ensure(MINE)
-    assert store.pulled == pulls
+    assert store.pulled == ([DIGEST] if pulls and not only_checked else [])
 
 
-def test_an_image_that_is_not_locked(root: Path, tag: str) -> None:
-    images = locked(root, Store({tag: ImageFacts(tag, "sha256:1")}), {})
+def test_an_image_that_is_not_locked(checkout: Path, tag: str) -> None:
+    images = locked(checkout, Store({tag: ImageFacts(tag, "sha256:1")}), {})
     with pytest.raises(MachineError, match="does not name its image"):
         images.ensure(FAST)
     with pytest.raises(MachineError, match="images lock simulator"):
         images.ensure_own("simulator")
 
 
-def test_a_lock_is_checked_without_an_engine(root: Path, tag: str) -> None:
-    file = root / "images.lock"
+def test_a_lock_is_checked_without_an_engine(checkout: Path, tag: str) -> None:
+    file = checkout / "images.lock"
     simulator = find_recipe("simulator", "ns3-scenarios").tag
     good = {"mine": ImageFacts(tag, "sha256:1"), "simulator": ImageFacts(simulator, "sha256:2")}
     file.write_text(lock_text(good))
-    check_lock(file, root, [MINE, FAST], ["simulator"])
+    check_lock(file, checkout, [MINE, FAST], ["simulator"])
     file.write_text(lock_text({"simulator": ImageFacts("quicsat/simulator:old", "sha256:2")}))
     with pytest.raises(InputError) as caught:
-        check_lock(file, root, [MINE, FAST], ["simulator"])
+        check_lock(file, checkout, [MINE, FAST], ["simulator"])
     assert [problem.partition(":")[0] for problem in caught.value.problems] == ["mine", "mine", "simulator"]
     file.write_text("{}")
     with pytest.raises(InputError, match=r"mine: .*images\.lock does not name its image"):
-        check_lock(file, root, [MINE], [])
+        check_lock(file, checkout, [MINE], [])
 
 
-@pytest.mark.parametrize("policy", Policy)
-def test_a_check_pulls_nothing(root: Path, policy: Policy) -> None:
-    public, store = ImageFacts(PUBLIC, "sha256:1", (DIGEST,)), Store()
-    (root / "images.lock").write_text(lock_text({"mine": public}))
-    images = LockedImages(store, root, root / "images.lock", policy, lambda _line: None, changes_nothing=True)
-    if policy in (Policy.AUTO, Policy.PULL):
-        assert images.ensure(MINE) == public
-    else:
-        with pytest.raises(MachineError, match="docker load"):
-            images.ensure(MINE)
-    assert store.pulled == []
-
-
-def test_an_engine_that_is_gone(root: Path, tag: str) -> None:
-    images = locked(root, Store(broken=True), {"mine": ImageFacts(tag, "sha256:1")})
+def test_an_engine_that_is_gone(checkout: Path, tag: str) -> None:
+    images = locked(checkout, Store(broken=True), {"mine": ImageFacts(tag, "sha256:1")})
     with pytest.raises(MachineError, match="connection refused"):
         images.ensure(MINE)

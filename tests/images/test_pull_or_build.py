@@ -3,69 +3,22 @@
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import IO
 
 import pytest
 
-from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import BASE, Recipe, build_context, expected
 from quicsat.images.pull_or_build import PUBLIC_BASE, Images, Policy
 from quicsat.model import product_files
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode
-from quicsat.model.results import ImageFacts
+from tests.images.conftest import REFUSAL, FakeStore
 
 PUBLIC = "someone/quic-go:latest"
 IMPLEMENTATION = Implementation("quic-go", PUBLIC, "", frozenset(Role), build="endpoints/quic-go")
-REFUSAL = "no matching manifest for linux/amd64 in the manifest list entries"
-
-
-@dataclass
-class FakeStore(DaemonImages):
-    """Images by reference; ``registry`` is what could be pulled; ``log`` is what was asked for."""
-
-    here: set[str] = field(default_factory=set)
-    registry: set[str] = field(default_factory=set)
-    broken: str = ""
-    log: list[str] = field(default_factory=list)
-    arguments: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def find(self, reference: str) -> ImageFacts | None:
-        return ImageFacts(reference, f"id of {reference}") if reference in self.here else None
-
-    def pull(self, reference: str, patience: float) -> ImageFacts | str:
-        self.log.append(f"pull {reference}")
-        if reference in self.registry:
-            self.here.add(reference)
-        return self.find(reference) or REFUSAL
-
-    def build(
-        self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
-    ) -> ImageFacts:
-        name = tag.partition("/")[2].partition(":")[0]
-        self.log.append(f"build {name}")
-        self.arguments[name] = dict(arguments)
-        on_line("Step 1/2 : FROM somewhere")
-        if self.broken == name:
-            on_line("Step 2/2 : RUN go install")
-            on_line("main.go:3:1: undefined: quic.Foo")
-            on_line("make: *** [all] Error 1")
-            raise HarnessFault(ErrorCode.IMAGE_MISSING, "go: TLS failure")
-        self.here.add(tag)
-        return ImageFacts(tag, f"id of {tag}", size=100)
-
-    def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
-        self.log.append(f"import {archive.read().decode()}")
-        self.here.add(tag)
-        return ImageFacts(tag, f"id of {tag}")
-
-    def tag(self, image: str, tag: str) -> None:
-        self.log.append(f"tag {tag}")
-        self.here.add(tag)
 
 
 @pytest.fixture
@@ -103,16 +56,53 @@ def _images(store: FakeStore, root: Path, policy: Policy = Policy.AUTO) -> tuple
 # ---- policies -------------------------------------------------------------------------------
 
 
-def test_local_public_image_is_used(root: Path) -> None:
-    store = FakeStore(here={PUBLIC}, registry={PUBLIC})
-    image = _images(store, root)[0].ensure(IMPLEMENTATION)
-    assert (image.reference, image.source, store.log) == (PUBLIC, "local", [])
+REPLACED = replace(IMPLEMENTATION, image="mine:1", replaced=True)
+UNPUBLISHED = replace(IMPLEMENTATION, image="")
+LOST = replace(IMPLEMENTATION, name="lost", build="endpoints/lost")
+FETCHING = (Policy.AUTO, Policy.BUILD, Policy.PULL)
 
 
-def test_auto_pulls_where_a_registry_answers(root: Path) -> None:
-    store = FakeStore(registry={PUBLIC})
-    image = _images(store, root)[0].ensure(IMPLEMENTATION)
-    assert (image.reference, image.source, store.log) == (PUBLIC, "pulled", [f"pull {PUBLIC}"])
+def pulls(store: FakeStore) -> list[str]:
+    return [line.removeprefix("pull ") for line in store.log if line.startswith("pull")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "wanted", "here", "registry", "source", "pulled"),
+    [
+        (Policy.AUTO, IMPLEMENTATION, {PUBLIC}, {PUBLIC}, "local", []),
+        (Policy.AUTO, IMPLEMENTATION, set(), {PUBLIC}, "pulled", [PUBLIC]),
+        (Policy.BUILD, IMPLEMENTATION, {PUBLIC}, {PUBLIC, PUBLIC_BASE}, "built", []),
+        (Policy.AUTO, UNPUBLISHED, set(), {"", PUBLIC_BASE}, "built", [PUBLIC_BASE]),
+        *((policy, REPLACED, {"mine:1"}, set(), "local", []) for policy in FETCHING),
+    ],
+)
+def test_where_an_image_comes_from(
+    policy: Policy, wanted: Implementation, here: set[str], registry: set[str], source: str, pulled: list[str],
+    root: Path,
+) -> None:  # fmt: skip
+    store = FakeStore({*here}, {*registry})
+    assert _images(store, root, policy)[0].ensure(wanted).source == source
+    assert pulls(store) == pulled
+
+
+@pytest.mark.parametrize(
+    ("policy", "wanted", "reason", "pulled"),
+    [
+        (Policy.PULL, IMPLEMENTATION, rf"{PUBLIC} .* could not be pulled: .*--images build.*{REFUSAL}", [PUBLIC]),
+        (Policy.PULL, UNPUBLISHED, "there is no public image", []),
+        (Policy.LOCAL, UNPUBLISHED, r"quicsat/quic-go:[0-9a-f]{12} does not exist locally; --images local", []),
+        (Policy.LOCAL, IMPLEMENTATION, "--images local", []),
+        (Policy.AUTO, LOST, "endpoints/lost/Dockerfile does not exist", []),
+        *((policy, REPLACED, r"mine:1 .* could not be pulled", ["mine:1"]) for policy in FETCHING),
+    ],
+)
+def test_an_image_that_cannot_be_got(
+    policy: Policy, wanted: Implementation, reason: str, pulled: list[str], root: Path
+) -> None:
+    store = FakeStore()
+    with pytest.raises(MachineError, match=reason):
+        _images(store, root, policy)[0].ensure(wanted)
+    assert store.log == [f"pull {reference}" for reference in pulled]
 
 
 def test_auto_builds_where_none_answers_and_says_so_once(root: Path) -> None:
@@ -121,38 +111,18 @@ def test_auto_builds_where_none_answers_and_says_so_once(root: Path) -> None:
     image = images.ensure(IMPLEMENTATION)
     assert image.source == "built"
     assert image.reference.startswith("quicsat/quic-go:")
-    assert [line for line in store.log if not line.startswith("tag")] == [
-        f"pull {PUBLIC}",
-        "import trixie",
-        "build endpoint-base",
-        "build quic-go",
-    ]
+    made = [line for line in store.log if not line.startswith("tag")]
+    assert made == [f"pull {PUBLIC}", "import trixie", "build endpoint-base", "build quic-go"]
     assert sum("no image registry" in line for line in said) == 1
-
-
-def test_second_time_nothing_is_built(root: Path) -> None:
-    store = FakeStore()
-    _images(store, root)[0].ensure(IMPLEMENTATION)
+    assert store.arguments["endpoint-base"] == {"BASE": BASE}
+    assert store.arguments["quic-go"]["ENDPOINT_BASE"] in store.here
     store.log.clear()
     images, said = _images(store, root)
     assert images.ensure(IMPLEMENTATION).source == "built"
     assert (store.log, said) == ([], [])
-
-
-def test_changed_base_rebuilds_what_starts_from_it(root: Path) -> None:
-    store = FakeStore()
-    _images(store, root)[0].ensure(IMPLEMENTATION)
-    store.log.clear()
     (root / "endpoints/base/setup.sh").write_text("changed", encoding="utf-8")
     _images(store, root)[0].ensure(IMPLEMENTATION)
     assert [line for line in store.log if line.startswith("build")] == ["build endpoint-base", "build quic-go"]
-
-
-def test_dockerfile_gets_the_arguments_it_asks_for(root: Path) -> None:
-    store = FakeStore()
-    _images(store, root)[0].ensure(IMPLEMENTATION)
-    assert store.arguments["endpoint-base"] == {"BASE": BASE}
-    assert store.arguments["quic-go"]["ENDPOINT_BASE"] in store.here
 
 
 def test_what_an_endpoint_is_built_in_is_made_before_it_and_once(root: Path) -> None:
@@ -172,43 +142,14 @@ def test_what_an_endpoint_is_built_in_is_made_before_it_and_once(root: Path) -> 
     assert [line for line in store.log if line.startswith("build")] == ["build quinn", "build rust-base", "build quinn"]
 
 
-def test_policy_build_neither_pulls_nor_takes_the_public_image(root: Path) -> None:
-    store = FakeStore(here={PUBLIC}, registry={PUBLIC, PUBLIC_BASE})
-    assert _images(store, root, Policy.BUILD)[0].ensure(IMPLEMENTATION).source == "built"
-    assert not [line for line in store.log if line.startswith("pull")]
-
-
-def test_policy_pull_never_builds(root: Path) -> None:
-    store = FakeStore()
-    with pytest.raises(
-        MachineError,
-        match=rf"someone/quic-go:latest .* could not be pulled: .*--images build.*{REFUSAL}",
-    ):
-        _images(store, root, Policy.PULL)[0].ensure(IMPLEMENTATION)
-    assert store.log == [f"pull {PUBLIC}"]
-
-
-def test_policy_local_fetches_nothing(root: Path) -> None:
+def test_policy_local_builds_nothing(root: Path) -> None:
     store = FakeStore(registry={PUBLIC})
     images, _ = _images(store, root, Policy.LOCAL)
-    with pytest.raises(MachineError, match="--images local"):
-        images.ensure(IMPLEMENTATION)
     with pytest.raises(MachineError, match="--images local"):
         images.ensure_own("simulator")
     with pytest.raises(MachineError, match="--images local"):
         images.ensure_base()
     assert store.log == []
-
-
-@pytest.mark.parametrize("policy", [Policy.AUTO, Policy.BUILD, Policy.PULL])
-def test_replaced_image_is_never_built(root: Path, policy: Policy) -> None:
-    replaced = Implementation("quic-go", "mine:1", "", frozenset(Role), build="endpoints/quic-go", replaced=True)
-    store = FakeStore(here={"mine:1"})
-    assert _images(store, root, policy)[0].ensure(replaced).source == "local"
-    store.here.clear()
-    with pytest.raises(MachineError, match=r"mine:1 .* could not be pulled"):
-        _images(store, root, policy)[0].ensure(replaced)
-    assert store.log == ["pull mine:1"]
 
 
 def test_image_without_folder_is_pulled_even_after_a_silent_registry(root: Path) -> None:
@@ -217,16 +158,6 @@ def test_image_without_folder_is_pulled_even_after_a_silent_registry(root: Path)
     images.ensure(IMPLEMENTATION)
     store.registry.add("other:1")
     assert images.ensure(Implementation("other", "other:1", "", frozenset(Role))).source == "pulled"
-
-
-def test_what_has_no_public_image_is_built_and_nothing_is_asked_of_a_registry(root: Path) -> None:
-    ours, store = replace(IMPLEMENTATION, image=""), FakeStore(registry={""})
-    assert _images(store, root)[0].ensure(ours).source == "built"
-    assert not [line for line in store.log if line.startswith("pull quic-go")]
-    with pytest.raises(MachineError, match="there is no public image"):
-        _images(FakeStore(), root, Policy.PULL)[0].ensure(ours)
-    with pytest.raises(MachineError, match=r"quicsat/quic-go:[0-9a-f]{12} does not exist locally; --images local"):
-        _images(FakeStore(), root, Policy.LOCAL)[0].ensure(ours)
 
 
 def test_a_variant_runs_in_our_own_build_which_is_built_once(root: Path) -> None:
@@ -282,19 +213,14 @@ def test_missing_bootstrap_program_names_make_setup(root: Path, monkeypatch: pyt
         _images(FakeStore(), root)[0].ensure_base()
 
 
-def test_simulator_is_built_and_tagged(root: Path) -> None:
-    store = FakeStore()
-    image = _images(store, root)[0].ensure_own("simulator")
-    assert image.reference.startswith("quicsat/simulator:")
-    assert "tag quicsat/simulator:latest" in store.log
-
-
 def test_expected_are_what_ensure_gets(root: Path) -> None:
-    images, _ = _images(FakeStore(), root)
+    store = FakeStore()
+    images, _ = _images(store, root)
     quinn = Implementation("quinn", "", "", frozenset(Role), build="endpoints/quinn")
     got = {"simulator": images.ensure_own("simulator").reference}
     got |= {one.name: images.ensure(one).reference for one in (IMPLEMENTATION, quinn)}
     assert expected() == got
+    assert "tag quicsat/simulator:latest" in store.log
 
 
 # ---- failures -------------------------------------------------------------------------------
@@ -304,31 +230,13 @@ def test_failing_build_names_step_reason_log_and_remedy(root: Path) -> None:
     store = FakeStore(broken="quic-go")
     with pytest.raises(MachineError) as caught:
         _images(store, root)[0].ensure(IMPLEMENTATION)
-    for part in (
-        "quic-go",
-        "Step 2/2 : RUN go install",
-        "go: TLS failure",
-        "build/logs/quic-go.log",
-        "ca-certificates",
-    ):
+    for part in ("Step 2/2 : RUN go install", "go: TLS failure", "build/logs/quic-go.log", "ca-certificates"):
         assert part in str(caught.value)
     first = "quic-go: the image could not be built: main.go:3:1: undefined: quic.Foo"
     assert str(caught.value).splitlines()[0] == first  # which tables show
     log = (root / "build/logs/quic-go.log").read_text(encoding="utf-8")
     assert log.splitlines()[-3:] == [first.partition("built: ")[2], "make: *** [all] Error 1", "go: TLS failure"]
-
-
-def test_failed_build_leaves_no_tag(root: Path) -> None:
-    store = FakeStore(broken="quic-go")
-    with pytest.raises(MachineError):
-        _images(store, root)[0].ensure(IMPLEMENTATION)
     assert "tag quicsat/quic-go:latest" not in store.log
-
-
-def test_folder_without_dockerfile(root: Path) -> None:
-    lost = Implementation("lost", "lost:1", "", frozenset(Role), build="endpoints/lost")
-    with pytest.raises(MachineError, match="endpoints/lost/Dockerfile does not exist"):
-        _images(FakeStore(), root)[0].ensure(lost)
 
 
 def test_fault_of_the_daemon_is_an_error_for_people(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,22 +261,17 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def _rewrite(folder: Path) -> None:
-    (folder / "inner" / "run").write_text("other\n", encoding="utf-8")
-
-
-def _move(folder: Path) -> None:
-    (folder / "inner" / "run").rename(folder / "inner" / "walk")
-
-
-def _make_executable(folder: Path) -> None:
-    (folder / "inner" / "run").chmod(0o755)
-
-
-@pytest.mark.parametrize("change", [_rewrite, _move, _make_executable])
-def test_digest_changes_with_the_folder(folder: Path, change: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_text("other\n", encoding="utf-8"),
+        lambda path: path.rename(path.with_name("walk")),
+        lambda path: path.chmod(0o755),
+    ],
+)
+def test_digest_changes_with_the_folder(folder: Path, change: Callable[[Path], object]) -> None:
     before = Recipe("x", folder, {}).tag
-    change(folder)
+    change(folder / "inner" / "run")
     assert Recipe("x", folder, {}).tag != before
 
 
@@ -386,13 +289,10 @@ def test_context_holds_the_files_and_the_certificates_of_the_machine(folder: Pat
     certificates = tmp_path / "certificates"
     certificates.mkdir()
     (certificates / "site.crt").write_text("PEM", encoding="utf-8")
-    _make_executable(folder)
+    (folder / "inner" / "run").chmod(0o755)
     with tarfile.open(fileobj=build_context(folder, certificates)) as tar:
         modes = {member.name: member.mode for member in tar}
     assert modes == {"Dockerfile": 0o644, "inner/run": 0o755, "ca": 0o755, "ca/site.crt": 0o644}
-
-
-def test_context_without_certificates_still_has_the_directory(folder: Path, tmp_path: Path) -> None:
     with tarfile.open(fileobj=build_context(folder, tmp_path / "none")) as tar:
         assert tar.getmember("ca").isdir()
 

@@ -10,31 +10,21 @@ import pytest
 
 from quicsat.images.build_recipes import find_recipe
 from quicsat.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_own, used_by
-from quicsat.model import product_files
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.results import ImageFacts
 from quicsat.model.units import MIB
-from tests.images.test_pull_or_build import FakeStore
+from tests.images.conftest import FakeStore
 
 MINE = Implementation("mine", "me/mine:1", "", frozenset(Role), build="endpoints/mine")
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(product_files, "FILES", tmp_path)
-    for folder in ("endpoints/mine", "ns3-scenarios"):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8")
-    return tmp_path
 
 
 def states(stocked: tuple[Stocked, ...]) -> list[tuple[str, str, bool]]:
     return [(each.source, each.state, each.image is not None) for each in stocked]
 
 
-def test_states_of_an_image(root: Path) -> None:
-    tag = find_recipe("mine", "endpoints/mine", root).tag
+def test_states_of_an_image(checkout: Path) -> None:
+    tag = find_recipe("mine", "endpoints/mine", checkout).tag
     here: dict[frozenset[str], list[tuple[str, str, bool]]] = {
         frozenset[str](): [("built", "not here", False)],
         frozenset({tag}): [("built", "current", True)],
@@ -42,31 +32,31 @@ def test_states_of_an_image(root: Path) -> None:
         frozenset({"quicsat/mine:latest", tag}): [("built", "current", True)],
         frozenset({"me/mine:1"}): [("public", "here", True), ("built", "not here", False)],
     }
-    assert {names: states(stock_of(FakeStore(here=set(names)), root, MINE)) for names in here} == here
+    assert {names: states(stock_of(FakeStore(here=set(names)), checkout, MINE)) for names in here} == here
 
 
-def test_without_a_folder_or_a_public_image(root: Path) -> None:
-    assert states(stock_of(FakeStore(), root, replace(MINE, build=None))) == [("public", "not here", False)]
-    found = stock_of(FakeStore(here={"me/mine:1"}), root, replace(MINE, build=None))
+def test_without_a_folder_or_a_public_image(checkout: Path) -> None:
+    assert states(stock_of(FakeStore(), checkout, replace(MINE, build=None))) == [("public", "not here", False)]
+    found = stock_of(FakeStore(here={"me/mine:1"}), checkout, replace(MINE, build=None))
     assert states(found) == [("public", "here", True)]
-    assert states(stock_of(FakeStore(), root, replace(MINE, image=""))) == [("built", "not here", False)]
+    assert states(stock_of(FakeStore(), checkout, replace(MINE, image=""))) == [("built", "not here", False)]
 
 
-def test_the_image_that_a_campaign_uses_is_one(root: Path) -> None:
-    built = find_recipe("mine", "endpoints/mine", root).tag
+def test_the_image_that_a_campaign_uses_is_one(checkout: Path) -> None:
+    built = find_recipe("mine", "endpoints/mine", checkout).tag
     both = FakeStore(here={"me/mine:1", built})
-    assert used_by(both, root, MINE).reference == "me/mine:1"
-    assert used_by(FakeStore(here={built}), root, MINE).reference == built
-    assert used_by(both, root, replace(MINE, server_parameters="--cc bbr")).reference == built
+    assert used_by(both, checkout, MINE).reference == "me/mine:1"
+    assert used_by(FakeStore(here={built}), checkout, MINE).reference == built
+    assert used_by(both, checkout, replace(MINE, server_parameters="--cc bbr")).reference == built
     given = replace(MINE, image="my/build:dev", replaced=True)
-    assert states((used_by(both, root, given),)) == [("given", "not here", False)]
-    assert states((used_by(FakeStore(here={"my/build:dev"}), root, given),)) == [("given", "here", True)]
+    assert states((used_by(both, checkout, given),)) == [("given", "not here", False)]
+    assert states((used_by(FakeStore(here={"my/build:dev"}), checkout, given),)) == [("given", "here", True)]
 
 
-def test_a_changed_folder_outdates_its_image(root: Path) -> None:
+def test_a_changed_folder_outdates_its_image(checkout: Path) -> None:
     store = FakeStore(here={find_recipe("simulator", "ns3-scenarios").tag, "quicsat/simulator:latest"})
     assert stock_of_own(store).state is ImageState.CURRENT
-    (root / "ns3-scenarios/main.cc").write_text("changed", encoding="utf-8")
+    (checkout / "ns3-scenarios/main.cc").write_text("changed", encoding="utf-8")
     assert stock_of_own(store).state is ImageState.OUTDATED
 
 
