@@ -48,21 +48,16 @@ def test_a_quarter_of_the_cpus_and_one_at_least(cpus: Collection[int], ours: set
     assert analysis_cpus(cpus) == ours
 
 
-def test_it_gives_way_to_all_others() -> None:
-    with analysis_pool(place) as call:
+@pytest.mark.parametrize("low", [True, False])
+def test_it_gives_way_to_all_others_unless_no_other_run_is_under_way(low: bool) -> None:
+    with analysis_pool(place, low_priority=low) as call:
         process, session, priority, policy, cpus = call()
-    assert process != os.getpid()
-    assert (session, priority, policy) == (process, LOWEST, os.SCHED_IDLE)
-    assert cpus == analysis_cpus(os.sched_getaffinity(0))
+    assert process == session != os.getpid()
+    own, mine = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0)
+    assert (priority, policy) == ((LOWEST, os.SCHED_IDLE) if low else (own, os.SCHED_OTHER))
+    assert cpus == (analysis_cpus(mine) if low else mine)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
-
-
-def test_it_keeps_its_priority_where_no_other_run_is_under_way() -> None:
-    with analysis_pool(place, low_priority=False) as call:
-        process, session, priority, policy, cpus = call()
-    assert (session, priority, policy) == (process, os.getpriority(os.PRIO_PROCESS, 0), os.SCHED_OTHER)
-    assert cpus == os.sched_getaffinity(0)
 
 
 def test_calls_at_the_same_time_have_processes_of_their_own_and_others_do_not(tmp_path: Path) -> None:

@@ -39,13 +39,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def assert_held(holder: str, daemon: str = "d") -> None:
+    """The lock of ``daemon`` cannot be had, and its holder is told."""
+    with pytest.raises(LockedError, match=holder), exclusive(daemon, "x"):
+        pass
+
+
 def test_the_second_is_told_who_is_first(folder: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(folder)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "locked\n"
-        with pytest.raises(LockedError, match=f"process {holder.pid} on .*, campaign 1"), exclusive("A:B", "mine"):
-            pass
+        assert_held(f"process {holder.pid} on .*, campaign 1", "A:B")
         with exclusive("other daemon", "mine"):
             pass
         holder.send_signal(signal.SIGKILL)
@@ -56,16 +61,8 @@ def test_the_second_is_told_who_is_first(folder: Path) -> None:
 
 def test_the_lock_can_be_taken_again() -> None:
     for purpose in ("a much longer purpose than the next one", "short"):
-        told = pytest.raises(LockedError, match=f"process {os.getpid()} .*, {purpose}\\.")
-        with exclusive("d", purpose), told, exclusive("d", "x"):
-            pass
-
-
-def test_a_holder_that_wrote_nonsense_is_still_a_holder() -> None:
-    with exclusive("d", "x"):
-        lock_path("d").write_text("[]")
-        with pytest.raises(LockedError, match="an unknown process"), exclusive("d", "x"):
-            pass
+        with exclusive("d", purpose):
+            assert_held(f"process {os.getpid()} .*, {purpose}\\.")
 
 
 def test_an_odd_identity_stays_in_its_folder(folder: Path) -> None:
@@ -99,8 +96,8 @@ def test_users_share_a_lock(folder: Path, first: int, second: int, mode: int) ->
         parent.chmod(parent.stat().st_mode | stat.S_IXGRP | stat.S_IXOTH)
     with _as_user(first), exclusive("d", "the first"):
         lock_path("d").chmod(mode)
-        with _as_user(second), pytest.raises(LockedError, match=f"process {os.getpid()} "), exclusive("d", "x"):
-            pass
+        with _as_user(second):
+            assert_held(f"process {os.getpid()} ")
     with _as_user(second), exclusive("d", "the second"):
         pass
 
@@ -124,14 +121,16 @@ def test_only_a_folder_for_all_users_is_used(folder: Path, monkeypatch: pytest.M
     assert lock_path("d").parent == folder
 
 
-def test_what_a_dead_holder_has_left_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_wrote_nonsense_or_the_name_of_a_dead_one_is_still_a_holder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("quicsat.execution.lock.INTRODUCTION", 0.1)
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         dead.wait()
     with exclusive("d", "x"):
-        lock_path("d").write_text(json.dumps({"pid": dead.pid, "host": socket.gethostname(), "purpose": "old"}))
-        with pytest.raises(LockedError, match="an unknown process"), exclusive("d", "x"):
-            pass
+        for content in ("[]", json.dumps({"pid": dead.pid, "host": socket.gethostname(), "purpose": "old"})):
+            lock_path("d").write_text(content)
+            assert_held("an unknown process")
 
 
 def test_a_holder_is_given_time_to_write_who_it_is() -> None:
@@ -140,8 +139,7 @@ def test_a_holder_is_given_time_to_write_who_it_is() -> None:
         lock_path("d").write_text("")
         writer = threading.Timer(0.2, lock_path("d").write_text, (content,))
         writer.start()
-        with pytest.raises(LockedError, match=f"process {os.getpid()} on"), exclusive("d", "y"):
-            pass
+        assert_held(f"process {os.getpid()} on")
         writer.join()
 
 

@@ -12,14 +12,12 @@ from cryptography import x509
 
 from quicsat.execution.run_inputs import make_inputs
 from quicsat.links.session import InputOrigin
-from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Role
-from quicsat.model.test_case import TestCase
 from quicsat.model.webtransport import WebTransport
+from tests import fakes
 
-LINK = EmulatedLink.symmetric("simple-p2p", Direction(0.015, 2e7, 25))
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
-CASE = TestCase("t", "T", "", LINK, (10, 3_000_000), 1, 60)
+CASE = replace(fakes.CASE, file_sizes=(10, 3_000_000))
 
 
 def test_files_have_the_sizes_asked_for_and_are_never_the_same(tmp_path: Path) -> None:

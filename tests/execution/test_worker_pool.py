@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,8 +13,6 @@ from quicsat.execution import worker_pool as module
 from quicsat.execution.worker import Outage, Slot
 from quicsat.execution.worker_pool import WorkerPool
 from quicsat.model.errors import Interrupted, MachineError
-from quicsat.model.results import Compliance, RunResult
-from quicsat.model.run import Run
 from tests.fakes import PATIENCE
 
 OUTAGE = Outage("the daemon is silent")
@@ -32,7 +29,7 @@ class FakeWorker:
     slots: Sequence[FakeSlot] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.slots = tuple(FakeSlot(self) for _ in range(self.count))
+        self.slots = tuple(FakeSlot(worker=self) for _ in range(self.count))
 
     def outage(self) -> Outage | None:
         return self.out
@@ -41,20 +38,10 @@ class FakeWorker:
         self.closed = True
 
 
-@dataclass(eq=False)
-class FakeSlot:
-    """One of its slots."""
+class FakeSlot(Mock):
+    """One of its slots, which makes no runs."""
 
     worker: FakeWorker
-
-    def attempt(self, run: Run, number: int, directory: Path) -> RunResult:
-        raise AssertionError
-
-    def check_compliance(self, *_: Any) -> tuple[Compliance, ...]:
-        raise AssertionError
-
-    def reset(self, *, alone: bool) -> Outage | None:
-        raise AssertionError
 
 
 @pytest.fixture(autouse=True)
@@ -63,21 +50,25 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAKE", 0.01)
 
 
+def acquired(workers: WorkerPool) -> Slot:
+    slot = workers.acquire()
+    assert slot is not None
+    return slot
+
+
 def test_a_place_is_handed_out_once() -> None:
     workers = WorkerPool(threading.Event(), FakeWorker("a", count=2), FakeWorker("b"))
     assert (workers.max_slots, workers.testbeds) == (3, 3)
-    taken = [workers.acquire() for _ in range(3)]
+    taken = [acquired(workers) for _ in range(3)]
     assert len({id(slot) for slot in taken}) == 3
     assert workers.acquire(lambda: True) is None
-    assert taken[0] is not None
     workers.release(taken[0])
     assert workers.acquire() is taken[0]
 
 
 def test_who_waits_gets_the_place_that_is_given_back() -> None:
     workers = WorkerPool(threading.Event(), FakeWorker("a"))
-    slot = workers.acquire()
-    assert slot is not None
+    slot = acquired(workers)
     found: list[Slot | None] = []
     thread = threading.Thread(target=lambda: found.append(workers.acquire()))
     thread.start()
@@ -90,9 +81,8 @@ def test_runs_of_a_silent_station_go_to_another() -> None:
     silent, sound = FakeWorker("silent", out=OUTAGE), FakeWorker("sound")
     workers = WorkerPool(threading.Event(), silent, sound)
     assert workers.acquire() in sound.slots
-    slot = workers.acquire()
+    slot = acquired(workers)
     assert slot in silent.slots
-    assert slot is not None
     workers.release(sound.slots[0])
     assert workers.replace(slot, OUTAGE) in sound.slots
     assert workers.testbeds == 1
@@ -103,8 +93,7 @@ def test_runs_of_a_silent_station_go_to_another() -> None:
 def test_the_only_station_is_waited_for() -> None:
     post = FakeWorker("only", out=OUTAGE)
     workers = WorkerPool(threading.Event(), post)
-    slot = workers.acquire()
-    assert slot is not None
+    slot = acquired(workers)
     threading.Timer(0.1, lambda: setattr(post, "out", None)).start()
     assert workers.replace(slot, OUTAGE) is slot
 
@@ -112,9 +101,7 @@ def test_the_only_station_is_waited_for() -> None:
 def test_a_place_in_use_is_not_handed_out_when_its_station_answers_again() -> None:
     stop = threading.Event()
     workers = WorkerPool(stop, FakeWorker("only", count=2))
-    lost, used = workers.acquire(), workers.acquire()
-    assert lost is not None
-    assert used is not None
+    lost, used = acquired(workers), acquired(workers)
     assert workers.replace(lost, OUTAGE) is lost  # it answers at once, while a run is under way in the other
     stop.set()
     with pytest.raises(Interrupted):
@@ -128,8 +115,7 @@ def test_a_place_in_use_is_not_handed_out_when_its_station_answers_again() -> No
 def test_one_that_stays_silent_ends_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "OUTAGE_PATIENCE", 0.05)
     workers = WorkerPool(threading.Event(), FakeWorker("only", out=OUTAGE))
-    slot = workers.acquire()
-    assert slot is not None
+    slot = acquired(workers)
     with pytest.raises(MachineError, match=r"No worker could be used for 0 s: the daemon is silent\. What"):
         workers.replace(slot, OUTAGE)
 
@@ -144,9 +130,8 @@ def test_stations_come_and_go() -> None:
     workers = WorkerPool(threading.Event(), max_slots=4, no_worker="Nobody.", patience=PATIENCE)
     first, second = FakeWorker("first"), FakeWorker("second")
     threading.Timer(0.05, workers.add, (first,)).start()
-    slot = workers.acquire()
+    slot = acquired(workers)
     assert slot in first.slots
-    assert slot is not None
     workers.add(second)
     workers.remove(first)
     workers.release(slot)
