@@ -8,7 +8,7 @@ import re
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -102,8 +102,12 @@ def _too_large(limits: ArchiveLimits) -> HarnessFault:
     return HarnessFault(limits.fault, f"the archive is larger than {byte_size(limits.total)}")
 
 
-def pack(files: Mapping[str, bytes | Path | IO[bytes]], directories: Iterable[str] = ()) -> IO[bytes]:
+def pack(
+    files: Mapping[str, bytes | Path | IO[bytes]], directories: Iterable[str] = (), *, mode: int = 0o777
+) -> IO[bytes]:
     """An uncompressed archive of ``path -> content``, ready to be read from its beginning; open files stay open.
+
+    ``mode``: of the directories; files that can be executed stay so. The same content gives the same bytes.
 
     Plain tar only: a compressed one would be unpacked by a program of the container's image. Long names are those of
     GNU tar, which the guest of virtual time can read, too.
@@ -112,24 +116,23 @@ def pack(files: Mapping[str, bytes | Path | IO[bytes]], directories: Iterable[st
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for name in directories:
             entry = tarfile.TarInfo(name)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o777
+            entry.type, entry.mode = tarfile.DIRTYPE, mode
             tar.addfile(entry)
         for name, content in files.items():
             entry = tarfile.TarInfo(name)
-            entry.mode = 0o644
-            if isinstance(content, bytes):
-                entry.size = len(content)
-                tar.addfile(entry, io.BytesIO(content))
-            elif isinstance(content, Path):
-                entry.size = content.stat().st_size
-                with content.open("rb") as source:
-                    tar.addfile(entry, source)
-            else:
-                entry.size = content.seek(0, io.SEEK_END)
-                content.seek(0)
-                tar.addfile(entry, content)
+            entry.mode = 0o755 if isinstance(content, Path) and content.stat().st_mode & 0o100 else 0o644
+            with _readable(content) as source:
+                entry.size = source.seek(0, io.SEEK_END)
+                source.seek(0)
+                tar.addfile(entry, source)
     archive.seek(0)
     return archive
+
+
+def _readable(content: bytes | Path | IO[bytes]) -> AbstractContextManager[IO[bytes]]:
+    if isinstance(content, bytes):
+        return io.BytesIO(content)
+    return content.open("rb") if isinstance(content, Path) else nullcontext(content)
 
 
 def list_files(chunks: Iterable[bytes], limits: ArchiveLimits) -> tuple[File, ...]:

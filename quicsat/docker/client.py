@@ -134,15 +134,12 @@ class Daemon:
         """Raise errors of the library as :class:`HarnessFault`, "cannot ``verb`` ``what``: …"."""
         try:
             yield
-        except docker.errors.ImageNotFound as error:
-            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"cannot {verb} {what}: {first_line(error)}") from error
-        except docker.errors.NotFound as error:
-            reason = (
-                f"cannot {verb} {what}: {first_line(error)}; does another program remove containers at this daemon?"
-            )
-            raise HarnessFault(ErrorCode.DAEMON_FAULT, reason) from error
         except LIBRARY_ERRORS as error:
-            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"cannot {verb} {what}: {first_line(error)}") from error
+            missing = isinstance(error, docker.errors.ImageNotFound)
+            removed = isinstance(error, docker.errors.NotFound) and not missing
+            hint = "; does another program remove containers at this daemon?" if removed else ""
+            code = ErrorCode.IMAGE_MISSING if missing else ErrorCode.DAEMON_FAULT
+            raise HarnessFault(code, f"cannot {verb} {what}: {first_line(error)}{hint}") from error
 
     def query(self, verb: str, what: str, call: Callable[[], T]) -> T:
         """The result of an idempotent ``call``; retried while the daemon of another machine is unreachable."""

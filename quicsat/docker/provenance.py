@@ -12,14 +12,18 @@ from pathlib import Path
 from quicsat.model.results import Provenance
 
 VERSION = "org.opencontainers.image.version"
-REVISION = "org.opencontainers.image.revision"
-REPOSITORY = "org.opencontainers.image.source"
-SOURCE = "org.quicsat.source"
 PATCHES = "org.quicsat.patches"
-CHANGES = "org.quicsat.changes"
-BUILD_TYPE = "org.quicsat.build-type"
-GSO = "org.quicsat.gso"
-LABELS = (VERSION, REVISION, REPOSITORY, SOURCE, PATCHES, CHANGES, BUILD_TYPE, GSO)
+SOURCE = "org.quicsat.source"
+FIELDS = {
+    "source": SOURCE,
+    "repository": "org.opencontainers.image.source",
+    "revision": "org.opencontainers.image.revision",
+    "changes": "org.quicsat.changes",
+    "build_type": "org.quicsat.build-type",
+    "gso": "org.quicsat.gso",
+}
+"""Label of each field of ``Provenance`` that holds its text."""
+LABELS = (VERSION, PATCHES, *FIELDS.values())
 """What every Dockerfile of an endpoint states; an empty value stands for what the source does not tell."""
 NO_PATCHES = "none"
 
@@ -32,15 +36,8 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 def of_labels(labels: Mapping[str, str]) -> Provenance:
     """What the labels of an image tell; images without these labels give empty fields and ``patches`` None."""
     patches = labels.get(PATCHES, "")
-    return Provenance(
-        source=labels.get(SOURCE, ""),
-        repository=labels.get(REPOSITORY, ""),
-        revision=labels.get(REVISION, ""),
-        patches=() if patches == NO_PATCHES else tuple(patches.split()) or None,
-        changes=labels.get(CHANGES, ""),
-        build_type=labels.get(BUILD_TYPE, ""),
-        gso=labels.get(GSO, ""),
-    )
+    told = {field: labels.get(label, "") for field, label in FIELDS.items()}
+    return Provenance(**told, patches=() if patches == NO_PATCHES else tuple(patches.split()) or None)
 
 
 def labels_of(dockerfile: Path) -> dict[str, str]:

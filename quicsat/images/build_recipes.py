@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import re
-import tarfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from quicsat.docker.archive import pack
 from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
@@ -114,25 +113,9 @@ def build_context(folder: Path, certificates: Path = HOST_CERTIFICATES) -> IO[by
 
     The same files give the same bytes, independent of owners and times.
     """
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        for path in _files(folder):
-            _add(tar, path.relative_to(folder).as_posix(), path)
-        directory = tarfile.TarInfo("ca")
-        directory.type, directory.mode = tarfile.DIRTYPE, 0o755
-        tar.addfile(directory)
-        for path in sorted(certificates.glob("*.crt")):
-            _add(tar, f"ca/{path.name}", path)
-    archive.seek(0)
-    return archive
-
-
-def _add(tar: tarfile.TarFile, name: str, path: Path) -> None:
-    content = path.read_bytes()
-    entry = tarfile.TarInfo(name)
-    entry.size = len(content)
-    entry.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
-    tar.addfile(entry, io.BytesIO(content))
+    files = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
+    files |= {f"ca/{path.name}": path for path in sorted(certificates.glob("*.crt"))}
+    return pack(files, ("ca",), mode=0o755)
 
 
 def _files(folder: Path) -> list[Path]:

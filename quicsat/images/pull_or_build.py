@@ -85,18 +85,15 @@ class Images:
         if folder is not None and implementation.is_variant:
             implementation = replace(implementation, image="")
         with self._failure(name):
-            if folder is None or self._policy is not Policy.BUILD:
-                local = self._public(implementation)
-                if local:
-                    return local
+            usable = folder is None or self._policy is not Policy.BUILD
+            if usable and (local := self._found(implementation.image, "local")):
+                return local
             if folder is None or self._policy is Policy.PULL:
                 return self._pull_only(implementation)
             recipe = recipe_of(self._root, name, folder)
-            built = self._built(recipe)
-            if built:
+            if built := self._found(recipe.tag, "built"):
                 return built
-            if self._policy is Policy.LOCAL:
-                raise MachineError(self._not_here(name, implementation.image or recipe.tag))
+            self._may_fetch(name, implementation.image or recipe.tag)
             pulled = self._try_to_pull(name, implementation.image) if self._policy is Policy.AUTO else None
             return pulled or self._build(recipe)
 
@@ -109,31 +106,25 @@ class Images:
         """An image of ``OWN_IMAGES``, which is in no registry: found or built; raises :class:`MachineError`."""
         with self._failure(name):
             recipe = find_recipe(name, OWN_FOLDERS[name])
-            built = self._built(recipe)
-            if built:
+            if built := self._found(recipe.tag, "built"):
                 return built
-            if self._policy is Policy.LOCAL:
-                raise MachineError(self._not_here(name, recipe.tag))
+            self._may_fetch(name, recipe.tag)
             return self._build(recipe)
 
     def ensure_base(self) -> ImageFacts:
         """Debian, pulled if an image registry answers, else made from its packages; raises :class:`MachineError`."""
         with self._failure("base"):
-            local = self._store.find(BASE)
-            if local:
-                return replace(local, source="local")
-            if self._policy is Policy.LOCAL:
-                raise MachineError(self._not_here("base", BASE))
-            if self._policy is not Policy.BUILD:
-                pulled = self._try_to_pull("base", PUBLIC_BASE)
-                if pulled:
-                    self._store.tag(pulled.id, BASE)
-                    return replace(pulled, reference=BASE)
+            if local := self._found(BASE, "local"):
+                return local
+            self._may_fetch("base", BASE)
+            if self._policy is not Policy.BUILD and (pulled := self._try_to_pull("base", PUBLIC_BASE)):
+                self._store.tag(pulled.id, BASE)
+                return replace(pulled, reference=BASE)
             return self._bootstrap()
 
-    def _public(self, implementation: Implementation) -> ImageFacts | None:
-        found = self._store.find(implementation.image) if implementation.image else None
-        return replace(found, source="local") if found else None
+    def _found(self, reference: str, source: str) -> ImageFacts | None:
+        image = self._store.find(reference) if reference else None
+        return replace(image, source=source) if image else None
 
     # ---- pull --------------------------------------------------------------------------------
 
@@ -141,8 +132,7 @@ class Images:
         name, reference = implementation.name, implementation.image
         if not reference:
             raise MachineError(f"{name}: there is no public image, only a local build: use --images build.")
-        if self._policy is Policy.LOCAL:
-            raise MachineError(self._not_here(name, reference))
+        self._may_fetch(name, reference)
         self._say(f"{name}: pulling {reference}")
         pulled = self._store.pull(reference, PULL_STALL)
         if isinstance(pulled, ImageFacts):
@@ -171,17 +161,13 @@ class Images:
 
     # ---- build -------------------------------------------------------------------------------
 
-    def _built(self, recipe: Recipe) -> ImageFacts | None:
-        found = self._store.find(recipe.tag)
-        return replace(found, source="built") if found else None
-
     def _make_bases(self, recipe: Recipe) -> None:
         """The bases and build environments of a recipe, and theirs."""
         if "BASE" in recipe.arguments:
             self.ensure_base()
         for argument in sorted(BASES.keys() & recipe.arguments.keys()):
             base = find_base(argument)
-            if not self._built(base):
+            if not self._found(base.tag, "built"):
                 self._make_bases(base)
                 self._build_now(base)
 
@@ -246,9 +232,10 @@ class Images:
         directory.mkdir(parents=True, exist_ok=True)
         return directory / f"{name}.log"
 
-    @staticmethod
-    def _not_here(name: str, reference: str) -> str:
-        return f"{name}: image {reference} does not exist locally; --images local forbids to get it: use --images auto."
+    def _may_fetch(self, name: str, reference: str) -> None:
+        if self._policy is Policy.LOCAL:
+            message = f"{name}: image {reference} does not exist locally; --images local forbids to get it"
+            raise MachineError(f"{message}: use --images auto.")
 
     @contextmanager
     def _failure(self, name: str) -> Iterator[None]:

@@ -87,12 +87,9 @@ def stock_of_own(store: DaemonImages, name: str = "simulator") -> Stocked:
 
 
 def _built(store: DaemonImages, name: str, recipe: Recipe) -> Stocked:
-    current = store.find(recipe.tag)
-    if current:
-        return Stocked(name, "built", ImageState.CURRENT, recipe.tag, current)
-    older = store.find(recipe.latest)
-    if older:
-        return Stocked(name, "built", ImageState.OUTDATED, recipe.latest, older)
+    for reference, state in ((recipe.tag, ImageState.CURRENT), (recipe.latest, ImageState.OUTDATED)):
+        if image := store.find(reference):
+            return Stocked(name, "built", state, reference, image)
     return Stocked(name, "built", ImageState.MISSING, recipe.tag)
 
 
