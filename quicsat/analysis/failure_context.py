@@ -172,15 +172,6 @@ def _context(run: FailureContext, connection: int, elsewhere: int) -> FailureCon
     trace_pair = run.trace_pair
     there = np.flatnonzero(counterparts(trace_pair.server, trace_pair.client) == connection)
     server = only(trace_pair.server, int(there[0]) if len(there) else None)
-    client = only(trace_pair.client, connection)
-    shown = QuicTracePair(
-        client,
-        server,
-        trace_pair.at_client,
-        trace_pair.at_server,
-        trace_pair.forward,
-        trace_pair.back,
-        trace_pair.one_clock,
-    )
+    shown = replace(trace_pair, client=only(trace_pair.client, connection), server=server)
     series = of_connection(run.series, connection)
     return replace(run, trace_pair=shown, series=series, run=run, connection=connection, elsewhere=elsewhere)

@@ -94,7 +94,11 @@ def recovery(folder: Path, start: float) -> Recovery:
         notes[MOST_NOTES:] = [f"{counted(len(notes) - MOST_NOTES, 'more qlog')} could not be read as a whole."]
     states.sort(key=lambda each: each[0])
     return Recovery(
-        _samples(windows), _samples(thresholds), np.sort(np.array(given_up)), tuple(states[:MOST_STATES]), tuple(notes)
+        Samples.in_order(windows),
+        Samples.in_order(thresholds),
+        np.sort(np.array(given_up)),
+        tuple(states[:MOST_STATES]),
+        tuple(notes),
     )
 
 
@@ -142,8 +146,3 @@ def _states(events: Sequence[Timed], faults: Counter[str]) -> Iterator[tuple[flo
                 yield time, printable(word, 40)
         elif event.name == STATE:
             faults[NO_VALUE] += 1
-
-
-def _samples(changes: Sequence[Change]) -> Samples:
-    table = np.array(sorted(changes, key=lambda each: each[0]), dtype=np.float64).reshape(-1, 2)
-    return Samples(table[:, 0], table[:, 1])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +25,18 @@ from quicsat.traces.tls import varint
 PADDING, ACK, ACK_ECN, CRYPTO, STREAM, STREAM_LAST = 0x00, 0x02, 0x03, 0x06, 0x08, 0x0F
 FIN_BIT, LENGTH_BIT, OFFSET_BIT = 0x01, 0x02, 0x04
 """Bits in the type of a STREAM frame (RFC 9000, section 19.8)."""
-NUMBERS = {
-    Frame.PING: 0, Frame.HANDSHAKE_DONE: 0, Frame.IMMEDIATE_ACK: 0,
-    Frame.MAX_DATA: 1, Frame.MAX_STREAMS_BIDI: 1, Frame.MAX_STREAMS_UNI: 1, Frame.DATA_BLOCKED: 1,
-    Frame.STREAMS_BLOCKED_BIDI: 1, Frame.STREAMS_BLOCKED_UNI: 1, Frame.RETIRE_CONNECTION_ID: 1,
-    Frame.MAX_STREAM_DATA: 2, Frame.STREAM_DATA_BLOCKED: 2, Frame.STOP_SENDING: 2, Frame.RESET_STREAM: 3,
-    Frame.RESET_STREAM_AT: 4, Frame.TIME_STAMP: 1,
+FIELDS = {
+    Frame.PING: "", Frame.HANDSHAKE_DONE: "", Frame.IMMEDIATE_ACK: "",
+    Frame.MAX_DATA: "n", Frame.MAX_STREAMS_BIDI: "n", Frame.MAX_STREAMS_UNI: "n", Frame.DATA_BLOCKED: "n",
+    Frame.STREAMS_BLOCKED_BIDI: "n", Frame.STREAMS_BLOCKED_UNI: "n", Frame.RETIRE_CONNECTION_ID: "n",
+    Frame.TIME_STAMP: "n", Frame.MAX_STREAM_DATA: "nn", Frame.STREAM_DATA_BLOCKED: "nn", Frame.STOP_SENDING: "nn",
+    Frame.RESET_STREAM: "nn-", Frame.RESET_STREAM_AT: "nn--", Frame.ACK_FREQUENCY: "-nn-", Frame.BDP: "-nnb",
+    Frame.PATH_CHALLENGE: "d", Frame.PATH_RESPONSE: "d", Frame.NEW_CONNECTION_ID: "nni", Frame.NEW_TOKEN: "b",
+    Frame.CLOSE: "nnp", Frame.CLOSE_APPLICATION: "np", Frame.DATAGRAM: "r", Frame.DATAGRAM_SIZED: "s",
 }  # fmt: skip
-"""How many numbers the frames have that consist of nothing else."""
+"""The fields of the frames of ``Signals``: n, a number that is kept; -, another one; d, the data of a path; i, a
+connection id and its reset token; b, bytes behind their length; p, such a phrase; r, the rest of the packet, of which
+the length is kept; s, bytes behind their length, of which that is kept."""
 PATH_DATA, RESET_TOKEN = 8, 16
 QUIET = frozenset({Frame.CLOSE, Frame.CLOSE_APPLICATION, Frame.TIME_STAMP})
 """Frames other than ACK and PADDING that ask for no acknowledgement."""
@@ -141,11 +144,8 @@ class FrameColumns:
     def _signal(self, row: int, data: bytes, at: int, kind: int) -> tuple[int, bytes]:
         """Where the frame ends, and the connection id that it makes known."""
         new_id = b""
-        if kind in NUMBERS:
-            first, second, at = _numbers(data, at, NUMBERS[Frame(kind)])
-            text = ""
-        elif kind in READERS:
-            first, second, text, at = READERS[Frame(kind)](data, at)
+        if kind in FIELDS:
+            first, second, text, at = _signal_fields(data, at, FIELDS[Frame(kind)])
         else:
             first, second, text, at = 0, 0, "", len(data)  # its length is unknown
         if at > len(data):
@@ -157,35 +157,17 @@ class FrameColumns:
         self._signals.extend((row, kind, first, second, self._texts.setdefault(text, len(self._texts))))
         return at, new_id
 
-    # ---- tables ---------------------------------------------------------------------------
-
-    def stream(self) -> StreamFrames:
-        """All STREAM frames, in the order of their packets; so the others."""
-        return _table(StreamFrames, self._stream)
-
-    def crypto(self) -> CryptoFrames:
-        """All CRYPTO frames."""
-        return _table(CryptoFrames, self._crypto)
-
-    def acks(self) -> AckFrames:
-        """All ACK frames."""
-        return _table(AckFrames, self._acks)
-
-    def ranges(self) -> AckRanges:
-        """What they acknowledge, in the order in which they were read."""
-        return AckRanges(*_rows(self._ranges, 2).T)
-
-    def signals(self) -> Signals:
-        """All other frames."""
-        return _table(Signals, self._signals)
-
-    def messages(self) -> Messages:
-        """All TLS messages."""
-        return _table(Messages, self._messages)
-
-    def texts(self) -> tuple[str, ...]:
-        """What signals point to."""
-        return tuple(self._texts)
+    def tables(self) -> dict[str, Any]:
+        """The members of ``Trace`` that hold frames, in the order of their packets; ranges in that of reading."""
+        return {
+            "frames": _table(StreamFrames, self._stream),
+            "crypto": _table(CryptoFrames, self._crypto),
+            "acks": _table(AckFrames, self._acks),
+            "ack_ranges": AckRanges(*_rows(self._ranges, 2).T),
+            "signals": _table(Signals, self._signals),
+            "messages": _table(Messages, self._messages),
+            "texts": tuple(self._texts),
+        }
 
 
 def _table(kind: type[Some], values: array[int]) -> Some:
@@ -202,88 +184,26 @@ def _rows(values: array[int], width: int) -> NDArray[np.int64]:
     return np.frombuffer(values, dtype=np.int64).reshape(-1, width)
 
 
-def _sized(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = varint(data, at)
-    return data[at : at + size], at + size
+def _signal_fields(data: bytes, at: int, fields: str) -> tuple[int, int, str, int]:
+    """The two numbers and the text of a frame with these ``FIELDS``, and where it ends."""
+    numbers, text = list[int](), ""
+    for field in fields:
+        if field == "d":
+            text, at = data[at : at + PATH_DATA].hex(), at + PATH_DATA
+        elif field == "i":
+            end = at + 1 + data[at]
+            text, at = data[at + 1 : end].hex(), end + RESET_TOKEN
+        elif field == "r":
+            numbers.append(len(data) - at)
+            at = len(data)
+        else:
+            value, at = varint(data, at)
+            numbers += [value] if field in "ns" else []
+            piece, at = (data[at : at + min(value, TEXT_LIMIT)], at + value) if field in "bps" else (b"", at)
+            text = _phrase(piece) if field == "p" else piece.hex() if field == "b" else text
+    first, second = (*numbers, 0, 0)[:2]
+    return first, second, text, at
 
 
-def _numbers(data: bytes, at: int, count: int) -> tuple[int, int, int]:
-    """The first two of so many numbers, 0 for those that there are not, and where they end."""
-    found = [0, 0]
-    for place in range(count):
-        value, at = varint(data, at)
-        if place < 2:
-            found[place] = value
-    return found[0], found[1], at
-
-
-Read = tuple[int, int, str, int]
-"""The two numbers and the text of a signal, and where its frame ends."""
-
-
-def _path_data(data: bytes, at: int) -> Read:
-    return 0, 0, data[at : at + PATH_DATA].hex(), at + PATH_DATA
-
-
-def _close(data: bytes, at: int) -> Read:
-    code, frame, at = _numbers(data, at, 2)
-    phrase, at = _sized(data, at)
-    return code, frame, _reason(phrase), at
-
-
-def _close_application(data: bytes, at: int) -> Read:
-    code, at = varint(data, at)
-    phrase, at = _sized(data, at)
-    return code, 0, _reason(phrase), at
-
-
-def _new_connection_id(data: bytes, at: int) -> Read:
-    sequence, retire, at = _numbers(data, at, 2)
-    end = at + 1 + data[at]
-    return sequence, retire, data[at + 1 : end].hex(), end + RESET_TOKEN
-
-
-def _new_token(data: bytes, at: int) -> Read:
-    token, at = _sized(data, at)
-    return 0, 0, token[:TEXT_LIMIT].hex(), at
-
-
-def _datagram(data: bytes, at: int) -> Read:
-    return len(data) - at, 0, "", len(data)
-
-
-def _datagram_sized(data: bytes, at: int) -> Read:
-    payload, at = _sized(data, at)
-    return len(payload), 0, "", at
-
-
-def _ack_frequency(data: bytes, at: int) -> Read:
-    _, at = varint(data, at)
-    threshold, delay, at = _numbers(data, at, 3)
-    return threshold, delay, "", at
-
-
-def _bandwidth_delay_product(data: bytes, at: int) -> Read:
-    _, at = varint(data, at)  # lifetime
-    capacity, round_trip, at = _numbers(data, at, 2)
-    address, at = _sized(data, at)
-    return capacity, round_trip, address.hex(), at
-
-
-READERS: dict[Frame, Callable[[bytes, int], Read]] = {
-    Frame.PATH_CHALLENGE: _path_data,
-    Frame.PATH_RESPONSE: _path_data,
-    Frame.CLOSE: _close,
-    Frame.CLOSE_APPLICATION: _close_application,
-    Frame.NEW_CONNECTION_ID: _new_connection_id,
-    Frame.NEW_TOKEN: _new_token,
-    Frame.DATAGRAM: _datagram,
-    Frame.DATAGRAM_SIZED: _datagram_sized,
-    Frame.ACK_FREQUENCY: _ack_frequency,
-    Frame.BDP: _bandwidth_delay_product,
-}
-"""The frames of ``Signals`` that consist of more than numbers."""
-
-
-def _reason(phrase: bytes) -> str:
-    return printable(phrase[:TEXT_LIMIT].decode("utf-8", "replace"), TEXT_LIMIT)
+def _phrase(piece: bytes) -> str:
+    return printable(piece.decode("utf-8", "replace"), TEXT_LIMIT)

@@ -136,15 +136,9 @@ class PacketColumns:
         return Trace(
             epoch=epoch,
             **columns,
-            frames=self._frames.stream(),
-            crypto=self._frames.crypto(),
-            acks=self._frames.acks(),
-            ack_ranges=self._frames.ranges(),
-            signals=self._frames.signals(),
-            messages=self._frames.messages(),
+            **self._frames.tables(),
             connections=connections,
             paths=tuple(self._paths),
             connection_ids=tuple(each.hex() for each in self._ids),
             tokens=tuple(each.hex() for each in self._tokens),
-            texts=self._frames.texts(),
         )

@@ -206,9 +206,7 @@ class _QuicAcknowledgements:
 
     def round_trips(self) -> Samples:
         """From each packet that was the largest one newly acknowledged to its acknowledgement (RFC 9002, 5.1)."""
-        table = np.array(self._trips, dtype=np.float64).reshape(-1, 2)
-        table = table[np.argsort(table[:, 0], kind="stable")]
-        return Samples(table[:, 0], table[:, 1])
+        return Samples.in_order(self._trips)
 
     def in_flight(self) -> Samples:
         """Bytes after each change."""

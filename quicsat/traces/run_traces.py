@@ -185,26 +185,15 @@ def read_run(
     matches = match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
     one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces
     paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
+    datagrams = at_client, at_server, *matches, one_clock
     trace_pair: QuicTracePair | TcpTracePair
     if protocol is Protocol.TCP:
-        trace_pair = TcpTracePair(
-            read_tcp(paths[0], flow, found.most),
-            read_tcp(paths[1], flow, found.most),
-            at_client,
-            at_server,
-            *matches,
-            one_clock,
-            _behind_proxy(directory / BEHIND_PROXY, flow, found.most),
-        )
+        behind = _behind_proxy(directory / BEHIND_PROXY, flow, found.most)
+        tcp_client, tcp_server = (read_tcp(path, flow, found.most) for path in paths)
+        trace_pair = TcpTracePair(tcp_client, tcp_server, *datagrams, behind)
     else:
-        trace_pair = QuicTracePair(
-            read(paths[0], keys, flow, found.most),
-            read(paths[1], keys, flow, found.most),
-            at_client,
-            at_server,
-            *matches,
-            one_clock,
-        )
+        client, server = (read(path, keys, flow, found.most) for path in paths)
+        trace_pair = QuicTracePair(client, server, *datagrams)
     tunnelled = isinstance(link, EmulatedLink) and link.vpn is not None
     overhead = tunnel_overhead(paths[0], directory / CLIENT_TUNNEL, found.most) if tunnelled else None
     tcp_info = own / TCP_INFO  # samples of the first flow alone

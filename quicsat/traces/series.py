@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +109,12 @@ class Samples(ColumnTable):
 
     time: Floats
     value: Floats
+
+    @classmethod
+    def in_order(cls, values: Collection[tuple[float, float]]) -> Self:
+        """Times with their values, by time; those of one time in the given order."""
+        table = np.array(sorted(values, key=lambda each: each[0]), dtype=np.float64).reshape(-1, 2)
+        return cls(table[:, 0], table[:, 1])
 
 
 @dataclass(frozen=True, eq=False)

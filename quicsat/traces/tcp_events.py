@@ -182,9 +182,7 @@ class _TcpAcknowledgements:
 
     def round_trips(self) -> Samples:
         """Of segments sent once, to the first acknowledgement of them, selective or not (Karn's rule)."""
-        table = np.array(self._trips, dtype=np.float64).reshape(-1, 2)
-        table = table[np.argsort(table[:, 0], kind="stable")]
-        return Samples(table[:, 0], table[:, 1])
+        return Samples.in_order(self._trips)
 
     def in_flight(self) -> Samples:
         """Bytes after each change."""

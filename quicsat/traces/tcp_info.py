@@ -9,8 +9,6 @@ from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from quicsat.model.stored_files import open_file
 from quicsat.model.units import MIB
 from quicsat.traces.records import NANOSECONDS
@@ -33,5 +31,4 @@ def kernel_window(path: Path, epoch: int, start: float, ports: Collection[int] |
             window = float(int(row["congestion_window"]))
             if ports is None or int(row["port"]) in ports:
                 found.append((time, window))
-    table = np.array(sorted(found), dtype=np.float64).reshape(-1, 2)
-    return Samples(table[:, 0], table[:, 1])
+    return Samples.in_order(sorted(found))
