@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from quicsat.model.arrays import Flags, Floats, Integers
@@ -16,6 +18,7 @@ PACKET_THRESHOLD = 3
 """A packet is given up when one so much later is acknowledged (RFC 9002, section 6.1.1)."""
 
 
+@dataclass(frozen=True, eq=False)
 class QuicTracePair(TracePair[Trace]):
     """Both traces of a run over QUIC."""
 
