@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console, foreign_inputs
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.program import Program
+from quicsat.cli.program import Program, option
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.processes import process_pool
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 NAMED = 10
 """Names and paths of a kind that are listed."""
+GROUP = "Results", 6
+SUMMARY = "Analyse stored traces again, or the logs of QIR or QIR-SE."
 DESCRIPTION = (
     "Reanalyse the stored traces of campaigns and store the results, or analyse the log directories of the QUIC "
     "Interop Runner (QIR) or of QIR-SE (the runner of arXiv 2202.08228) and print a table. You do not need Docker for "
@@ -37,23 +38,15 @@ EXAMPLES = (
 )
 
 
-class Options(foreign_inputs.FileSizeOptions):
+class Options(foreign_inputs.FileSizeOptions, group=foreign_inputs.LOGS):
     """The options of the command."""
 
-    directories: list[Path]
-    format: str
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "directories", type=Path, nargs="+", metavar="DIR",
+    directories: list[Path] = option(
+        type=Path, nargs="+", metavar="DIR",
         help="Campaigns, log directories of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
         "example: results/latest.",
     )  # fmt: skip
-    group = parser.add_argument_group("logs of QIR and QIR-SE")
-    foreign_inputs.add_file_size(group)
-    shared.add_text_format(group)
+    format: str = shared.FORMAT
 
 
 def run(options: Options, program: Program) -> int:

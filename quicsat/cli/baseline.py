@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console, continuous_integration
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
-from quicsat.cli.program import Program
+from quicsat.cli.program import Program, option
 from quicsat.model.errors import InputError
 from quicsat.model.text import command_line
 from quicsat.model.units import byte_size
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
 SAVE, CHECK = "save", "check"
+GROUP = "Results", 5
+SUMMARY = "Save the results of a campaign as a baseline, or check a campaign against one."
 DESCRIPTION = (
     "`save` writes the results of a campaign, together with the clock, seed, images and versions, to a small file that "
     "you can keep with the sources of an implementation. `check` compares a campaign with this file. Its exit statuses "
@@ -32,23 +30,9 @@ EXAMPLES = (
 class Options(continuous_integration.CiOptions):
     """The options of the command."""
 
-    action: str
-    directory: Path
-    file: Path
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "action", choices=(SAVE, CHECK), help="Save a campaign as a baseline, or check one; example: save."
-    )
-    parser.add_argument(
-        "directory", type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest."
-    )
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="File that contains the baseline; example: baseline.json."
-    )
-    continuous_integration.add_options(parser)
+    action: str = option(choices=(SAVE, CHECK), help="Save a campaign as a baseline, or check one; example: save.")
+    directory: Path = option(type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest.")
+    file: Path = option(type=Path, metavar="FILE", help="File that contains the baseline; example: baseline.json.")
 
 
 def run(options: Options, program: Program) -> int:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.program import Program
+from quicsat.cli.program import Program, flag
 from quicsat.config import hosts
 from quicsat.model.text import counted
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Maintain", 4
+SUMMARY = "Remove containers that a killed campaign left behind."
 DESCRIPTION = (
     "Remove the containers that a killed campaign left behind. This command refuses to run while a campaign is using "
     "the Docker daemon. The next campaign of the same machine also removes these containers when it begins."
@@ -21,19 +18,11 @@ DESCRIPTION = (
 EXAMPLES = ("clean", "clean --hosts hosts.yml   # clean other machines, too")
 
 
-class Options(shared.HostsOptions):
+class Options(shared.HostsOptions, group="machines"):
     """The options of the command."""
 
-    all_machines: bool
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    group = parser.add_argument_group("machines")
-    shared.add_hosts(group)
-    group.add_argument(
+    all_machines: bool = flag(
         "--all-machines",
-        action="store_true",
         help="Also remove containers of campaigns that other machines started, even if they are still running.",
     )
 

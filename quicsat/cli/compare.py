@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.outcome_status import exit_status_for
-from quicsat.cli.program import Program
+from quicsat.cli.program import Program, flag, option
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved, status
 from quicsat.report.plot_request import PlotRequest
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from quicsat.report.plot_request import CampaignResults
     from quicsat.statistics.comparison import Comparison
 
+GROUP = "Results", 4
+SUMMARY = "Compare two campaigns, or two test cases of one campaign."
 DESCRIPTION = (
     "Show which pairs became significantly slower or faster, broke, or were fixed between two campaigns. With two test "
     "cases of one campaign, show how pairs differ between them. The exit status is 1 if something became significantly "
@@ -38,32 +39,21 @@ EXAMPLES = (
 )
 
 
-class Options(CampaignsOptions):
+class Options(CampaignsOptions, group="output"):
     """The options of the command."""
 
-    previous: bool
-    all: bool
-    format: str
-    json: Path | None
-    plot: Path | None
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the command."""
-    group = stored_campaigns.add_directories(parser)
-    group.add_argument(
-        "--previous", action="store_true",
+    previous: bool = flag(
+        "--previous", group="selection",
         help="Compare DIR with the newest earlier campaign in the same folder that used the same clock and has nearly "
         "all of its cells, which leaves out campaigns that were killed early.",
     )  # fmt: skip
-    group.add_argument("--all", action="store_true", help="Also list pairs without a significant change.")
-    group = parser.add_argument_group("output")
-    shared.add_text_format(group)
-    group.add_argument(
+    all: bool = flag("--all", group="selection", help="Also list pairs without a significant change.")
+    format: str = shared.FORMAT
+    json: Path | None = option(
         "-j", "--json", type=Path, metavar="FILE",
         help="Also write what changed to this file, as JSON (default: no file; example: changes.json).",
     )  # fmt: skip
-    group.add_argument(
+    plot: Path | None = option(
         "--plot", type=Path, metavar="DIR",
         help="Also draw the comparison and save it in this directory (default: no figure; example: figures).",
     )  # fmt: skip

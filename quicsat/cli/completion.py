@@ -5,17 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import commands, console
 from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.config.variants import variant_named
 from quicsat.model.implementation import OWN_IMAGES, Implementation, Role
-
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
 
 SHELLS = ("bash", "zsh", "fish")
 COLONS = """
@@ -46,6 +42,8 @@ complete -o bashdefault -F _quicsat_with_colons PROGRAM
 """
 OWN_OPTIONS = "_arguments -C -s"
 """How the script for zsh declares options, first those in front of a command, which shall not hide the command's."""
+GROUP = "Maintain", 8
+SUMMARY = "Print a script that lets bash, zsh or fish complete commands and names."
 DESCRIPTION = (
     "Print a script that lets a shell complete commands, options, and the names of implementations, variants, test "
     "cases and figures. The script contains the names that are known here. Load it when your shell starts."
@@ -60,14 +58,7 @@ EXAMPLES = (
 class Options(CommandOptions):
     """The options of the command."""
 
-    shell: str
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "shell", choices=SHELLS, metavar="SHELL", help=f"One of {', '.join(SHELLS)}; example: {SHELLS[0]}."
-    )
+    shell: str = option(choices=SHELLS, metavar="SHELL", help=f"One of {', '.join(SHELLS)}; example: {SHELLS[0]}.")
 
 
 def run(options: Options, program: Program) -> int:

@@ -13,8 +13,8 @@ from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.outcome_status import exit_status_for
 from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
-from quicsat.cli.parser import Once, Parser
-from quicsat.cli.program import CommandOptions
+from quicsat.cli.parser import Once
+from quicsat.cli.program import CommandOptions, flag, option
 from quicsat.model.errors import InputError, MachineError, UserError
 from quicsat.model.expectations import Expectations
 from quicsat.model.names import VARIANT_SIGN
@@ -42,7 +42,7 @@ LONGEST_START = 200
 
 @dataclass(frozen=True)
 class CiRequest:
-    """What the options of :func:`add_options` ask for, read and checked before anything is measured."""
+    """What :class:`CiOptions` ask for, read and checked before anything is measured."""
 
     expectations: Expectations = field(default_factory=Expectations)
     decides: bool = False
@@ -62,36 +62,27 @@ class CiRequest:
 # ---- options --------------------------------------------------------------------------------
 
 
-class CiOptions(CommandOptions):
-    """Those of :func:`add_options`."""
+class CiOptions(CommandOptions, group="continuous integration"):
+    """What a CI system gets."""
 
-    expect: Path | None
-    junit: Path | None
-    comment: Path | None
-    github: bool
-
-
-def add_options(parser: Parser) -> None:
-    """Declare what a CI system gets."""
-    group = parser.add_argument_group("continuous integration")
-    group.add_argument(
+    expect: Path | None = option(
         "--expect", type=Path, action=Once, metavar="FILE",
         help="YAML file with known failures, goodput floors and a baseline, which decide the exit status "
         "(default: every failed run is unexpected; example: quicsat.yml).",
     )  # fmt: skip
-    group.add_argument(
+    junit: Path | None = option(
         "--junit", type=Path, action=Once, metavar="FILE",
         help="Also write a JUnit XML report with a test case per cell (default: no file; example: junit.xml).",
     )  # fmt: skip
-    group.add_argument(
+    comment: Path | None = option(
         "--comment", type=Path, action=Once, metavar="FILE",
         help="Also write a Markdown comment for a pull request: the changed cells with reasons, and next to the file a "
         "time-offset diagram of each as PNG (default: no file; example: comment/quicsat.md).",
     )  # fmt: skip
-    group.add_argument(
-        "--github", action="store_true",
+    github: bool = flag(
+        "--github",
         help=f"Also write the comment to the step summary of GitHub Actions (${SUMMARY}), and print annotations.",
-    )  # fmt: skip
+    )
 
 
 def read_request(

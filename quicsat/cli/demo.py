@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from quicsat.cli import commands, console, setup
 from quicsat.cli import options as shared
@@ -11,13 +10,12 @@ from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import CommandOptions, Program
 from quicsat.model.clock import Clock
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
 CAMPAIGNS = (
     "-s quic-go aioquic -c quic-go aioquic -t terrestrial sat --repetitions 1",
     "-s picoquic:bbr -c picoquic -t satloss --repetitions 1",
 )
+GROUP = "Measure", 5
+SUMMARY = "Prepare this machine, and measure three implementations in a few minutes."
 DESCRIPTION = (
     "Prepare this machine as `./run.py setup` does, pull or build the images of three implementations, and measure "
     "quic-go and aioquic over a terrestrial and a satellite link, and picoquic with BBR over a satellite link that "
@@ -27,12 +25,7 @@ DESCRIPTION = (
 EXAMPLES = ("demo   # as root",)
 
 
-class Options(CommandOptions):
-    """None of its own."""
-
-
-def add_options(parser: Parser) -> None:
-    """None of its own."""
+Options = CommandOptions
 
 
 def run(_options: Options, program: Program) -> int:

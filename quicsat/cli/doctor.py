@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli import options as shared
@@ -12,9 +11,8 @@ from quicsat.cli.program import Program
 from quicsat.config import hosts
 from quicsat.model.product_files import as_installed
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Maintain", 3
+SUMMARY = "Check whether this machine is ready, and suggest a fix for each problem."
 DESCRIPTION = (
     "Check Python, tshark, the disk, the Docker daemon and the images on this machine, check the daemons in a hosts "
     "file, and suggest a fix for each problem. The exit status is 3 if a problem prevents measurements."
@@ -22,13 +20,7 @@ DESCRIPTION = (
 EXAMPLES = ("doctor", "doctor --hosts hosts.yml   # check other machines, too")
 
 
-class Options(shared.HostsOptions):
-    """The options of the command."""
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    shared.add_hosts(parser.add_argument_group("machines"))
+Options = shared.HostsOptions
 
 
 def run(options: Options, program: Program) -> int:

@@ -16,13 +16,14 @@ from quicsat.model.stored_files import is_file
 from quicsat.model.text import command_line, printable
 
 if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
     from quicsat.model.results import ResultSet, RunResult
     from quicsat.report.run_story import StoryEvent
     from quicsat.results.qir_logs import ForeignRun
     from quicsat.traces.columns import Trace
     from quicsat.traces.series import Series
 
+GROUP = "Results", 7
+SUMMARY = "Explain a run in about ten lines, with the packets in which each event is visible."
 DESCRIPTION = (
     "Explain a run in about ten lines: its outcome, the cause, and a list of events, each with the "
     "packets in which it is visible."
@@ -38,17 +39,7 @@ NAMED = 5
 class Options(foreign_inputs.FileSizeOptions):
     """The options of the command."""
 
-    run: Path
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "run", type=Path, metavar="RUN",
-        help="Directory of a run, also of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
-        "example: results/latest/quic-go_aioquic/sat/1.",
-    )  # fmt: skip
-    foreign_inputs.add_file_size(parser.add_argument_group("logs of QIR and QIR-SE"))
+    run: Path = foreign_inputs.RUN
 
 
 def run(options: Options, program: Program) -> int:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console, other_runners
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_outputs
-from quicsat.cli.program import CommandOptions, Program
-
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
+from quicsat.cli.program import CommandOptions, Program, option
 
 QIR, QIR_SE = "qir", "qir-se"
+GROUP = "Publish", 3
+SUMMARY = "Write results in the JSON format of QIR or QIR-SE."
 DESCRIPTION = (
     "Write the results of a campaign in the JSON format of the QUIC Interop Runner (QIR) or of QIR-SE, the runner of "
     "arXiv 2202.08228."
@@ -22,21 +20,12 @@ DESCRIPTION = (
 EXAMPLES = ("export results/latest all.json --format qir",)
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="output"):
     """The options of the command."""
 
-    directory: Path
-    file: Path
-    format: str
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "directory", type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest."
-    )
-    parser.add_argument("file", type=Path, metavar="FILE", help="File to write; example: all.json.")
-    parser.add_argument_group("output").add_argument(
+    directory: Path = option(type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest.")
+    file: Path = option(type=Path, metavar="FILE", help="File to write; example: all.json.")
+    format: str = option(
         "--format", choices=(QIR, QIR_SE), default=QIR_SE, metavar="FORMAT",
         help=f"Write this format: {QIR} or {QIR_SE} (default: {QIR_SE}; example: {QIR}).",
     )  # fmt: skip

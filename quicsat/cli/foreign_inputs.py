@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
-from quicsat.cli import options as shared
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.config import quantities
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from quicsat.results.document import StoredResults
     from quicsat.results.qir_logs import ForeignRun, Tree
 
+LOGS = "logs of QIR and QIR-SE"
 TRIPLE = "LEFT.pcap:RIGHT.pcap:KEYS"
 """Captures at the client and at the server and a key log, as QIR-SE names them; the second or third may be missing."""
 STAGED = Path("unknown_unknown", "captures")
@@ -36,38 +35,45 @@ MOST_NOTES = 20
 """Notes on runs that are shown."""
 
 
-class FileSizeOptions(CommandOptions):
-    """That of :func:`add_file_size`."""
+RUN = option(
+    type=Path, metavar="RUN",
+    help=f"Directory of a run, also of QIR or QIR-SE, or captures with a key log as {TRIPLE}; "
+    "example: results/latest/quic-go_aioquic/sat/1.",
+)  # fmt: skip
 
-    file_size: int | None
 
+class FileSizeOptions(CommandOptions, group=LOGS):
+    """The size of the files, which other runners may not state."""
 
-def add_file_size(group: argparse._ArgumentGroup) -> None:
-    """Declare the size of the files, which other runners may not state."""
-    group.add_argument(
-        "--file-size", type=shared.value_of(quantities.within(quantities.size, "1 B", "1000 GB")), metavar="SIZE",
+    file_size: int | None = option(
+        "--file-size", parse=quantities.within(quantities.size, "1 B", "1000 GB"), metavar="SIZE",
         help='Total size of the files of a run (default: from output.txt or the streams; example: "10 MiB").',
     )  # fmt: skip
 
 
-class CampaignsOptions(FileSizeOptions):
+class CampaignsOptions(FileSizeOptions, group="selection"):
     """Those of commands that read campaigns, see :mod:`quicsat.cli.stored_campaigns`."""
 
-    directories: list[Path]
-    link_rate: float | None
-    test: list[str]
-    fact: list[str]
-    pair: Sequence[str] = ()
-    """Only some of them declare it."""
-
-
-def add_link_rate(group: argparse._ArgumentGroup) -> None:
-    """Declare the rate of the link, which other runners may not state."""
-    rate = quantities.within(quantities.rate, "1 bit/s", "1000 Gbit/s")
-    group.add_argument(
-        "--link-rate", type=shared.value_of(rate), metavar="RATE",
+    directories: list[Path] = option(
+        type=Path, nargs="+", metavar="DIR",
+        help="Campaign directories; result files or log directories of QIR or QIR-SE; or captures with a key log as "
+        f"{TRIPLE}; example: results/latest.",
+    )  # fmt: skip
+    link_rate: float | None = option(
+        "--link-rate", group=LOGS, parse=quantities.within(quantities.rate, "1 bit/s", "1000 Gbit/s"), metavar="RATE",
         help="Rate of the link to the client (default: from output.txt; example: 20Mbit/s).",
     )  # fmt: skip
+    test: list[str] = option(
+        "-t", "--test", nargs="+", metavar="NAME", default=[],
+        help="Test cases or families by name or abbreviation (default: all; example: SAT SATL).",
+    )  # fmt: skip
+    fact: list[str] = option(
+        "--fact", nargs="+", metavar="CONDITION", default=[],
+        help="Select only runs with these negotiated parameters: FACT=VALUE, FACT>=NUMBER or FACT<=NUMBER "
+        "(default: all runs; example: cipher=AES-128-GCM client.initial_max_data>=1048576).",
+    )  # fmt: skip
+    pair: Sequence[str] = ()
+    """Only some of them declare it."""
 
 
 # ---- what a path names ----------------------------------------------------------------------

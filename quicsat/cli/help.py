@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from quicsat.cli import commands, console, reference
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.parser import Parser
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.model.text import PROGRAM
 
+GROUP = "Maintain", 9
+SUMMARY = "Show the help for a command, or the whole reference as Markdown."
 DESCRIPTION = "Show an overview of all commands, the help for one command, or the reference for all commands."
 EXAMPLES = ("help plot", "help --markdown > cli.md   # the reference page")
 
@@ -23,21 +24,13 @@ Example, one server, one client, one link: {program} -s quic-go -c aioquic -t sa
 3 infrastructure error, 4 time up, 75 another campaign is running, 128 + n signal n."""
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="output"):
     """The options of the command."""
 
-    name: str | None
-    markdown: bool
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "name", nargs="?", metavar="COMMAND", choices=commands.SUMMARIES, help="Command to explain; example: plot."
+    name: str | None = option(
+        nargs="?", metavar="COMMAND", choices=commands.SUMMARIES, help="Command to explain; example: plot."
     )
-    parser.add_argument_group("output").add_argument(
-        "--markdown", action="store_true", help="Print the reference of all commands as Markdown."
-    )
+    markdown: bool = flag("--markdown", help="Print the reference of all commands as Markdown.")
 
 
 def run(options: Options, program: Program) -> int:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
-from quicsat.cli.program import CommandOptions, Program
-
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
+from quicsat.cli.program import CommandOptions, Program, flag, option
 
 CHECK = "check"
 ACTIONS = ("list", "sources", "build", "pull", CHECK, "lock")
+GROUP = "Maintain", 1
+SUMMARY = "List, build, pull or check Docker images."
 DESCRIPTION = (
     "`list` shows the images on this machine. `sources` shows the version, commit, patches and build type of each "
     "image. `build` builds images from endpoints/, and pulls the images that you name if they have no Dockerfile "
@@ -30,32 +28,21 @@ EXAMPLES = (
 )
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="output"):
     """The options of the command."""
 
-    action: str
-    names: list[str]
-    lock_file: Path
-    markdown: bool
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "action", choices=ACTIONS, metavar="ACTION", help=f"One of {', '.join(ACTIONS)}; example: list."
-    )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME",
+    action: str = option(choices=ACTIONS, metavar="ACTION", help=f"One of {', '.join(ACTIONS)}; example: list.")
+    names: list[str] = option(
+        nargs="*", metavar="NAME",
         help="Implementations, or simulator, link-tools, virtual-time, link-gateways (default: all but the last three; "
         "example: quic-go simulator).",
     )  # fmt: skip
-    group = parser.add_argument_group("output")
-    group.add_argument(
+    lock_file: Path = option(
         "--lock-file", type=Path, default=shared.LOCK_FILE, metavar="FILE",
         help=f"Lock file; if you name implementations, only their entries change (default: {shared.LOCK_FILE}; "
         "example: paper.lock).",
     )  # fmt: skip
-    group.add_argument("-m", "--markdown", action="store_true", help="Print the table of sources as Markdown.")
+    markdown: bool = flag("-m", "--markdown", help="Print the table of sources as Markdown.")
 
 
 def run(options: Options, program: Program) -> int:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.config.inventory import Inventory
 from quicsat.report import terminal_tables
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
 TESTS, IMPLEMENTATIONS = "tests", "implementations"
+GROUP = "Measure", 4
+SUMMARY = "List test cases and implementations."
 DESCRIPTION = "List the test cases and implementations that -t, -s and -c accept."
 EXAMPLES = ("list tests",)
 
@@ -21,13 +18,8 @@ EXAMPLES = ("list tests",)
 class Options(CommandOptions):
     """The options of the command."""
 
-    what: str | None
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "what", nargs="?", choices=(TESTS, IMPLEMENTATIONS), metavar="KIND",
+    what: str | None = option(
+        nargs="?", choices=(TESTS, IMPLEMENTATIONS), metavar="KIND",
         help=f"List only these: {TESTS} or {IMPLEMENTATIONS} (default: both; example: {TESTS}).",
     )  # fmt: skip
 

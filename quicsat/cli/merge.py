@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, option
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Maintain", 5
+SUMMARY = "Merge the shards of a campaign into one."
 DESCRIPTION = "Merge the shards of a campaign (`./run.py run --shard I/N`) into one campaign."
 EXAMPLES = ("merge part-1 part-2 -o whole",)
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="output"):
     """The options of the command."""
 
-    directories: list[Path]
-    output: Path
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "directories", type=Path, nargs="+", metavar="DIR", help="One campaign per shard; example: part-1 part-2."
+    directories: list[Path] = option(
+        type=Path, nargs="+", metavar="DIR", help="One campaign per shard; example: part-1 part-2."
     )
-    parser.add_argument_group("output").add_argument(
+    output: Path = option(
         "-o", "--output", type=Path, required=True, metavar="DIR",
         help="Directory of the new campaign (required; example: whole).",
     )  # fmt: skip

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console
+from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.options import port
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import entries
 from quicsat.model.text import command_line
 from quicsat.site.serve import PORT
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Publish", 2
+SUMMARY = "Serve the newest website on this machine, and open it in a browser."
 DESCRIPTION = (
     "Serve the newest website in this folder on this machine, and print its address. If there is a graphical "
     "desktop, also open the website in a browser. Press Ctrl-C to stop. To build a website, use `./run.py site`."
@@ -28,21 +26,15 @@ DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 """Variables of the environment of which a graphical desktop, or a user with a browser for terminals, sets one."""
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="output"):
     """The options of the command."""
 
-    site: Path | None
-    port: int
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "site", type=Path, nargs="?", metavar="SITE",
+    site: Path | None = option(
+        type=Path, nargs="?", metavar="SITE",
         help="Directory of the website (default: the newest one in this folder; example: site).",
     )  # fmt: skip
-    parser.add_argument_group("output").add_argument(
-        "--port", type=port, default=PORT, metavar="PORT",
+    port: int = option(
+        "--port", parse=shared.port, default=PORT, metavar="PORT",
         help=f"Serve the website on this port (default: {PORT}; example: 8001).",
     )  # fmt: skip
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from quicsat.cli.parser import Once, Parser
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.parser import Once
+from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.config import hosts, quantities
 from quicsat.config.flows import parse_flow
 from quicsat.model.clock import Clock
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from quicsat.model.real_link import Host, Scheduler
     from quicsat.model.test_case import TestCase
 
-T = TypeVar("T")
-
 AS_BEGUN = 0
 """Value of ``--parallel`` if it is not given: one run at a time, or as the resumed campaign began."""
 MOST_TESTBEDS = 32
@@ -50,256 +48,237 @@ AMPLITUDES = {
     "cpu": quantities.within(quantities.share, "0 %", "50 %"),
 }
 """What ``--perturb`` reads, by name."""
+ORDER = "order and shards"
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
+
+
+# ---- values ---------------------------------------------------------------------------------
+
+
+def _clock(word: str) -> Clock:
+    return Clock(quantities.one_of(Clock)(word))
+
+
+port = quantities.within(quantities.count, "0", str(HIGHEST_PORT))
+"""A TCP port on which to serve; 0 is any free one."""
+
+
+def _amplitudes(word: str) -> Amplitudes:
+    """``delay=2%,start=0s``; what is not named has its usual amplitude. ``0``: there are none."""
+    if word == "0":
+        return NONE
+    found = dict[str, float]()
+    for part in word.split(","):
+        name, _, value = part.partition("=")
+        parse = AMPLITUDES.get(name.strip())
+        if parse is None or not value or name.strip() in found:
+            raise ValueError(f"is neither 0 nor a list such as {USUAL.words}.")
+        try:
+            found[name.strip()] = parse(value)
+        except ValueError as fault:
+            raise ValueError(f"is wrong: {quoted(value)} {fault}") from None
+    return replace(USUAL, **found)
+
+
+def _shard(word: str) -> str:
+    order.shard(word)
+    return word
+
+
+def scheduler_address(word: str) -> str:
+    """The address of a Dask scheduler; raises ArgumentTypeError if it is none."""
+    match = re.fullmatch(r"([a-z]+://)?(\[[\w:.%]+\]|[^\s/:\[\]]+):([0-9]{1,5})", word)
+    if match is not None and not 1 <= int(match[3]) <= HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f"{word!r} has a wrong port; allowed: 1 to {HIGHEST_PORT}")
+    if match is None:
+        message = f'{word!r} is not the address of a Dask scheduler; example: "tcp://scheduler:8786"'
+        raise argparse.ArgumentTypeError(message)
+    return word
+
+
+def parallel(word: str) -> int | None:
+    """A number of runs at a time; None for ``auto``."""
+    if word.casefold() == "auto":
+        return None
+    if word.isdecimal() and 1 <= int(word) <= MOST_TESTBEDS:
+        return int(word)
+    message = f"{word} is neither auto nor a number from 1 to {MOST_TESTBEDS}"
+    raise argparse.ArgumentTypeError(message)
 
 
 # ---- declarations ---------------------------------------------------------------------------
 
-
-class SelectionOptions(CommandOptions):
-    """Those of :func:`add_selection`."""
-
-    server: list[str]
-    client: list[str]
-    test: list[str]
-    beside: list[list[Flow]]
-    replace: list[str]
-    must_include: list[str]
-    repetitions: int | None
-    timeout: float | None
-    strict_upstream: bool
-    seed: int | None
-    shuffle: bool
-    shard: str | None
+CAMPAIGN = option(
+    type=Path, nargs="?", metavar="DIR",
+    help="Directory of the campaign (default: results/latest; example: results/a).",
+)  # fmt: skip
+MARKDOWN = flag("-m", "--markdown", help="Print tables as Markdown.")
+FORMAT = option(
+    "--format", choices=TEXT_FORMATS, default="text", metavar="FORMAT",
+    help=f"Print tables in this format: {', '.join(TEXT_FORMATS)} (default: text; example: csv).",
+)  # fmt: skip
+CLUSTER_TLS = option(
+    "--cluster-tls", type=Path, metavar="DIR",
+    help="Directory with ca.pem, cert.pem and key.pem, for a tls:// address (default: none; example: ~/tls).",
+)  # fmt: skip
 
 
-def add_selection(parser: Parser) -> None:
-    """Declare what is run: implementations, test cases, images, and how the runs are ordered and shared out."""
-    group = parser.add_argument_group("selection")
-    group.add_argument(
+class SelectionOptions(CommandOptions, group="selection"):
+    """What is run: implementations, test cases, images, and how the runs are ordered and shared out."""
+
+    server: list[str] = option(
         "-s", "--server", nargs="+", action="extend", default=[], metavar="NAME",
         help="Implementations to measure as servers (default: all that can act as servers; "
         "example: quic-go picoquic:bbr).",
     )  # fmt: skip
-    group.add_argument(
+    client: list[str] = option(
         "-c", "--client", nargs="+", action="extend", default=[], metavar="NAME",
         help="Implementations to measure as clients (default: all that can act as clients; example: aioquic).",
     )  # fmt: skip
-    group.add_argument(
+    test: list[str] = option(
         "-t", "--test", nargs="+", action="extend", default=[], metavar="NAME",
         help="Test cases or families by name or abbreviation, or your own YAML files "
         "(default: all with an emulated link; example: sat ./my-link.yaml).",
     )  # fmt: skip
-    group.add_argument(
-        "--with", nargs="+", action="append", default=[], dest="beside", type=value_of(parse_flow), metavar="FLOW",
+    beside: list[list[Flow]] = option(
+        "--with", nargs="+", action="append", default=[], parse=parse_flow, metavar="FLOW",
         help="Add flows that share the link, each as SERVER/CLIENT or same, optionally followed by @ and a start "
         "delay; each --with defines another set of flows (default: none; example: nginx-tcp/curl@2s).",
     )  # fmt: skip
-    group.add_argument(
+    replace: list[str] = option(
         "-r", "--replace", nargs="+", action="extend", default=[], metavar="NAME=IMAGE",
         help="Use another image for an implementation (default: the image in implementations.json; "
         "example: quic-go=me/my-build:dev).",
     )  # fmt: skip
-    group.add_argument(
+    must_include: list[str] = option(
         "-i", "--must-include", nargs="+", action="extend", default=[], metavar="NAME",
         help="Measure only pairs that contain at least one of these implementations, as the server or as the client "
         "(default: all pairs; example: quic-go).",
     )  # fmt: skip
-    group.add_argument(
-        "--repetitions", type=value_of(quantities.count), metavar="N",
+    repetitions: int | None = option(
+        "--repetitions", parse=quantities.count, metavar="N",
         help="Measure each pair and test case N times (default: as in the test case; example: 10).",
     )  # fmt: skip
-    group.add_argument(
-        "--timeout", metavar="DURATION",
-        type=value_of(quantities.within(quantities.duration_or_seconds, "1 ms", "24 h")),
+    timeout: float | None = option(
+        "--timeout", parse=quantities.within(quantities.duration_or_seconds, "1 ms", "24 h"), metavar="DURATION",
         help="End each transfer after this time, in seconds if it has no unit (default: as in the test case; "
         'example: 2min).',
     )  # fmt: skip
-    group.add_argument(
-        "--strict-upstream", action="store_true",
+    strict_upstream: bool = flag(
+        "--strict-upstream",
         help="Apply the rules of the QUIC Interop Runner to functional tests (default: quicsat's rules).",
-    )  # fmt: skip
-    group = parser.add_argument_group("order and shards")
-    group.add_argument(
-        "--seed", type=value_of(quantities.count), metavar="N",
+    )
+    seed: int | None = option(
+        "--seed", group=ORDER, parse=quantities.count, metavar="N",
         help="Seed for the random losses on links, for --shuffle, and for all random values in virtual time "
         "(default: a random seed; example: 7).",
     )  # fmt: skip
-    group.add_argument(
-        "--shuffle", action="store_true", help="Run pairs and test cases in random order within each repetition."
+    shuffle: bool = flag(
+        "--shuffle", group=ORDER, help="Run pairs and test cases in random order within each repetition."
     )
-    group.add_argument(
-        "--shard", type=value_of(_shard), metavar="I/N",
+    shard: str | None = option(
+        "--shard", group=ORDER, parse=_shard, metavar="I/N",
         help="Run only the I-th of N parts of the plan; all parts need the same --seed (default: 1/1; example: 2/4).",
     )  # fmt: skip
 
 
-class ClockOptions(CommandOptions):
-    """Those of :func:`add_clock`."""
+class ClockOptions(CommandOptions, group="clock"):
+    """The clock of the runs."""
 
-    clock: Clock
-    cpu_cost: float | None
-    perturb: Amplitudes | None
-    placebo: bool
-
-
-def add_clock(parser: Parser) -> None:
-    """Declare the clock of the runs."""
-    group = parser.add_argument_group("clock")
-    group.add_argument(
-        "--clock", type=value_of(_clock), choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
+    clock: Clock = option(
+        "--clock", parse=_clock, choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
         help="Clock for endpoints and emulated links: real, or virtual, which is a simulated clock that the load on "
         "this machine cannot disturb (default: real; example: virtual).",
     )  # fmt: skip
-    group.add_argument(
-        "--cpu-cost", type=value_of(quantities.within(quantities.duration, "0 s", "1 ms")), metavar="DURATION",
+    cpu_cost: float | None = option(
+        "--cpu-cost", parse=quantities.within(quantities.duration, "0 s", "1 ms"), metavar="DURATION",
         help="Virtual time that each system call and each reading of the clock takes, the same for all programs "
         f'(default: the cpu cost of each implementation, otherwise {CPU_COST * 1e6:.0f} us; example: "1 us").',
     )  # fmt: skip
-    group.add_argument(
-        "--perturb", type=value_of(_amplitudes), metavar="AMPLITUDES",
+    perturb: Amplitudes | None = option(
+        "--perturb", parse=_amplitudes, metavar="AMPLITUDES",
         help="In virtual time, the largest differences of further repetitions from the first one, or 0 for none "
         f"(default: {USUAL.words.replace('%', '%%')}; example: delay=2%%,cpu=0%%).",
     )  # fmt: skip
-    group.add_argument(
-        "--placebo", action="store_true",
-        help="Draw other CPU costs for each repetition, and change nothing else.",
-    )  # fmt: skip
+    placebo: bool = flag("--placebo", help="Draw other CPU costs for each repetition, and change nothing else.")
 
 
-class ScheduleOptions(CommandOptions):
-    """Those of :func:`add_schedule`."""
+class ScheduleOptions(CommandOptions, group="schedule"):
+    """When runs may start, and how many run at a time."""
 
-    parallel: int | None
-    deadline: str | None
-    max_runtime: float | None
-    pause: list[time_windows.Window]
-    time_zone: ZoneInfo | None
-    breaker: int | None
-    skip_on_failure: bool | None
-    require: str | None
-    budget: float | None
-
-
-def add_schedule(parser: Parser) -> None:
-    """Declare when runs may start, and how many run at a time."""
-    group = parser.add_argument_group("schedule")
-    group.add_argument(
+    parallel: int | None = option(
         "--parallel", type=parallel, default=AS_BEGUN, metavar="N|auto",
         help=f"Number of parallel runs, 1 to {MOST_TESTBEDS}, or auto for as many as the CPUs allow "
         "(default: 1, auto in virtual time, or as in the resumed campaign; example: auto).",
     )  # fmt: skip
-    group.add_argument(
+    deadline: str | None = option(
         "--deadline", metavar="TIME",
         help="Do not start runs that are unlikely to end before this time of day or date "
         "(default: none; example: 06:00 or 2026-11-22T06:00).",
     )  # fmt: skip
-    group.add_argument(
-        "--max-runtime", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
+    max_runtime: float | None = option(
+        "--max-runtime", parse=quantities.within(quantities.duration, "1 s", "8760 h"), metavar="DURATION",
         help="Do not start runs that are unlikely to end within this time from now "
         '(default: none; example: "5 h").',
     )  # fmt: skip
-    group.add_argument(
-        "--pause", "--pause-between", type=value_of(time_windows.window), action="append", default=[], metavar="HOURS",
+    pause: list[time_windows.Window] = option(
+        "--pause", "--pause-between", parse=time_windows.window, action="append", default=[], metavar="HOURS",
         help="Do not start runs during these hours of the day; can be repeated "
         "(default: none; example: 18:00-23:00).",
     )  # fmt: skip
-    group.add_argument(
-        "--time-zone", type=value_of(time_windows.zone), metavar="NAME",
+    time_zone: ZoneInfo | None = option(
+        "--time-zone", parse=time_windows.zone, metavar="NAME",
         help="Time zone for --deadline and --pause (default: this machine's time zone; example: Europe/Zurich).",
     )  # fmt: skip
-    group.add_argument(
-        "--breaker", type=value_of(quantities.within(quantities.count, "1", "1000")), metavar="N",
+    breaker: int | None = option(
+        "--breaker", parse=quantities.within(quantities.count, "1", "1000"), metavar="N",
         help="After N consecutive runs of an implementation that timed out or ended in an error, skip its "
         "pairs whose last run also timed out or ended in an error (default: never; example: 3).",
     )  # fmt: skip
-    group.add_argument(
+    skip_on_failure: bool | None = option(
         "--skip-on-failure", action=argparse.BooleanOptionalAction, default=None,
         help="Skip further repetitions of a pair in a test case after one that did not succeed (default: run them).",
     )  # fmt: skip
-    group.add_argument(
+    require: str | None = option(
         "--require", metavar="TEST",
         help="Begin with this test case, and skip all other test cases of the pairs that do not succeed in it "
         "(default: none; example: transfer).",
     )  # fmt: skip
-    group.add_argument(
-        "--budget", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
+    budget: float | None = option(
+        "--budget", parse=quantities.within(quantities.duration, "1 s", "8760 h"), metavar="DURATION",
         help="Skip the remaining runs of an implementation once its runs have taken this long in total "
         '(default: no limit; example: "1 h").',
     )  # fmt: skip
 
 
-class HostsOptions(CommandOptions):
-    """That of :func:`add_hosts`."""
+class HostsOptions(CommandOptions, group="machines"):
+    """The hosts file."""
 
-    hosts: Path | None
-
-
-def add_hosts(parser: argparse._ActionsContainer) -> None:
-    """Declare the hosts file."""
-    parser.add_argument(
+    hosts: Path | None = option(
         "--hosts", type=Path, metavar="FILE",
         help="YAML file that lists the machines of real links (default: none; example: hosts.yml).",
     )  # fmt: skip
 
 
-def add_cluster_tls(parser: argparse._ActionsContainer) -> None:
-    """Declare where the certificates for a scheduler with a tls:// address are."""
-    parser.add_argument(
-        "--cluster-tls", type=Path, metavar="DIR",
-        help="Directory with ca.pem, cert.pem and key.pem, for a tls:// address (default: none; example: ~/tls).",
-    )  # fmt: skip
+class MachineOptions(HostsOptions, group="machines"):
+    """Which machines carry runs out besides this one."""
 
-
-class MachineOptions(HostsOptions):
-    """Those of :func:`add_machines`."""
-
-    cluster: str | None
-    cluster_tls: Path | None
-
-
-def add_machines(parser: Parser) -> argparse._ArgumentGroup:
-    """Declare which machines carry runs out besides this one."""
-    group = parser.add_argument_group("machines")
-    add_hosts(group)
-    group.add_argument(
+    cluster: str | None = option(
         "--cluster", type=scheduler_address, metavar="ADDRESS",
         help="Run on the workers of this Dask scheduler (default: on this machine; example: tcp://scheduler:8786).",
     )  # fmt: skip
-    add_cluster_tls(group)
-    return group
+    cluster_tls: Path | None = CLUSTER_TLS
 
 
-def add_markdown(parser: argparse._ActionsContainer) -> None:
-    """Declare the form of matrices."""
-    parser.add_argument("-m", "--markdown", action="store_true", help="Print tables as Markdown.")
+class OutputOptions(CommandOptions, group="output"):
+    """What a campaign prints and writes at its end."""
 
-
-class OutputOptions(CommandOptions):
-    """Those of :func:`add_output`."""
-
-    json: Path | None
-    markdown: bool
-
-
-def add_output(parser: Parser) -> argparse._ArgumentGroup:
-    """Declare what a campaign prints and writes at its end."""
-    group = parser.add_argument_group("output")
-    group.add_argument(
+    json: Path | None = option(
         "-j", "--json", type=Path, action=Once, metavar="FILE",
         help="Also write the results in the JSON format of QIR-SE, the runner of arXiv 2202.08228 (default: no file; "
         "example: results.json).",
     )  # fmt: skip
-    add_markdown(group)
-    return group
-
-
-def add_text_format(parser: argparse._ActionsContainer) -> None:
-    """Declare the form of tables."""
-    parser.add_argument(
-        "--format", choices=TEXT_FORMATS, default="text", metavar="FORMAT",
-        help=f"Print tables in this format: {', '.join(TEXT_FORMATS)} (default: text; example: csv).",
-    )  # fmt: skip
+    markdown: bool = MARKDOWN
 
 
 # ---- meaning --------------------------------------------------------------------------------
@@ -392,7 +371,7 @@ def most_testbeds(options: ScheduleOptions, begun: Schedule) -> int | None:
 def limits(
     options: ScheduleOptions, environment: Mapping[str, str], begun: Schedule, test_cases: Sequence[TestCase] = ()
 ) -> CampaignLimits:
-    """The limits of :func:`add_schedule`; some of them default to those that the campaign was ``begun`` with.
+    """The limits of the schedule; some of them default to those that the campaign was ``begun`` with.
 
     ``test_cases`` are those of the campaign. Raises InputError with all that is wrong with the options together.
     """
@@ -424,71 +403,3 @@ def limits(
         required,
         begun.skip_on_failure if options.skip_on_failure is None else options.skip_on_failure,
     )
-
-
-# ---- values ---------------------------------------------------------------------------------
-
-
-def value_of(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """A type for argparse from a parser whose ValueError messages follow the quoted value."""
-
-    def parse_word(word: str) -> T:
-        try:
-            return parse(word)
-        except ValueError as fault:
-            message = f"{quoted(word)} {str(fault).removesuffix('.')}"
-            raise argparse.ArgumentTypeError(message) from fault
-
-    return parse_word
-
-
-def _clock(word: str) -> Clock:
-    return Clock(quantities.one_of(Clock)(word))
-
-
-def _amplitudes(word: str) -> Amplitudes:
-    """``delay=2%,start=0s``; what is not named has its usual amplitude. ``0``: there are none."""
-    if word == "0":
-        return NONE
-    found = dict[str, float]()
-    for part in word.split(","):
-        name, _, value = part.partition("=")
-        parse = AMPLITUDES.get(name.strip())
-        if parse is None or not value or name.strip() in found:
-            raise ValueError(f"is neither 0 nor a list such as {USUAL.words}.")
-        try:
-            found[name.strip()] = parse(value)
-        except ValueError as fault:
-            raise ValueError(f"is wrong: {quoted(value)} {fault}") from None
-    return replace(USUAL, **found)
-
-
-def port(word: str) -> int:
-    """A TCP port on which to serve; 0 is any free one. Raises ArgumentTypeError."""
-    return value_of(quantities.within(quantities.count, "0", str(HIGHEST_PORT)))(word)
-
-
-def _shard(word: str) -> str:
-    order.shard(word)
-    return word
-
-
-def scheduler_address(word: str) -> str:
-    """The address of a Dask scheduler; raises ArgumentTypeError if it is none."""
-    match = re.fullmatch(r"([a-z]+://)?(\[[\w:.%]+\]|[^\s/:\[\]]+):([0-9]{1,5})", word)
-    if match is not None and not 1 <= int(match[3]) <= HIGHEST_PORT:
-        raise argparse.ArgumentTypeError(f"{word!r} has a wrong port; allowed: 1 to {HIGHEST_PORT}")
-    if match is None:
-        message = f'{word!r} is not the address of a Dask scheduler; example: "tcp://scheduler:8786"'
-        raise argparse.ArgumentTypeError(message)
-    return word
-
-
-def parallel(word: str) -> int | None:
-    """A number of runs at a time; None for ``auto``."""
-    if word.casefold() == "auto":
-        return None
-    if word.isdecimal() and 1 <= int(word) <= MOST_TESTBEDS:
-        return int(word)
-    message = f"{word} is neither auto nor a number from 1 to {MOST_TESTBEDS}"
-    raise argparse.ArgumentTypeError(message)

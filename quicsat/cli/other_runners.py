@@ -12,20 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quicsat.cli.output_files import holds_something
-from quicsat.cli.program import CommandOptions
+from quicsat.cli.program import CommandOptions, option
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import is_file, read_file, resolved
 from quicsat.model.text import command_line
 from quicsat.model.units import MIB
 
 if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
     from quicsat.model.results import ResultSet
 
 PROTOCOLS = ("quic", "webtransport")
-RETRY_FAILED = (
-    "to repeat runs of a campaign that did not succeed, use: ./run.py resume DIR --retry failed timeout unsupported"
-)
 SAVE_FILES = "it has no value; write -f alone. The results go to the file that you specify with -j"
 LARGEST_JSON = 16 * MIB
 """Bytes of a file of results that is looked at."""
@@ -43,34 +39,28 @@ class Refusal(argparse.Action):
         parser.error(f"{self.option_strings[-1]}: {self._sentence}")
 
 
-class OtherRunnerOptions(CommandOptions):
-    """Those of :func:`add_options`."""
+RETRY_FAILED = option(
+    "--retry-failed", action=Refusal, help="Refused; use `resume DIR --retry`.",
+    sentence="to repeat runs of a campaign that did not succeed, use: ./run.py resume DIR --retry failed timeout "
+    "unsupported",
+)  # fmt: skip
+"""The option of QIR-SE that is refused."""
 
-    protocol: str
-    no_auto_unsupported: list[str]
 
+class OtherRunnerOptions(CommandOptions, group="options of QIR and QIR-SE"):
+    """What either runner has and ``run`` has not."""
 
-def add_options(parser: Parser) -> None:
-    """Declare what either runner has and ``run`` has not."""
-    group = parser.add_argument_group("options of QIR and QIR-SE")
-    group.add_argument(
+    protocol: str = option(
         "-p", "--protocol", choices=PROTOCOLS, default=PROTOCOLS[0], metavar="PROTOCOL",
         help="Select tests of this protocol: quic, or webtransport, which only some implementations support "
         "(default: quic; example: webtransport).",
     )  # fmt: skip
-    group.add_argument(
+    no_auto_unsupported: list[str] = option(
         "-n", "--no-auto-unsupported", nargs="+", action="extend", default=[], metavar="NAME",
         help="Accepted, but has no effect: quicsat never marks a test case as unsupported because all of its runs "
         "failed (default: none; example: quic-go).",
     )  # fmt: skip
-    add_refusals(group)
-
-
-def add_refusals(parser: argparse._ActionsContainer) -> None:
-    """Declare the option of QIR-SE that is refused."""
-    parser.add_argument(
-        "--retry-failed", action=Refusal, sentence=RETRY_FAILED, help="Refused; use `resume DIR --retry`."
-    )
+    retry_failed: None = RETRY_FAILED
 
 
 def check_earlier_results(file: Path | None, continued: Path | None = None) -> None:

@@ -3,51 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console, foreign_inputs
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.options import value_of
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.config import quantities
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Role
 from quicsat.model.stored_files import is_file
 from quicsat.model.text import command_line, printable
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
 MOST = "1000000000"
 """Highest number of a packet."""
 LONGEST = 200
 """Characters of a field's values that are shown."""
+GROUP = "Results", 8
+SUMMARY = "Decrypt packets of a run, and show them with all fields."
 DESCRIPTION = "Decrypt packets of a run, and show them with every QUIC and TLS field. This command needs tshark."
 EXAMPLES = ("packets results/latest/quic-go_aioquic/sat/1 146",)
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="trace"):
     """The options of the command."""
 
-    run: Path
-    frames: list[int]
-    server: bool
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "run", type=Path, metavar="RUN",
-        help="Directory of a run, also of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
-        "example: results/latest/quic-go_aioquic/sat/1.",
-    )  # fmt: skip
-    parser.add_argument(
-        "frames", type=value_of(quantities.within(quantities.count, "1", MOST)), nargs="+", metavar="FRAME",
+    run: Path = foreign_inputs.RUN
+    frames: list[int] = option(
+        parse=quantities.within(quantities.count, "1", MOST), nargs="+", metavar="FRAME",
         help="Frame numbers in the trace, as tshark and Wireshark count them; example: 146 147.",
     )  # fmt: skip
-    parser.add_argument_group("trace").add_argument(
-        "--server", action="store_true", help="Read the trace at the server (default: the trace at the client)."
-    )
+    server: bool = flag("--server", help="Read the trace at the server (default: the trace at the client).")
 
 
 def run(options: Options, program: Program) -> int:

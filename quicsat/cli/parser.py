@@ -6,13 +6,14 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.program import CommandOptions
 from quicsat.model.names import did_you_mean
 from quicsat.model.product_files import as_installed
 from quicsat.model.text import command_line, escaped
@@ -49,15 +50,19 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = NEGATIVE
         self._known = known
         self._bare = dict[str, str]()
-        self._hint: Callable[[str], str] = lambda _option: ""
+        self._hint = CommandOptions.hint
 
-    def without_value(self, flag: str, sentence: str) -> None:
-        """Refuse a word behind ``flag``, which has no value, with a sentence; for commands without arguments."""
-        self._bare[flag] = sentence
-
-    def explain_unknown(self, hint: Callable[[str], str]) -> None:
-        """Let ``hint`` say more about an unknown option; an empty text leaves it to the nearest name."""
-        self._hint = hint
+    def declare(self, options: type[CommandOptions]) -> None:
+        """Add arguments, and options by group, in the order in which the groups come first."""
+        for group in dict.fromkeys(["", *(group for group, _ in options.declared.values())]):
+            place = self.add_argument_group(group) if group else self
+            for name, each in ((name, each) for name, (title, each) in options.declared.items() if title == group):
+                if each.flags:
+                    place.add_argument(*each.flags, dest=name, **each.settings)
+                else:
+                    place.add_argument(name, **each.settings)
+                self._bare |= dict.fromkeys(each.flags, each.alone) if each.alone else {}
+        self._hint = options.hint
 
     def format_usage(self) -> str:
         """``usage: ./run.py tables [OPTIONS] DIR...``, with required options and arguments."""

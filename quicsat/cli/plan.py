@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console, select_runs
 from quicsat.cli import options as shared
@@ -15,7 +14,7 @@ from quicsat.cli import resume as resume_command
 from quicsat.cli import run as run_command
 from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.program import Program
+from quicsat.cli.program import Program, option
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.config import hosts
 from quicsat.model.clock import Clock
@@ -28,9 +27,8 @@ from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.pairs import left_out
 from quicsat.report import terminal_tables
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Measure", 2
+SUMMARY = "Show the runs, images, duration and disk space of a campaign without starting it."
 DESCRIPTION = (
     "Show the runs, images, duration, end time and disk space of a campaign. This command does not start any runs or "
     "write any files. It accepts the same options as `run`, and checks the files that they name."
@@ -43,22 +41,15 @@ EXAMPLES = (
 )
 
 
-class Options(run_command.Options, resume_command.ContinueOptions):
+class Options(run_command.Options, resume_command.ContinueOptions, group="resumed campaign"):
     """The options of the command."""
 
-    resume: Path | None
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    run_command.add_options(parser)
-    group = parser.add_argument_group("resumed campaign")
-    group.add_argument(
+    resume: Path | None = option(
         "--resume", type=Path, metavar="DIR",
         help="Show the remaining runs of this campaign instead of a new plan; accepts only the options of `resume` "
         "(default: none; example: results/latest).",
     )  # fmt: skip
-    resume_command.add_retry(group)
+    retry: list[str] = resume_command.RETRY
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from quicsat.cli import console, stored_campaigns
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.output_files import check_place
-from quicsat.cli.program import Program
+from quicsat.cli.program import Program, flag, option
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved
 from quicsat.model.text import counted
 from quicsat.report.plot_request import FORMATS, PlotRequest
 
+GROUP = "Results", 3
+SUMMARY = "Draw figures of campaigns."
 DESCRIPTION = "Draw figures of campaigns, and print their file names."
 EXAMPLES = (
     "plot results/latest --format svg pdf pgf",
@@ -24,63 +25,40 @@ EXAMPLES = (
 )
 
 
-class Options(CampaignsOptions):
+class Options(CampaignsOptions, group="appearance"):
     """The options of the command."""
 
-    plot: list[str]
-    pair: list[str]
-    metric: str
-    over: str
-    objective: list[str]
-    without_failed: bool
-    own_scale: bool
-    own_colours: bool
-    overlay: bool
-    no_ideal: bool
-    output: Path | None
-    format: list[str]
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the command."""
-    group = stored_campaigns.add_directories(parser)
-    group.add_argument(
-        "-p", "--plot", nargs="+", metavar="NAME", default=[],
+    plot: list[str] = option(
+        "-p", "--plot", group="selection", nargs="+", metavar="NAME", default=[],
         help="Plots to draw (default: all that the results allow, of single pairs a limited number; "
         "example: cdf heatmap).",
     )  # fmt: skip
-    stored_campaigns.add_pairs(group)
-    group.add_argument(
-        "--metric", metavar="NAME", default="",
+    pair: list[str] = stored_campaigns.PAIRS
+    metric: str = option(
+        "--metric", group="selection", metavar="NAME", default="",
         help="Metric for plots that show one value per run (default: depends on the plot; example: completion_time).",
     )  # fmt: skip
-    group.add_argument(
-        "--over", metavar="FACT", default="",
+    over: str = option(
+        "--over", group="selection", metavar="FACT", default="",
         help="Negotiated parameter on the horizontal axis of the plot `negotiated` (default: client.initial_max_data; "
         "example: client.max_ack_delay).",
     )  # fmt: skip
-    stored_campaigns.add_objectives(group)
-    group = parser.add_argument_group("appearance")
-    group.add_argument("--without-failed", action="store_true", help="Omit failed runs instead of counting them as 0.")
-    group.add_argument("--own-scale", action="store_true", help="Use a separate scale for each heatmap.")
-    group.add_argument(
-        "--own-colours", action="store_true",
+    objective: list[str] = stored_campaigns.OBJECTIVES
+    without_failed: bool = flag("--without-failed", help="Omit failed runs instead of counting them as 0.")
+    own_scale: bool = flag("--own-scale", help="Use a separate scale for each heatmap.")
+    own_colours: bool = flag(
+        "--own-colours",
         help="Colour each heatmap from its own lowest to its own highest value, as in Figure 4 of arXiv 2202.08228.",
-    )  # fmt: skip
-    group.add_argument(
-        "--overlay", action="store_true", help="Overlay the time series of all pairs and test cases in one figure."
     )
-    group.add_argument(
-        "--no-ideal", action="store_true", help="Omit the line that shows the ideal transfer over the link."
-    )
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o", "--output", type=Path, metavar="DIR",
+    overlay: bool = flag("--overlay", help="Overlay the time series of all pairs and test cases in one figure.")
+    no_ideal: bool = flag("--no-ideal", help="Omit the line that shows the ideal transfer over the link.")
+    output: Path | None = option(
+        "-o", "--output", group="output", type=Path, metavar="DIR",
         help="Directory for the figures (default: plots/ in the first campaign, or in the current directory if another "
         "runner made it; example: figures).",
     )  # fmt: skip
-    group.add_argument(
-        "--format", nargs="+", choices=FORMATS, default=["svg"], metavar="FORMAT",
+    format: list[str] = option(
+        "--format", group="output", nargs="+", choices=FORMATS, default=["svg"], metavar="FORMAT",
         help=f"File formats: {', '.join(FORMATS)} (default: svg; example: svg pdf).",
     )  # fmt: skip
 

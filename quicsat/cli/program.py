@@ -2,21 +2,83 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+
+from quicsat.model.text import quoted
 
 if TYPE_CHECKING:
     from quicsat.report.plot_request import Draw
 
+T = TypeVar("T")
+
+
+class Option:
+    """What argparse is told of an option or argument; the parser puts its value in its place."""
+
+    def __init__(self, flags: tuple[str, ...], group: str, alone: str, settings: dict[str, Any]) -> None:
+        self.flags, self.group, self.alone, self.settings = flags, group, alone, settings
+
+    def __get__(self, *_: object) -> NoReturn:
+        """Let argparse see that there is no value yet."""
+        raise AttributeError
+
+
+def option(
+    *flags: str, group: str = "", parse: Callable[[str], object] | None = None, alone: str = "", **settings: Any
+) -> Any:
+    """Declare an option, or an argument if it has no ``flags``: the attribute of a class of :class:`CommandOptions`.
+
+    ``group``: its heading in help, by default that of the class; ``parse``: reads its value, as of :func:`value_of`;
+    ``alone``: a sentence that refuses a value behind an option that has none, for commands without arguments;
+    ``settings``: those of ``argparse.ArgumentParser.add_argument``.
+    """
+    if parse is not None:
+        settings["type"] = value_of(parse)
+    return Option(flags, group, alone, settings)
+
+
+def flag(*flags: str, **settings: Any) -> Any:
+    """Declare an option without a value, see :func:`option`."""
+    return option(*flags, action="store_true", **settings)
+
+
+def value_of(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A type for argparse from a parser whose ValueError messages follow the quoted value."""
+
+    def parse_word(word: str) -> T:
+        try:
+            return parse(word)
+        except ValueError as fault:
+            message = f"{quoted(word)} {str(fault).removesuffix('.')}"
+            raise argparse.ArgumentTypeError(message) from fault
+
+    return parse_word
+
 
 class CommandOptions:
-    """The options of every command; the parser sets the attributes that a class of options annotates."""
+    """The options of every command. A subclass declares further ones, below the heading ``group``."""
 
+    declared: ClassVar[Mapping[str, tuple[str, Option]]] = {}
+    """Name → heading and option: those of the bases as these are listed, then those of the class itself."""
     command: str
     debug: bool
+
+    def __init_subclass__(cls, group: str = "") -> None:
+        own = {name: (each.group or group if each.flags else "", each)
+               for name, each in vars(cls).items() if isinstance(each, Option)}  # fmt: skip
+        bases = {name: each for base in cls.__bases__ if issubclass(base, CommandOptions)
+                 for name, each in base.declared.items() if name not in own}  # fmt: skip
+        cls.declared = bases | own
+
+    @staticmethod
+    def hint(_option: str) -> str:
+        """A sentence about an unknown option; empty if there is none better than the nearest name."""
+        return ""
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,17 @@ import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.options import value_of
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.config import quantities
 from quicsat.model.errors import MachineError, UserError
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
-DAYS = value_of(quantities.within(quantities.count, "0", "36500"))
-SIZE = value_of(quantities.within(quantities.size, "0 B", "999999 GiB"))
-CAMPAIGNS = value_of(quantities.within(quantities.count, "1", "1000000"))
+DAYS = quantities.within(quantities.count, "0", "36500")
+SIZE = quantities.within(quantities.size, "0 B", "999999 GiB")
+GROUP = "Maintain", 6
+SUMMARY = "Remove traces and logs of old campaigns to free disk space."
 DESCRIPTION = (
     "Remove the traces, and then the logs, of the oldest campaigns. Results are removed only with --keep. Without "
     "--yes, this command only lists the files to remove. It never changes campaigns that are pinned or in progress."
@@ -31,47 +27,35 @@ EXAMPLES = (
 )
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="what to remove"):
     """The options of the command."""
 
-    directory: Path | None
-    traces: int | None
-    logs: int | None
-    keep: int | None
-    max_size: int | None
-    min_free: int | None
-    yes: bool
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "directory", type=Path, nargs="?", metavar="DIR",
+    directory: Path | None = option(
+        type=Path, nargs="?", metavar="DIR",
         help="Directory that contains the campaigns (default: results; example: /data/results).",
     )  # fmt: skip
-    group = parser.add_argument_group("what to remove")
-    group.add_argument(
-        "--traces", type=DAYS, metavar="DAYS",
+    traces: int | None = option(
+        "--traces", parse=DAYS, metavar="DAYS",
         help="Remove traces older than this many days (default: keep; example: 14).",
     )  # fmt: skip
-    group.add_argument(
-        "--logs", type=DAYS, metavar="DAYS",
+    logs: int | None = option(
+        "--logs", parse=DAYS, metavar="DAYS",
         help="Remove qlogs and endpoint logs older than this many days (default: keep; example: 60).",
     )  # fmt: skip
-    group.add_argument(
-        "--keep", type=CAMPAIGNS, metavar="N",
+    keep: int | None = option(
+        "--keep", parse=quantities.within(quantities.count, "1", "1000000"), metavar="N",
         help="Remove all campaigns, with their results, except the newest N (default: keep all; example: 100).",
     )  # fmt: skip
-    group.add_argument(
-        "--max-size", type=SIZE, metavar="SIZE",
+    max_size: int | None = option(
+        "--max-size", parse=SIZE, metavar="SIZE",
         help="Remove files until all campaigns together take up at most this much space "
         '(default: no limit; example: "200 GiB").',
     )  # fmt: skip
-    group.add_argument(
-        "--min-free", type=SIZE, metavar="SIZE",
+    min_free: int | None = option(
+        "--min-free", parse=SIZE, metavar="SIZE",
         help='Remove files until this much disk space is free (default: no limit; example: "50 GiB").',
     )  # fmt: skip
-    group.add_argument("--yes", action="store_true", help="Remove the files instead of only listing them.")
+    yes: bool = flag("--yes", help="Remove the files instead of only listing them.")
 
 
 def run(options: Options, program: Program) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,16 +11,17 @@ from typing import TYPE_CHECKING
 from quicsat.cli import campaign_report, continuous_integration, other_runners
 from quicsat.cli import options as shared
 from quicsat.cli.commands import parser_of
-from quicsat.cli.program import Program
+from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.model.outcomes import Outcome
 
 if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
     from quicsat.model.real_link import Host
     from quicsat.plan.limits import CampaignLimits
     from quicsat.results.document import StoredResults
 
+GROUP = "Measure", 3
+SUMMARY = "Continue a campaign that was interrupted."
 DESCRIPTION = (
     "Continue a campaign with its original plan, seeds, images and options. Finished runs are kept, and runs that "
     "ended in an error are repeated."
@@ -30,50 +30,36 @@ EXAMPLES = (
     "resume                                   # the newest campaign",
     "resume results/a --retry failed timeout  # also repeat failures and timeouts",
 )
-RETRY = [
+REPEATABLE = [
     outcome.value for outcome in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED, Outcome.SKIPPED, Outcome.ERROR)
 ]
+RETRY = option(
+    "--retry", nargs="+", action="extend", default=[], choices=REPEATABLE, metavar="OUTCOME",
+    help=f"Also repeat runs with these outcomes: {', '.join(REPEATABLE)} (default: error; example: failed timeout).",
+)  # fmt: skip
 
 
-class ContinueOptions(shared.ScheduleOptions, campaign_report.ContinuedOptions):
+class RetryOptions(CommandOptions, group="selection"):
+    """Which finished runs of a campaign are repeated."""
+
+    retry: list[str] = RETRY
+
+
+class ContinueOptions(RetryOptions, shared.ScheduleOptions, campaign_report.ContinuedOptions):
     """Those that decide what is left of a campaign, and how it is run."""
 
-    retry: list[str]
 
-
-class Options(ContinueOptions):
+class Options(ContinueOptions, group="options of QIR-SE"):
     """The options of the command."""
 
-    directory: Path | None
+    directory: Path | None = shared.CAMPAIGN
+    retry_failed: None = other_runners.RETRY_FAILED
 
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "directory", type=Path, nargs="?", metavar="DIR",
-        help="Directory of the campaign (default: results/latest; example: results/a).",
-    )  # fmt: skip
-    add_retry(parser.add_argument_group("selection"))
-    shared.add_schedule(parser)
-    shared.add_machines(parser)
-    shared.add_output(parser)
-    continuous_integration.add_options(parser)
-    other_runners.add_refusals(parser.add_argument_group("options of QIR-SE"))
-    parser.explain_unknown(_hint)
-
-
-def _hint(option: str) -> str:
-    """A sentence about an option that only ``run`` has."""
-    known = {flag for action in parser_of("run")._actions for flag in action.option_strings}
-    return f" A campaign continues with its own plan and options; leave {option} out." if option in known else ""
-
-
-def add_retry(parser: argparse._ActionsContainer) -> None:
-    """Declare which finished runs of a campaign are repeated."""
-    parser.add_argument(
-        "--retry", nargs="+", action="extend", default=[], choices=RETRY, metavar="OUTCOME",
-        help=f"Also repeat runs with these outcomes: {', '.join(RETRY)} (default: error; example: failed timeout).",
-    )  # fmt: skip
+    @staticmethod
+    def hint(word: str) -> str:
+        """A sentence about an option that only ``run`` has."""
+        flags = {flag for action in parser_of("run")._actions for flag in action.option_strings}
+        return f" A campaign continues with its own plan and options; leave {word} out." if word in flags else ""
 
 
 @dataclass(frozen=True)

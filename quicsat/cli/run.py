@@ -11,9 +11,9 @@ from quicsat.cli import campaign_report, console, continuous_integration, other_
 from quicsat.cli import options as shared
 from quicsat.cli.campaign_report import ContinuedOptions
 from quicsat.cli.output_files import check_place
-from quicsat.cli.program import Program
+from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.cli.progress import earlier_campaigns
-from quicsat.cli.select_runs import ChosenRuns, SelectingOptions
+from quicsat.cli.select_runs import ChosenRuns
 from quicsat.config import quantities
 from quicsat.model.clock import Clock
 from quicsat.model.results import Schedule
@@ -21,11 +21,12 @@ from quicsat.model.text import printable
 from quicsat.plan.pairs import left_out
 
 if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
     from quicsat.execution.campaign_config import NewCampaign
 
 LONGEST_NOTE = 500
 """Characters."""
+GROUP = "Measure", 1
+SUMMARY = "Measure servers with clients in the selected test cases (the default command)."
 DESCRIPTION = (
     "Measure each selected server with each selected client in each selected test case, and print the results. "
     "Press Ctrl-C to stop the campaign, and use `./run.py resume` to continue it."
@@ -38,64 +39,57 @@ EXAMPLES = (
 )
 
 
-class Options(SelectingOptions, ContinuedOptions):
-    """The options of the command."""
-
-    images: str
-    locked: Path | None
-    skip_compliance_check: bool
-    no_qlog: bool
-    baseline: float
-    log_dir: Path | None
-    note: str
-    save_files: bool
+def _note(text: str) -> str:
+    """A note of one line; raises ValueError."""
+    if len(text) > LONGEST_NOTE:
+        raise ValueError(f"has {len(text)} characters; at most {LONGEST_NOTE} are stored.")
+    return printable(" ".join(text.split()))
 
 
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    shared.add_selection(parser)
-    group = parser.add_argument_group("images and endpoints")
-    group.add_argument(
+class ImageOptions(CommandOptions, group="images and endpoints"):
+    """Which images are used, and what is asked of the endpoints in them."""
+
+    images: str = option(
         "--images", choices=("auto", "local", "pull", "build"), default="auto", metavar="SOURCE",
         help="Source of images: local (only this machine), pull (this machine, otherwise a registry), build (from "
         "endpoints/), or auto (this machine, otherwise a registry, otherwise build) (default: auto; example: local).",
     )  # fmt: skip
-    group.add_argument(
+    locked: Path | None = option(
         "--locked", nargs="?", type=Path, const=shared.LOCK_FILE, metavar="FILE",
         help="Use exactly the images that this file names, and refuse others; `images lock` writes it (default: no "
         f"file, or {shared.LOCK_FILE} if you write --locked alone; example: paper.lock).",
     )  # fmt: skip
-    group.add_argument(
-        "--skip-compliance-check", action="store_true",
-        help="Do not check whether images follow the endpoint contract.",
-    )  # fmt: skip
-    group.add_argument("--no-qlog", action="store_true", help="Do not request qlogs, which slow some endpoints down.")
-    shared.add_clock(parser)
-    shared.add_schedule(parser)
-    group = shared.add_machines(parser)
-    group.add_argument(
-        "--baseline", default=0.0, metavar="DURATION",
-        type=shared.value_of(quantities.within(quantities.duration_or_seconds, "0 s", "1 h")),
+    skip_compliance_check: bool = flag(
+        "--skip-compliance-check", help="Do not check whether images follow the endpoint contract."
+    )
+    no_qlog: bool = flag("--no-qlog", help="Do not request qlogs, which slow some endpoints down.")
+
+
+class Options(
+    shared.SelectionOptions, ImageOptions, shared.ClockOptions, shared.ScheduleOptions, ContinuedOptions,
+    other_runners.OtherRunnerOptions, group="output",
+):  # fmt: skip
+    """The options of the command."""
+
+    baseline: float = option(
+        "--baseline", group="machines", default=0.0, metavar="DURATION",
+        parse=quantities.within(quantities.duration_or_seconds, "0 s", "1 h"),
         help="First measure TCP throughput of real links with iperf3, in each direction for this duration, in seconds "
         "if it has no unit (default: 0, which means no measurement; example: 10s).",
     )  # fmt: skip
-    group = shared.add_output(parser)
-    group.add_argument(
+    log_dir: Path | None = option(
         "-l", "--log-dir", type=Path, metavar="DIR",
         help="Directory of the campaign, which must be empty or not exist (default: results/DATE; example: results/a).",
     )  # fmt: skip
-    group.add_argument(
-        "--note", type=shared.value_of(_note), default="", metavar="TEXT",
+    note: str = option(
+        "--note", parse=_note, default="", metavar="TEXT",
         help="Note to store with the campaign, for example on conditions of a real link "
         "(default: none; example: \"rain, 8 °C\").",
     )  # fmt: skip
-    group.add_argument(
-        "-f", "--save-files", action="store_true", help="Keep the transferred files of runs that do not succeed."
-    )
-    for flag in ("-f", "--save-files"):
-        parser.without_value(flag, other_runners.SAVE_FILES)
-    continuous_integration.add_options(parser)
-    other_runners.add_options(parser)
+    save_files: bool = flag(
+        "-f", "--save-files", alone=other_runners.SAVE_FILES,
+        help="Keep the transferred files of runs that do not succeed.",
+    )  # fmt: skip
 
 
 def run(options: Options, program: Program) -> int:
@@ -152,13 +146,6 @@ def measure(options: Options, program: Program, chosen: ChosenRuns, request: con
         with campaign_report.view(conditions.past, debug=options.debug) as observer:
             finished = run_campaign.run_campaign(new, conditions, observer)
         return campaign_report.conclude(finished, options, program, request)
-
-
-def _note(text: str) -> str:
-    """A note of one line; raises ValueError."""
-    if len(text) > LONGEST_NOTE:
-        raise ValueError(f"has {len(text)} characters; at most {LONGEST_NOTE} are stored.")
-    return printable(" ".join(text.split()))
 
 
 def _new(

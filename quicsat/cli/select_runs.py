@@ -1,4 +1,4 @@
-"""Makes the plan of a campaign from the options of :func:`quicsat.cli.options.add_selection`.
+"""Makes the plan of a campaign from the options of `run`.
 
 It imports little, since it runs before the lock of the Docker daemon is taken.
 """
@@ -9,10 +9,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quicsat.cli import options as shared
-from quicsat.cli import other_runners
 from quicsat.config import loader
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
@@ -27,11 +26,8 @@ from quicsat.plan.make_plan import make_plan
 from quicsat.plan.select_names import select as values_named
 from quicsat.plan.select_names import split
 
-
-class SelectingOptions(
-    shared.SelectionOptions, shared.ClockOptions, shared.ScheduleOptions, other_runners.OtherRunnerOptions
-):
-    """Those that decide which runs a campaign has."""
+if TYPE_CHECKING:
+    from quicsat.cli.run import Options
 
 
 class ChosenRuns(NamedTuple):
@@ -43,7 +39,7 @@ class ChosenRuns(NamedTuple):
     seed: int
 
 
-def select(options: SelectingOptions, root: Path) -> ChosenRuns:
+def select(options: Options, root: Path) -> ChosenRuns:
     """What the options select; raises :class:`InputError`."""
     inventory = Inventory(root)
     implementations = inventory.implementations

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import CommandOptions, Program
 from quicsat.model import product_files
 from quicsat.model.errors import MachineError
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Maintain", 2
+SUMMARY = "Install what quicsat needs outside of Python, and start a Docker engine."
 DESCRIPTION = (
     "Install the Debian packages that quicsat needs and that are missing (docker.io, tshark, mmdebstrap, iproute2), "
     "start a Docker engine if none answers, and download uPlot for the packet plots of websites. As an ordinary user, "
@@ -22,12 +20,7 @@ DESCRIPTION = (
 EXAMPLES = ("setup   # as root",)
 
 
-class Options(CommandOptions):
-    """None of its own."""
-
-
-def add_options(parser: Parser) -> None:
-    """None of its own."""
+Options = CommandOptions
 
 
 def run(_options: Options, _program: Program) -> int:

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import campaign_report, console
 from quicsat.cli import options as shared
 from quicsat.cli.outcome_status import exit_status_of
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, flag
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Results", 1
+SUMMARY = "Show the matrices of a campaign."
 DESCRIPTION = "Show the matrices of a campaign. The exit status is the same as the exit status of the campaign."
 EXAMPLES = ("show", "show results/a --markdown")
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="output"):
     """The options of the command."""
 
-    directory: Path | None
-    negotiated: bool
-    markdown: bool
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "directory", type=Path, nargs="?", metavar="DIR",
-        help="Directory of the campaign (default: results/latest; example: results/a).",
-    )  # fmt: skip
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "--negotiated", action="store_true",
-        help="Also show what the endpoints negotiated: version, cipher and transport parameters.",
-    )  # fmt: skip
-    shared.add_markdown(group)
+    directory: Path | None = shared.CAMPAIGN
+    negotiated: bool = flag(
+        "--negotiated", help="Also show what the endpoints negotiated: version, cipher and transport parameters."
+    )
+    markdown: bool = shared.MARKDOWN
 
 
 def run(options: Options, program: Program) -> int:

@@ -4,47 +4,36 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import port
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.model import product_files
 from quicsat.model.text import counted
 from quicsat.model.units import byte_size
 from quicsat.site.serve import PORT
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Publish", 1
+SUMMARY = "Build a static website of campaigns."
 DESCRIPTION = "Build a static website of campaigns. To publish the website, copy it to a web server."
 EXAMPLES = ("site results -o site --serve", "site results/a results/b -o /var/www/quic --files")
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="output"):
     """The options of the command."""
 
-    directories: list[Path]
-    output: Path | None
-    files: bool
-    serve: int | None
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "directories", type=Path, nargs="*", metavar="DIR",
+    directories: list[Path] = option(
+        type=Path, nargs="*", metavar="DIR",
         help="Campaigns, or directories that contain campaigns (default: results; example: results/a results/b).",
     )  # fmt: skip
-    group = parser.add_argument_group("output")
-    group.add_argument(
+    output: Path | None = option(
         "-o", "--output", type=Path, metavar="SITE",
         help="Directory of the website, whose pages are replaced in one step (default: site; example: /var/www/quic).",
     )  # fmt: skip
-    group.add_argument("--files", action="store_true", help="Include traces, key logs, qlogs and complete logs.")
-    group.add_argument(
-        "--serve", nargs="?", type=port, const=PORT, metavar="PORT",
+    files: bool = flag("--files", help="Include traces, key logs, qlogs and complete logs.")
+    serve: int | None = option(
+        "--serve", nargs="?", parse=port, const=PORT, metavar="PORT",
         help="Serve the built website on this port of this machine, until you press Ctrl-C "
         f"(default: {PORT}; example: 8001).",
     )  # fmt: skip

@@ -1,8 +1,7 @@
-"""The options of commands that read stored campaigns, and the campaigns, test cases and pairs that they select."""
+"""The stored campaigns that a command line names, and the test cases, pairs and objectives that it selects of them."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from quicsat.cli import console, foreign_inputs
 from quicsat.cli.foreign_inputs import CampaignsOptions
-from quicsat.cli.program import Program
+from quicsat.cli.program import Program, option
 from quicsat.config import quantities
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError, MachineError
@@ -23,54 +22,18 @@ from quicsat.model.text import quoted
 from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
 from quicsat.statistics.facts import read_condition, where
 
-# ---- options --------------------------------------------------------------------------------
-
-
-def add_directories(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Declare campaigns and test cases; the group for further options that select."""
-    parser.add_argument(
-        "directories", type=Path, nargs="+", metavar="DIR",
-        help="Campaign directories; result files or log directories of QIR or QIR-SE; or captures with a key log as "
-        "LEFT.pcap:RIGHT.pcap:KEYS; example: results/latest.",
-    )  # fmt: skip
-    group = parser.add_argument_group("logs of QIR and QIR-SE")
-    foreign_inputs.add_file_size(group)
-    foreign_inputs.add_link_rate(group)
-    group = parser.add_argument_group("selection")
-    group.add_argument(
-        "-t", "--test", nargs="+", metavar="NAME", default=[],
-        help="Test cases or families by name or abbreviation (default: all; example: SAT SATL).",
-    )  # fmt: skip
-    group.add_argument(
-        "--fact", nargs="+", metavar="CONDITION", default=[],
-        help="Select only runs with these negotiated parameters: FACT=VALUE, FACT>=NUMBER or FACT<=NUMBER "
-        "(default: all runs; example: cipher=AES-128-GCM client.initial_max_data>=1048576).",
-    )  # fmt: skip
-    return group
-
-
-def add_pairs(group: argparse._ArgumentGroup) -> None:
-    """Declare pairs."""
-    group.add_argument(
-        "--pair", nargs="+", metavar="SERVER_CLIENT", default=[],
-        help="Pairs for tables and plots that show individual runs (default: all; example: picoquic_quic-go).",
-    )  # fmt: skip
-
-
-def add_objectives(group: argparse._ArgumentGroup) -> None:
-    """Declare objectives."""
-    group.add_argument(
-        "--objective", nargs="+", metavar="SIZE=TIME", default=[],
-        help="Time limits for receiving amounts of data (default: the objectives of each test case; "
-        "example: 10MB=8s).",
-    )  # fmt: skip
-
-
-# ---- what they select -----------------------------------------------------------------------
+PAIRS = option(
+    "--pair", group="selection", nargs="+", metavar="SERVER_CLIENT", default=[],
+    help="Pairs for tables and plots that show individual runs (default: all; example: picoquic_quic-go).",
+)  # fmt: skip
+OBJECTIVES = option(
+    "--objective", group="selection", nargs="+", metavar="SIZE=TIME", default=[],
+    help="Time limits for receiving amounts of data (default: the objectives of each test case; example: 10MB=8s).",
+)  # fmt: skip
 
 
 def open_campaigns(options: CampaignsOptions, program: Program) -> tuple[CampaignResults, ...]:
-    """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError.
+    """The campaigns of the directories; warnings are printed, and an unknown test case raises InputError.
 
     A campaign that cannot be read is named and left out, unless it is the only one, or there is nothing of this name.
     """

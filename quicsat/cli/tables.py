@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from quicsat.cli import console, stored_campaigns
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
-from quicsat.cli.program import Program
+from quicsat.cli.program import Program, option
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
@@ -22,6 +21,8 @@ TABLES = (
     "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "negotiated", "objectives",
     "attempts", "history",
 )  # fmt: skip
+GROUP = "Results", 2
+SUMMARY = "Show statistics of campaigns as text, Markdown, CSV or LaTeX."
 DESCRIPTION = "Show statistics of campaigns. This command uses only stored results, and does not read traces."
 EXAMPLES = (
     "tables results/latest --table pairs variance",
@@ -31,26 +32,17 @@ EXAMPLES = (
 )
 
 
-class Options(CampaignsOptions):
+class Options(CampaignsOptions, group="output"):
     """The options of the command."""
 
-    table: list[str]
-    pair: list[str]
-    objective: list[str]
-    format: str
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the command."""
-    group = stored_campaigns.add_directories(parser)
-    group.add_argument(
-        "--table", nargs="+", choices=TABLES, metavar="TABLE", default=[],
+    table: list[str] = option(
+        "--table", group="selection", nargs="+", choices=TABLES, metavar="TABLE", default=[],
         help=f"Tables to show: {', '.join(TABLES)} (default: summary, or history for several campaigns; "
         "example: pairs).",
     )  # fmt: skip
-    stored_campaigns.add_pairs(group)
-    stored_campaigns.add_objectives(group)
-    shared.add_text_format(parser.add_argument_group("output"))
+    pair: list[str] = stored_campaigns.PAIRS
+    objective: list[str] = stored_campaigns.OBJECTIVES
+    format: str = shared.FORMAT
 
 
 def run(options: Options, program: Program) -> int:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import SIGNAL
-from quicsat.cli.program import CommandOptions, Program
+from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.model.real_link import Scheduler
 
-if TYPE_CHECKING:
-    from quicsat.cli.parser import Parser
-
+GROUP = "Maintain", 7
+SUMMARY = "Join a Dask cluster and run its campaigns on this Docker daemon."
 DESCRIPTION = (
     "Connect to a Dask scheduler, and run campaigns that other machines start with --cluster. The worker uses the "
     "Docker daemon that the docker command uses. Press Ctrl-C to stop the worker. Before you use this command, run "
@@ -23,31 +21,22 @@ DESCRIPTION = (
 EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
 
 
-class Options(CommandOptions):
+class Options(CommandOptions, group="worker"):
     """The options of the command."""
 
-    address: str
-    parallel: int | None
-    name: str | None
-    cluster_tls: Path | None
-
-
-def add_options(parser: Parser) -> None:
-    """Declare the options of the command."""
-    parser.add_argument(
-        "address", type=shared.scheduler_address, metavar="ADDRESS",
+    address: str = option(
+        type=shared.scheduler_address, metavar="ADDRESS",
         help="Address of the Dask scheduler, with tcp:// or tls://; example: tcp://scheduler:8786.",
     )  # fmt: skip
-    group = parser.add_argument_group("worker")
-    group.add_argument(
+    parallel: int | None = option(
         "--parallel", type=shared.parallel, metavar="N|auto",
         help=f"Number of parallel runs, 1 to {shared.MOST_TESTBEDS}, or auto for as many as links and CPUs allow "
         "(default: auto; example: 2).",
     )  # fmt: skip
-    group.add_argument(
+    name: str | None = option(
         "--name", help="Name of the worker in messages and results (default: the host name; example: lab-2)."
     )
-    shared.add_cluster_tls(group)
+    cluster_tls: Path | None = shared.CLUSTER_TLS
 
 
 def run(options: Options, program: Program) -> int:

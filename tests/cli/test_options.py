@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from quicsat.cli import options
 from quicsat.cli.parser import Parser
+from quicsat.cli.program import CommandOptions
 from quicsat.model.errors import InputError
 from quicsat.model.perturbation import NONE, USUAL, Amplitudes
 from quicsat.model.results import Schedule
 from quicsat.plan.limits import CampaignLimits
 
 
-def parse(*words: str) -> options.ScheduleOptions:
+def parse(*words: str, wanted: type[CommandOptions] = options.ScheduleOptions) -> Any:
+    """Those ``words`` as options of a class; raises ArgumentError if one is wrong."""
     parser = Parser("run")
     parser.exit_on_error = False
-    options.add_schedule(parser)
-    return parser.parse_args(words, options.ScheduleOptions())
+    parser.declare(wanted)
+    return parser.parse_args(words, wanted())
 
 
 def test_no_limits() -> None:
@@ -88,10 +91,7 @@ def test_the_address_of_a_scheduler_is_not_stored() -> None:
 
 
 def amplitudes(*words: str) -> Amplitudes:
-    parser = Parser("run")
-    parser.exit_on_error = False
-    options.add_clock(parser)
-    return options.amplitudes(parser.parse_args(words, options.ClockOptions()))
+    return options.amplitudes(parse(*words, wanted=options.ClockOptions))
 
 
 def test_amplitudes_are_the_usual_ones_in_virtual_time() -> None:
