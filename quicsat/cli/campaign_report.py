@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console, continuous_integration
-from quicsat.cli import options as shared
+from quicsat.cli.campaign_options import ContinuedOptions
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.outcome_status import exit_status_of
 from quicsat.cli.program import Program
@@ -54,10 +54,6 @@ def show_results(results: ResultSet, *, markdown: bool) -> None:
         console.show(f"{terminal_tables.failures(results, colour=colour, width=width, markdown=markdown)}\n")
     if results.results:
         console.show(terminal_tables.overhead(results, markdown=markdown))
-
-
-class ContinuedOptions(shared.MachineOptions, shared.OutputOptions, continuous_integration.CiOptions):
-    """Those of a campaign that is begun or continued which it does not store."""
 
 
 def conclude(

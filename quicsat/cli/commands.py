@@ -8,12 +8,17 @@ from __future__ import annotations
 import re
 from ast import literal_eval
 from importlib import import_module
-from pathlib import Path
-from typing import Any, Protocol, cast
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from quicsat import cli
 from quicsat.cli.parser import Parser
 from quicsat.cli.program import CommandOptions, Program
 from quicsat.model.text import PROGRAM
+
+if TYPE_CHECKING:
+    from importlib.abc import SourceLoader
 
 DEFAULT = "run"
 """The command of a command line that begins with an option."""
@@ -40,12 +45,17 @@ class Command(Protocol):
 
 
 def _groups(*titles: str) -> dict[str, dict[str, str]]:
-    texts = {file.stem: file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("*.py")}
-    heads = {name: head for name, text in texts.items() if (head := HEAD.search(text))}
+    heads = {name: head for _, name, _ in iter_modules(cli.__path__) if (head := HEAD.search(_source(name)))}
     places = sorted((literal_eval(head[1]), name) for name, head in heads.items())
     return {
         title: {name: literal_eval(heads[name][2]) for (group, _), name in places if group == title} for title in titles
     }
+
+
+def _source(name: str) -> str:
+    """The source of a module, which is not imported."""
+    found = find_spec(f"{cli.__name__}.{name}")
+    return cast("SourceLoader", found.loader).get_source(found.name) if found is not None else ""
 
 
 GROUPS = _groups("Measure", "Results", "Publish", "Maintain")

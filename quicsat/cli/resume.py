@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quicsat.cli import campaign_report, continuous_integration, other_runners
+from quicsat.cli import campaign_options, campaign_report, continuous_integration, other_runners
 from quicsat.cli import options as shared
 from quicsat.cli.commands import parser_of
 from quicsat.cli.program import CommandOptions, Program, option
@@ -45,7 +45,7 @@ class RetryOptions(CommandOptions, group="selection"):
     retry: list[str] = RETRY
 
 
-class ContinueOptions(RetryOptions, shared.ScheduleOptions, campaign_report.ContinuedOptions):
+class ContinueOptions(RetryOptions, shared.ScheduleOptions, campaign_options.ContinuedOptions):
     """Those that decide what is left of a campaign, and how it is run."""
 
 

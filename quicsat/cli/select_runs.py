@@ -9,9 +9,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from quicsat.cli import options as shared
+from quicsat.cli.campaign_options import NewCampaignOptions
 from quicsat.config import loader
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
@@ -26,9 +27,6 @@ from quicsat.plan.make_plan import make_plan
 from quicsat.plan.select_names import select as values_named
 from quicsat.plan.select_names import split
 
-if TYPE_CHECKING:
-    from quicsat.cli.run import Options
-
 
 class ChosenRuns(NamedTuple):
     """What a campaign measures."""
@@ -39,7 +37,7 @@ class ChosenRuns(NamedTuple):
     seed: int
 
 
-def select(options: Options, root: Path) -> ChosenRuns:
+def select(options: NewCampaignOptions, root: Path) -> ChosenRuns:
     """What the options select; raises :class:`InputError`."""
     inventory = Inventory(root)
     implementations = inventory.implementations
