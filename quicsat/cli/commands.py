@@ -55,7 +55,7 @@ def _groups(*titles: str) -> dict[str, dict[str, str]]:
 def _source(name: str) -> str:
     """The source of a module, which is not imported."""
     found = find_spec(f"{cli.__name__}.{name}")
-    return cast("SourceLoader", found.loader).get_source(found.name) if found is not None else ""
+    return (found and cast("SourceLoader", found.loader).get_source(found.name)) or ""
 
 
 GROUPS = _groups("Measure", "Results", "Publish", "Maintain")
