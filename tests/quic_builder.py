@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address
-from typing import Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -199,19 +198,30 @@ def _packed(address: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Packet:
-    """A UDP packet as it is captured."""
+class Captured:
+    """A packet of any kind as it is captured."""
 
     time: float
     """Seconds after EPOCH."""
     from_server: bool
-    payload: bytes
-    client: tuple[str, int] = CLIENT
-    server: tuple[str, int] = SERVER
 
     @property
     def nanoseconds(self) -> int:
         return EPOCH * SECOND + round(self.time * SECOND)
+
+    @property
+    def frame(self) -> bytes:
+        """Ethernet, IP and what is above them."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Packet(Captured):
+    """A UDP packet."""
+
+    payload: bytes
+    client: tuple[str, int] = CLIENT
+    server: tuple[str, int] = SERVER
 
     @property
     def frame(self) -> bytes:
@@ -223,17 +233,6 @@ class Packet:
             ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + source + target
             return bytes(12) + b"\x08\x00" + ip + udp
         return bytes(12) + b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, len(udp), 17, 64) + source + target + udp
-
-
-class Captured(Protocol):
-    """A packet of any kind."""
-
-    @property
-    def time(self) -> float: ...
-    @property
-    def nanoseconds(self) -> int: ...
-    @property
-    def frame(self) -> bytes: ...
 
 
 def pcap(packets: Iterable[Captured], *, order: str = "<", nano: bool = True, snap_length: int = 262_144) -> bytes:

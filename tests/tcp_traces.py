@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from tests.quic_builder import CLIENT, EPOCH, SECOND, SERVER
+from tests.quic_builder import CLIENT, SERVER, Captured
 from tests.quic_builder import pcap as pcap  # the same file for packets of any kind
 
 SYN, ACK, FIN, RST = 0x02, 0x10, 0x01, 0x04
@@ -15,11 +15,9 @@ FIRST = {False: 4_294_967_000, True: 1_000_000}
 
 
 @dataclass(frozen=True)
-class Tcp:
-    """A segment as it is captured."""
+class Tcp(Captured):
+    """A segment of TCP."""
 
-    time: float
-    from_server: bool
     offset: int = 0
     """Of the first byte of the payload; -1 for a SYN."""
     length: int = 0
@@ -28,10 +26,6 @@ class Tcp:
     flags: int = 0
     sacks: tuple[tuple[int, int], ...] = ()
     window: int = 65535
-
-    @property
-    def nanoseconds(self) -> int:
-        return EPOCH * SECOND + round(self.time * SECOND)
 
     @property
     def frame(self) -> bytes:
