@@ -28,14 +28,6 @@ def texts(*links: str) -> str:
     return "---\n".join(documents)
 
 
-@pytest.mark.parametrize("letter", PEPS)
-def test_a_letter_is_a_row_of_the_paper(letter: str) -> None:
-    [case] = read(texts(f"pep: {letter}"), KNOWN)
-    assert case.emulated.pep == PEPS[letter]
-    assert case.has_gateways
-    assert not SAT.has_gateways
-
-
 def test_rows_of_the_paper() -> None:
     """MB of the paper are what is left of Linux' values when their digits behind the point are cut."""
     rows = {
@@ -83,13 +75,6 @@ def test_missing_keys_are_those_of_a_or_inherited() -> None:
     assert links["c"] == SAT.emulated
 
 
-@pytest.mark.parametrize("program", VPNS)
-def test_a_program_is_a_tunnel(program: str) -> None:
-    [case] = read(texts(f"vpn: {program}"), KNOWN)
-    assert case.emulated.vpn == Vpn(4 * MIB, 6 * MIB, VpnProgram(program), VpnTransport.UDP, 1420, 10, "cubic")
-    assert (case.has_gateways, case.tunnelled, SAT.tunnelled) == (True, True, False)
-
-
 def test_missing_keys_of_a_tunnel_are_inherited() -> None:
     text = texts(
         "vpn: {program: openvpn, transport: tcp, send buffer: 1 MiB}",
@@ -131,3 +116,6 @@ def test_ready_tunnels() -> None:
         "vpn-openvpn-tcp": replace(VPNS["openvpn"], transport=VpnTransport.TCP),
     }
     assert {replace(link, vpn=None) for link in links.values()} == {links["vpn-none"]}
+    assert [(case.tunnelled, case.has_gateways) for case in cases] == [
+        (link.vpn is not None,) * 2 for link in links.values()
+    ]

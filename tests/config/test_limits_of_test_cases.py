@@ -14,18 +14,12 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.units import MIB
 from tests.config.my_yaml import faults, read
 from tests.fakes import CASE
-from tests.ready import ready_test_cases
 
 BASE = "name: one\nabbreviation: ONE\nextends: sat\n"
 OWN = BASE + "limits: {memory: 8 GiB, cpus: 0.5, processes: 64, logs: 3 GiB, downloads: 20 MiB, traces: 4 GiB}\n"
 NEXT = "---\nname: two\nabbreviation: TWO\nextends: one\n"
 GIB = 1024 * MIB
 READ = RunLimits(8 * GIB, 0.5, 64, 3 * GIB, 20 * MIB, 4 * GIB)
-
-
-def test_there_are_none_by_default() -> None:
-    assert ready_test_cases()["sat"].limits is None
-    assert read(OWN)[0].limits == READ
 
 
 @pytest.mark.parametrize(

@@ -178,13 +178,6 @@ def test_keys(lines: str, expected: dict[str, object]) -> None:
     assert {name: getattr(found, name) for name in expected} == expected
 
 
-def test_a_test_case_may_stand_before_the_one_it_extends() -> None:
-    first = "name: fast\nabbreviation: F\nextends: leo\ntimeout: 5 s\n---\n"
-    found = cases(first + LEO)
-    assert list(found) == ["fast", "leo"]
-    assert (found["fast"].link, found["fast"].timeout) == (found["leo"].link, 5.0)
-
-
 def test_functional_tests_come_first_then_measurements_by_their_deadline() -> None:
     kinds = [case.functional for case in KNOWN.values()]
     assert kinds == sorted(kinds, reverse=True)
@@ -632,6 +625,7 @@ def test_a_folder_of_test_cases_that_is_not_there() -> None:
     [
         "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(f"k{n}: &k{n} [*a, *a, *a, *a, *a]\n" for n in range(500)),
         "&a {name: *a, link: *a, file sizes: [*a]}",
+        "&a {name: *a, link: &b {x: *b, y: [*a, 1]}}",
         "&a [*a]",
         "link: &a {loss: *a, delay: *a}\nendpoint test: *a\n",
     ],

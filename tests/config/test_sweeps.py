@@ -117,10 +117,6 @@ def test_names_of_members_are_safe() -> None:
         assert not is_test_case(wrong)
 
 
-def test_aliases_are_not_repeated_without_end() -> None:
-    assert faults("&a {name: *a, link: &b {x: *b, y: [*a, 1]}}")
-
-
 def test_the_losses_of_the_satcom_paper() -> None:
     cases = load_test_cases(ROOT / "testcases/satcom/loss.yaml", KNOWN)
     bursts = {case.name: case.emulated.forward.loss for case in cases[:2]}

@@ -13,7 +13,6 @@ from threading import Event as Flag
 import pytest
 
 from quicsat.docker.containers import ContainerEvent
-from quicsat.links.cross_traffic import event_name
 from quicsat.links.ns3_testbed import Ns3Backend, SimulatedLink
 from quicsat.model.emulated_link import CrossTraffic
 from quicsat.model.errors import HarnessFault
@@ -121,8 +120,3 @@ def test_an_end_just_before_the_stop_is_told(end: str, tmp_path: Path) -> None:
             link.collect(tmp_path)
     assert caught.value.code == ErrorCode.SIMULATOR_FAILED
     assert (tmp_path / "sim" / "link.json").is_file()
-
-
-@pytest.mark.parametrize("line", ["connected", '"connected"', "[]", "{", "", None])
-def test_lines_that_say_nothing(line: str | None) -> None:
-    assert event_name(line) == ""

@@ -372,8 +372,8 @@ def test_a_link_that_carried_nothing_has_no_report(tmp_path: Path) -> None:
         assert link.collect(tmp_path) is None
 
 
-@pytest.mark.parametrize("line", ["running", '"running"', "[]", '{"event": "waiting"}', "{", ""])
-def test_only_one_line_means_ready(line: str) -> None:
+@pytest.mark.parametrize("line", ["running", '"running"', "[]", '{"event": "waiting"}', "{", "", None])
+def test_only_one_line_means_ready(line: str | None) -> None:
     engine = FakeEngine()
     with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run_of()) as link:
         assert not link.ready(ContainerEvent(link._container, line))

@@ -56,10 +56,6 @@ def test_parts_make_up_the_whole(of: int) -> None:
         assert list(part) == [run for run in PLAN if run in set(part)]
 
 
-def test_the_whole_plan() -> None:
-    assert part_of(PLAN, "") == PLAN
-
-
 @pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "1/0", "1/1001", "-1/4", "1/4/2", "٣/٤"])
 def test_parts_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="is no part of a plan"):

@@ -300,10 +300,6 @@ def test_a_variant_is_an_implementation_of_the_same_image() -> None:
     assert cubic.congestion_control == CongestionControl("cubic", ("bbr", "cubic"), None, "a test", "2026-11-21")
 
 
-def test_variants_are_no_part_of_everything() -> None:
-    assert [server.name for server in chosen_variants()[0]] == ["quic-go", "picoquic", "nginx"]
-
-
 def test_a_variant_has_the_image_that_replaces_that_of_its_implementation() -> None:
     [bbr], _ = chosen_variants(servers=["picoquic:bbr"], images=["picoquic=me/p:1"])
     assert (bbr.image, bbr.replaced) == ("me/p:1", True)
@@ -343,12 +339,6 @@ def test_images_are_replaced_and_marked() -> None:
     assert result["quic-go"] == replace(IMPLEMENTATIONS["quic-go"], image="me/q:1", replaced=True)
     assert (result["picoquic"].image, result["nginx"].image) == ("p", "host:5000/n")
     assert result["chrome"] == IMPLEMENTATIONS["chrome"]
-
-
-def test_a_selection_holds_the_replaced_images() -> None:
-    selection = choose(IMPLEMENTATIONS, TEST_CASES, load, clients=["picoquic"], images=["picoquic=p:2"])
-    assert [client.image for client in selection.clients] == ["p:2"]
-    assert "p:2" in [server.image for server in selection.servers]
 
 
 @given(st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)))
