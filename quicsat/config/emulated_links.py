@@ -397,17 +397,10 @@ def _check_profiles(link: Fields, given: Collection[str]) -> None:
 def _check_scenario(link: Fields, merged: EmulatedLink) -> None:
     """Report keys that the scenario does not support and keys that it lacks."""
     directions = (merged.forward, merged.back)
-    present = {
-        "corrupt-rate": any(each.corruption for each in directions),
-        "droplist": any(each.drops for each in directions),
-        "blackhole": merged.blackhole,
-        "rebind": merged.rebind,
-        "tcp-cross-traffic": merged.cross_traffic,
-    }
-    for scenario, found in present.items():
-        key, example = OWN_KEYS[scenario]
+    for scenario, (key, example) in OWN_KEYS.items():
+        word = key.removeprefix("return ")
+        found = any(getattr(part, word.replace(" ", "_"), None) for part in (merged, *directions))
         if found and merged.scenario != scenario:
-            word = key.removeprefix("return ")
             line = next((link.line_of(each) for each in link if each.endswith(word)), 0)
             link.note(f"{word} needs scenario {scenario}; this is {merged.scenario}.", line)
         elif not found and merged.scenario == scenario:

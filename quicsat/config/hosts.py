@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from quicsat.config.quantities import duration, matching, one_of, within
-from quicsat.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_yaml
+from quicsat.config.yaml_fields import Fields, Parsers, Problem, display_path, raise_problems, read_yaml
 from quicsat.model.errors import InputError
 from quicsat.model.names import NAME_RULE, did_you_mean, is_name
 from quicsat.model.real_link import DAEMON_EXAMPLE, Host, RealLink, Tls, daemon_address
@@ -23,9 +23,6 @@ TLS_EXAMPLES = {"ca": "ca.pem", "certificate": "cert.pem", "key": "key.pem"}
 
 BRIDGE, HOST = "bridge", "host"
 """Values of the network of endpoints."""
-_INTERFACE = matching(r"[A-Za-z0-9._-]{1,15}", "the name of a network interface")
-_SKEW = within(duration, "-24 h", "24 h")
-_NETWORK = one_of((BRIDGE, HOST))
 
 
 # ---- the file -------------------------------------------------------------------------------
@@ -60,9 +57,9 @@ def _read_host(document: Fields, name: str, folder: Path) -> Host | None:
         return None
     fields.allow_only(KEYS)
     fields.require({"daemon": DAEMON_EXAMPLE})
-    daemon = fields.read("daemon", daemon_address) or ""
+    values = fields.values({**_PARSERS, "ssh config": _file_in(folder)})
+    daemon = values.get("daemon", "")
     tls = _read_tls(fields, folder)
-    ssh_config = fields.read("ssh config", _file_in(folder))
     addresses = fields.read_list("address", parse_address) or ()
     for scheme, key in (("tcp", "tls"), ("ssh", "ssh config")):
         if key in fields and daemon and not daemon.startswith(f"{scheme}://"):
@@ -74,18 +71,9 @@ def _read_host(document: Fields, name: str, folder: Path) -> Host | None:
         fields.note("address holds two of the same version of IP; one of each is allowed.", fields.line_of("address"))
     if len(document.problems) > faults:
         return None
-    return Host(
-        name=name,
-        daemon=daemon,
-        tls=tls,
-        ssh_config=ssh_config,
-        address4="".join(by_version[4]),
-        address6="".join(by_version[6]),
-        source_address=fields.read("source address", parse_address) or "",
-        interface=fields.read("interface", _INTERFACE) or "",
-        clock_skew=fields.read("clock skew", _SKEW) or 0.0,
-        host_network=fields.read("network", _NETWORK) == HOST,
-    )
+    four, six = ("".join(same) for same in by_version.values())
+    host_network = values.pop("network", BRIDGE) == HOST
+    return Host(name, tls=tls, address4=four, address6=six, host_network=host_network, **values)
 
 
 def _read_tls(fields: Fields, folder: Path) -> Tls | None:
@@ -110,6 +98,15 @@ def parse_address(text: str) -> str:
     if found.is_unspecified or found.is_multicast:
         raise ValueError("is no address of a single host.")
     return str(found)
+
+
+_PARSERS: Parsers = {
+    "daemon": daemon_address,
+    "source address": parse_address,
+    "interface": matching(r"[A-Za-z0-9._-]{1,15}", "the name of a network interface"),
+    "clock skew": within(duration, "-24 h", "24 h"),
+    "network": one_of((BRIDGE, HOST)),
+}
 
 
 def _file_in(folder: Path) -> Callable[[str], Path]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from statistics import median
+from typing import Any
 
 from quicsat.model.emulated_link import (
     Blackhole,
@@ -176,14 +177,8 @@ def _impairments(link: EmulatedLink) -> Iterator[str]:
 
 
 def _impairments_of(direction: Direction) -> dict[str, str]:
-    return {
-        "jitter": _jitter(direction.jitter),
-        "reordering": _reordering(direction.reordering),
-        "duplication": _share(direction.duplication) if direction.duplication else NONE,
-        "corruption": _corruption(direction.corruption),
-        "drops": _drops(direction.drops),
-        "beside UDP packets": _udp_cross_traffic(direction.udp_cross_traffic),
-    }
+    values = {kind: (getattr(direction, field), in_words) for kind, (field, in_words) in IMPAIRMENTS.items()}
+    return {kind: in_words(value) if value else NONE for kind, (value, in_words) in values.items()}
 
 
 def _tcp(link: EmulatedLink) -> Iterator[str]:
@@ -227,15 +222,11 @@ def _changes(link: EmulatedLink) -> Iterator[str]:
         yield _demand(link.demand)
 
 
-def _jitter(jitter: Jitter | None) -> str:
-    if jitter is None:
-        return NONE
+def _jitter(jitter: Jitter) -> str:
     return f"{jitter.shape} {seconds(jitter.size)}{' with overtaking' if jitter.overtake else ''}"
 
 
-def _reordering(reordering: Reordering | None) -> str:
-    if reordering is None:
-        return NONE
+def _reordering(reordering: Reordering) -> str:
     packets = "" if reordering.gap is None else f"{counted(reordering.gap, 'packet')}, at most "
     return f"{_share(reordering.rate)} by {packets}{seconds(reordering.delay)}"
 
@@ -259,8 +250,8 @@ def _demand(demand: Demand) -> str:
     return f"return capacity on demand after {seconds(demand.delay)} in {slots}{constant}"
 
 
-def _corruption(corruption: Corruption | None) -> str:
-    if corruption is None or not corruption.rate:
+def _corruption(corruption: Corruption) -> str:
+    if not corruption.rate:
         return NONE
     lost = " as loss" if corruption.mode is CorruptionMode.LOSS else ""
     return f"{_share(corruption.rate)}{_at_most(corruption.longest_burst)}{lost}"
@@ -269,7 +260,7 @@ def _corruption(corruption: Corruption | None) -> str:
 def _drops(drops: tuple[int, ...]) -> str:
     shown = ", ".join(map(str, drops[:MOST_DROPS]))
     more = f" and {len(drops) - MOST_DROPS} more" if len(drops) > MOST_DROPS else ""
-    return f"no. {shown}{more}" if drops else NONE
+    return f"no. {shown}{more}"
 
 
 def _blackhole(hole: Blackhole) -> str:
@@ -289,10 +280,8 @@ def _from(origin: TimersFrom) -> str:
     return " of the simulation" if origin is TimersFrom.START else ""
 
 
-def _udp_cross_traffic(traffic: UdpCrossTraffic | None) -> str:
+def _udp_cross_traffic(traffic: UdpCrossTraffic) -> str:
     """``of 5.00 Mbit/s after 20.0 s``."""
-    if traffic is None:
-        return NONE
     late = f" after {seconds(traffic.start)}" if traffic.start else ""
     return f"of {mbit_per_s(traffic.rate)} in packets of {traffic.packet_size} B{late}"
 
@@ -303,3 +292,14 @@ def _at_most(longest: int | None) -> str:
 
 def _share(share: float) -> str:
     return percent(share, 0 if round(share * 100, 6).is_integer() else 2)
+
+
+IMPAIRMENTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "jitter": ("jitter", _jitter),
+    "reordering": ("reordering", _reordering),
+    "duplication": ("duplication", _share),
+    "corruption": ("corruption", _corruption),
+    "drops": ("drops", _drops),
+    "beside UDP packets": ("udp_cross_traffic", _udp_cross_traffic),
+}
+"""What a direction may do to packets -> its field of :class:`Direction`, and the field's value in words."""
