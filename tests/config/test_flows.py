@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from quicsat.config.flows import parse_flow
+from quicsat.model.family import Family
 from quicsat.model.flow import Flow
 from quicsat.model.gateways import Pep
 from quicsat.model.names import is_test_case
@@ -47,6 +48,8 @@ def test_names_of_test_cases_with_flows() -> None:
     assert is_test_case(made.name)
     assert (made.random_name, made.flow_count) == ("sat", 3)
     assert made.description.endswith(", beside nginx-tcp/curl@2s and picoquic:bbr/quic-go")
+    member = with_flows(replace(SAT, family=Family("lossy", "LOS", ())), (Flow(),))
+    assert member.family == Family("lossy~same", "LOS~same", ())
 
 
 @pytest.mark.parametrize("name", ["sat~", "sat~/x", "sat~..", "~same", "sat~Same", "sat" + "~same" * 6])
