@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from quicsat.model.units import MBPS, mbit_per_s
-from quicsat.plots.base import Drawing, Group, Plot
-from quicsat.plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.plots.time_series_base import Curve, Picked, over_time
 from quicsat.report.pair_series import PairSeries, RunSeries
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import Samples, Series, window_rate
@@ -17,29 +16,25 @@ WINDOW = 1.0
 """Seconds over which a rate is taken, every 0.1 s."""
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per pair and test case; overlaid, the goodput."""
-
-    def pick(pair: PairSeries, alone: bool) -> Picked:
-        series = pair.middle.series
-        if not alone:
-            return Picked([_curve(goodput(series), pair.server, pair.name)])
-        others = [_curve(goodput(run.series), "other") for run in pair.others]
-        sent = window_rate(series.forward.sent, series.forward.size, window=WINDOW)
-        received = goodput(series)
-        curves = [*others, _curve(sent, "first", "sent"), _curve(received, "again", "goodput")]
-        if request.ideal and len(sent):
-            curves += _ideal(pair.forward_rates(pair.middle, 0.0, float(sent.time[-1])), float(sent.time[-1]))
-        note = "Each rate is that of the preceding second. Goodput is shifted by the delay of the fastest packet"
-        start = _start_up(pair.middle)
-        if start is None:
-            return Picked(curves, note)
-        moment, steady, words = start
-        curves.append(Curve(np.array([moment, float(received.time[-1])]), np.full(2, steady / MBPS), "steady",
-                            "steady rate"))  # fmt: skip
-        return Picked(curves, f"{note}. {words}", [(moment, "a")])
-
-    return drawings(request, pick, "Data rate over time", "rate [Mbit/s]")
+def _pick(request: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
+    """Overlaid, the goodput."""
+    series = pair.middle.series
+    if not alone:
+        return Picked([_curve(goodput(series), pair.server, pair.name)])
+    others = [_curve(goodput(run.series), "other") for run in pair.others]
+    sent = window_rate(series.forward.sent, series.forward.size, window=WINDOW)
+    received = goodput(series)
+    curves = [*others, _curve(sent, "first", "sent"), _curve(received, "again", "goodput")]
+    if request.ideal and len(sent):
+        curves += _ideal(pair.forward_rates(pair.middle, 0.0, float(sent.time[-1])), float(sent.time[-1]))
+    note = "Each rate is that of the preceding second. Goodput is shifted by the delay of the fastest packet"
+    start = _start_up(pair.middle)
+    if start is None:
+        return Picked(curves, note)
+    moment, steady, words = start
+    span = np.array([moment, float(received.time[-1])])
+    curves.append(Curve(span, np.full(2, steady / MBPS), "steady", "steady rate"))
+    return Picked(curves, f"{note}. {words}", [(moment, "a")])
 
 
 def _ideal(rates: Sequence[tuple[float, float]], end: float) -> list[Curve]:
@@ -75,4 +70,4 @@ def _curve(rate: Samples, role: str, label: str = "") -> Curve:
     return Curve(rate.time, rate.value / MBPS, role, label)
 
 
-PLOT = Plot("data-rate", "Data rate over time", Group.TIME, "runs", table, draw)
+PLOT = over_time("data-rate", "Data rate over time", "rate [Mbit/s]", _pick)

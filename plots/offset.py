@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from quicsat.model.results import ResultSet
 from quicsat.model.run import RunKey
 from quicsat.model.units import MIB, seconds
-from quicsat.plots.base import Drawing, Group, Plot, sentences
-from quicsat.plots.time_series_base import Curve, Picked, draw, drawings, stacked
+from quicsat.plots.base import sentences
+from quicsat.plots.time_series_base import Curve, Picked, over_time, stacked
 from quicsat.report.pair_series import PairSeries, RunSeries
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import StreamData
@@ -18,24 +18,13 @@ from quicsat.traces.series import StreamData
 LETTERS = "abcde"
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per pair and test case, with marks of the middle run, or one with all of them."""
-
-    def pick(pair: PairSeries, alone: bool) -> Picked:
-        return _alone(pair, request) if alone else _overlaid(pair)
-
-    return drawings(request, pick, "Offset over time", "offset [MiB]", whole=True)
-
-
-def _overlaid(pair: PairSeries) -> Picked:
-    shown = _shown(pair.middle)
-    return Picked([Curve(shown.time, stacked(shown) / MIB, pair.server, pair.name, points=True)], _where(pair))
-
-
-def _alone(pair: PairSeries, request: PlotRequest) -> Picked:
+def _pick(request: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
+    """Alone, with marks of the middle run."""
     middle = pair.middle
     sent = _shown(middle)
     offsets, again = stacked(sent) / MIB, sent.retransmission
+    if not alone:
+        return Picked([Curve(sent.time, offsets, pair.server, pair.name, points=True)], _where(pair))
     requests = middle.series.requests.sent
     curves = [Curve(shown.time, stacked(shown) / MIB, "other", points=True) for shown in map(_shown, pair.others)]
     curves += [
@@ -117,4 +106,4 @@ def _delays(times: Mapping[str, float]) -> Iterator[str]:
             yield f"The {name} is {seconds(times[end] - times[start])}"
 
 
-PLOT = Plot("offset", "Offset over time", Group.TIME, "runs", table, draw)
+PLOT = over_time("offset", "Offset over time", "offset [MiB]", _pick, whole=True)

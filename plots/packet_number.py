@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from quicsat.model.text import counted
-from quicsat.plots.base import Drawing, Group, Plot
-from quicsat.plots.time_series_base import Picked, draw, drawings, packet_numbers
+from quicsat.plots.time_series_base import Picked, over_time, packet_numbers
 from quicsat.report.pair_series import PairSeries
 from quicsat.report.plot_request import PlotRequest
 
@@ -16,12 +13,8 @@ NOTE = (
 )
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per pair and test case; packets without a readable number are left out and counted."""
-    return drawings(request, _pick, "Packet number over time", "packet number")
-
-
-def _pick(pair: PairSeries, alone: bool) -> Picked:
+def _pick(_: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
+    """Packets without a readable number are left out and counted."""
     series = pair.middle.series
     if not alone:
         return Picked([packet_numbers(series.forward, series.sent.time, pair.server, pair.name)], NOTE)
@@ -38,4 +31,4 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     return Picked([*others, forward, back], f"{NOTE}. {left_out}".rstrip(". "))
 
 
-PLOT = Plot("packet-number", "Packet number over time", Group.TIME, "runs", table, draw)
+PLOT = over_time("packet-number", "Packet number over time", "packet number", _pick)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from quicsat.model.arrays import Integers
-from quicsat.plots.base import Drawing, Group, Plot
-from quicsat.plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.plots.time_series_base import Curve, Picked, over_time
 from quicsat.report.pair_series import PairSeries
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import UNKNOWN, Series
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per pair and test case."""
-    return drawings(request, _pick, "Packet size over time", "size [bytes]")
-
-
-def _pick(pair: PairSeries, alone: bool) -> Picked:
+def _pick(_: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
     series = pair.middle.series
     packets = series.forward
     if not alone:
@@ -54,4 +46,4 @@ def _note(whole: Integers, data: Integers, rest: Integers) -> str:
     return f"The sizes in bytes (mean ± standard deviation) are: {means}. {share} of all bytes are not stream data"
 
 
-PLOT = Plot("packet-size", "Packet size over time", Group.TIME, "runs", table, draw)
+PLOT = over_time("packet-size", "Packet size over time", "size [bytes]", _pick)

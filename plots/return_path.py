@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from quicsat.model.text import counted
-from quicsat.plots.base import Drawing, Group, Plot
-from quicsat.plots.time_series_base import Curve, Picked, draw, drawings
+from quicsat.plots.time_series_base import Curve, Picked, over_time
 from quicsat.report.pair_series import PairSeries
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import Packets, window_rate
@@ -14,12 +11,7 @@ from quicsat.traces.series import Packets, window_rate
 KBPS = 1e3
 
 
-def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per pair and test case."""
-    return drawings(request, _pick, "Return path over time", "rate of the return path [kbit/s]")
-
-
-def _pick(pair: PairSeries, alone: bool) -> Picked:
+def _pick(_: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
     back = pair.middle.series.back
     if not alone:
         return Picked([_curve(back, pair.server, pair.name)])
@@ -38,4 +30,4 @@ def _curve(packets: Packets, role: str, label: str = "") -> Curve:
     return Curve(rate.time, rate.value / KBPS, role, label)
 
 
-PLOT = Plot("return-path", "Return path over time", Group.TIME, "runs", table, draw)
+PLOT = over_time("return-path", "Return path over time", "rate of the return path [kbit/s]", _pick)

@@ -12,7 +12,7 @@ from quicsat.model.arrays import Floats, Integers
 from quicsat.model.names import pair_folder
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import NO_SERIES, Drawing, NothingToDrawError, Panel, sentences, single_panel, stem
+from quicsat.plots.base import NO_SERIES, Drawing, Group, NothingToDrawError, Panel, Plot, sentences, single_panel, stem
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import UNKNOWN, Packets, StreamData
@@ -67,15 +67,19 @@ class Picked:
     """Times with the letters that the note explains."""
 
 
-Pick = Callable[[PairSeries, bool], Picked]
+Pick = Callable[[PlotRequest, PairSeries, bool], Picked]
 """Selects the curves of a pair; the flag is False if the figure shows several pairs, with one curve for each."""
 
 
-def drawings(request: PlotRequest, pick: Pick, title: str, ylabel: str, **facts: Any) -> list[Drawing]:
-    """A drawing per pair and test case, or a single one if the request overlays them; raises NothingToDrawError."""
-    found = with_curves(load_pairs(request), lambda pair: pick(pair, not request.overlaid).curves)
+def over_time(name: str, title: str, ylabel: str, pick: Pick, **facts: Any) -> Plot:
+    """A plot with a drawing per pair and test case, or a single one if the request overlays them."""
+    return Plot(name, title, Group.TIME, "runs", lambda request: _drawings(request, pick, title, ylabel, facts), draw)
+
+
+def _drawings(request: PlotRequest, pick: Pick, title: str, ylabel: str, facts: Mapping[str, Any]) -> Sequence[Drawing]:
+    found = with_curves(load_pairs(request), lambda pair: pick(request, pair, not request.overlaid).curves)
     if request.overlaid:
-        many = [pick(pair, False) for pair in found]
+        many = [pick(request, pair, False) for pair in found]
         rows = overlay(found, [each.curves for each in many])
         caption = sentences(pairs_caption(found), *dict.fromkeys(each.note for each in many))
         return [
@@ -89,7 +93,7 @@ def drawings(request: PlotRequest, pick: Pick, title: str, ylabel: str, **facts:
         ]
     made = []
     for pair in found:
-        picked = pick(pair, True)
+        picked = pick(request, pair, True)
         name = stem(request, pair.campaign, pair.folder)
         heading = f"{title}: server {pair.server}, client {pair.client}, {pair.case.abbreviation}"
         shown = Panel(picked.curves, {"ylabel": ylabel, "marks": picked.marks, **facts})
