@@ -62,6 +62,13 @@ def build(directory: Path, target: Path, *, files: bool = False, root: Path = RO
     return publish.build(publish.SiteRequest([directory], target, root, files=files), lambda text: None)
 
 
+def cell_page(place: Path, results: ResultSet, cell: str = "picoquic/quiche/sat") -> str:
+    """The page of a cell in a site of these results, which is built below ``place``."""
+    build(on_disk(place / "results", results), place / "site")
+    [page] = (place / "site").glob(f"runs/*/p/{cell}/index.html")
+    return page.read_text(encoding="utf-8")
+
+
 def pages(site: Path) -> Mapping[str, str]:
     """All HTML pages by their address."""
     return {str(path.relative_to(site)): path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}

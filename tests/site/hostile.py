@@ -8,7 +8,7 @@ from pathlib import Path
 from quicsat.model.evidence import Evidence, HostFacts
 from quicsat.model.implementation import CongestionControl, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.model.results import Compliance, ImageFacts, Provenance, ResultSet, RunResult
+from quicsat.model.results import Compliance, ImageFacts, Provenance, ResultSet, RunResult, Versions
 from tests.payloads import PAYLOADS
 from tests.results_builder import SAT, implementation, result_set, run_result
 from tests.site import builder
@@ -25,7 +25,7 @@ def _result(number: int, bad: str) -> RunResult:
     return replace(base, verdict=Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, bad), evidence=evidence)
 
 
-def _campaign(number: int, bad: str) -> ResultSet:
+def campaign(number: int, bad: str) -> ResultSet:
     """A campaign of one run in which every text is hostile."""
     names = (f"s{number}", "picoquic")
     case = replace(SAT, name=f"t{number}", abbreviation=f"T{number}", description=bad, source=bad, repetitions=1)
@@ -37,7 +37,7 @@ def _campaign(number: int, bad: str) -> ResultSet:
     )
     facts = ImageFacts(bad, bad, (bad,), bad, 1, bad, bad, Provenance(bad, bad, bad, (bad, bad), bad, bad, bad))
     manifest = replace(
-        plain.manifest, id=f"{number}{bad}", command=(bad, bad), tool_version=bad,
+        plain.manifest, id=f"{number}{bad}", command=(bad, bad), tool_version=bad, versions=Versions(*[bad] * 4),
         implementations=described, images={names[0]: facts, "simulator": facts},
     )  # fmt: skip
     judged = Compliance(names[0], Role.SERVER, False, bad, bad)
@@ -60,7 +60,7 @@ def _add_files(directory: Path, run: Path, number: int, bad: str) -> None:
 def site(place: Path) -> Path:
     """The site, below ``place``: a campaign for each payload."""
     for number, bad in enumerate(PAYLOADS):
-        directory = builder.on_disk(place / "results" / str(number), _campaign(number, bad), output=f"{bad}\n")
+        directory = builder.on_disk(place / "results" / str(number), campaign(number, bad), output=f"{bad}\n")
         _add_files(directory, directory / f"s{number}_picoquic/t{number}/1", number, bad)
     builder.build(place / "results", place / "site", files=True)
     return place / "site"

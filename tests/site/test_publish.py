@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -17,21 +16,24 @@ from quicsat.model.emulated_link import DirectionLateness, DirectionReport, Late
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
 from quicsat.model.results import Versions
+from quicsat.model.run import RunKey
 from quicsat.site import cell_pages, publish
 from quicsat.traces.series import FILE_NAME
 from tests.results_builder import result_set, run_result
-from tests.site import builder
+from tests.site import builder, hostile
 
-HOSTILE = '"><script>window.pwned=1</script><img src=x onerror=alert(1)>'
+PAIR = ("picoquic", "quiche")
+HOSTILE = 'javascript:../../"><script>window.pwned=1</script><img src=x onerror=alert(1)>'
 
 
 class Links(HTMLParser):
-    """Collects what a page leads to and loads."""
+    """What a page leads to and loads."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: str) -> None:
         super().__init__()
         self.base = ""
         self.found: list[tuple[str, str]] = []
+        self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         told = dict(attrs)
@@ -48,12 +50,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "site"
 
 
-def read(page: str) -> Links:
-    links = Links()
-    links.feed(page)
-    return links
-
-
 def test_what_images_are_made_from_is_shown(site: Path) -> None:
     shown = [text for text in builder.pages(site).values() if "PyPI aiopquic 0.6" in text]
     assert shown
@@ -63,7 +59,7 @@ def test_what_images_are_made_from_is_shown(site: Path) -> None:
 def test_every_link_leads_somewhere(site: Path) -> None:
     lost = []
     for name, text in builder.pages(site).items():
-        links = read(text)
+        links = Links(text)
         for tag, target in links.found:
             if re.match(r"https?://", target):
                 assert tag == "a", f"{name} loads {target}"
@@ -106,17 +102,12 @@ def test_a_cell_leads_to_the_command_that_explains_its_runs(site: Path, tmp_path
 
 def test_a_failed_cell_tells_a_long_reason_to_its_end(tmp_path: Path) -> None:
     reason = f"{'The path lost packets. ' * 60}This is the cause."
-    results = result_set([run_result(None, reason=reason)], repetitions=1)
-    builder.build(builder.on_disk(tmp_path / "campaign", results), tmp_path / "site")
-    [page] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")
-    assert reason in page.read_text()
+    assert reason in builder.cell_page(tmp_path, result_set([run_result(None, reason=reason)], repetitions=1))
 
 
 def test_a_cell_tells_which_attempt_was_repeated_on_request(tmp_path: Path) -> None:
     results = replace(result_set([run_result(8e6, attempt=2)], repetitions=1), earlier=(run_result(None, reason="R"),))
-    builder.build(builder.on_disk(tmp_path / "campaign", results), tmp_path / "site")
-    [page] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")
-    assert page.read_text().count("Repeated with <code>--retry</code>. R</td>") == 1
+    assert builder.cell_page(tmp_path, results).count("Repeated with <code>--retry</code>. R</td>") == 1
 
 
 def test_a_cell_shows_how_late_frames_left_the_simulator(tmp_path: Path) -> None:
@@ -130,11 +121,10 @@ def test_a_cell_shows_how_late_frames_left_the_simulator(tmp_path: Path) -> None
         replace(each, evidence=replace(each.evidence, simulator=new if each.repetition == 1 else old))
         for each in small.results
     ]
-    builder.build(builder.on_disk(tmp_path / "results", replace(small, results=tuple(told))), tmp_path / "site")
-    [page] = tmp_path.glob("site/runs/*/p/picoquic/quiche/sat/index.html")
+    page = builder.cell_page(tmp_path, replace(small, results=tuple(told)))
     rows = {
         name: re.findall(r"<td[^>]*>([^<]*)</td>", row)
-        for name, row in re.findall(r'<th scope="row">([^<]*)</th>(.*)</tr>', page.read_text())
+        for name, row in re.findall(r'<th scope="row">([^<]*)</th>(.*)</tr>', page)
     }
     assert rows["Frames that left the simulator late"] == ["0.50 %", "–", "–"]
     assert rows["Time in which late frames waited"] == ["0.25 %", "–", "–"]
@@ -145,9 +135,7 @@ def test_a_large_campaign_says_where_the_logs_are_that_it_does_not_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cell_pages, "MOST_BYTES", 0)
-    builder.build(builder.on_disk(tmp_path / "results", builder.small()), tmp_path / "site")
-    [page] = tmp_path.glob("site/runs/*/p/picoquic/quiche/sat/index.html")
-    text = page.read_text()
+    text = builder.cell_page(tmp_path, builder.small())
     assert "only the logs of repetition 1, which is the median" in text
     assert "below <code>picoquic_quiche/sat</code>" in text
     assert (text.count('href="log-'), text.count(">not shown<")) == (1, 2)
@@ -193,30 +181,12 @@ def test_pages_and_scripts_name_commands_as_they_are_called_here(
     assert any("./run.py" in path.read_text() for path in files) == (program == "./run.py")
 
 
-@pytest.fixture
-def hostile(tmp_path: Path) -> Mapping[str, str]:
-    results = builder.small()
-    case = replace(results.manifest.test_cases[0], description=HOSTILE)
-    facts = {name: replace(each, reference=HOSTILE, version=HOSTILE) for name, each in results.manifest.images.items()}
-    manifest = replace(
-        results.manifest, id=f"../../{HOSTILE}", command=(HOSTILE,), tool_version=HOSTILE,
-        versions=Versions(HOSTILE, HOSTILE, HOSTILE, HOSTILE), images=facts,
-        test_cases=(case, *results.manifest.test_cases[1:]),
-        implementations=tuple(replace(each, url=f"javascript:{HOSTILE}", image=HOSTILE, licence=HOSTILE)
-                              for each in results.manifest.implementations),
-    )  # fmt: skip
-    runs = tuple(
-        replace(each, verdict=Verdict(each.verdict.outcome, each.verdict.code, HOSTILE)) for each in results.results
-    )
-    directory = builder.on_disk(tmp_path / "results", replace(results, manifest=manifest, results=runs), HOSTILE)
-    builder.build(directory, tmp_path / "site")
+def test_words_from_outside_stay_words(tmp_path: Path) -> None:
+    builder.build(builder.on_disk(tmp_path / "results", hostile.campaign(0, HOSTILE), HOSTILE), tmp_path / "site")
     assert {path.name for path in tmp_path.iterdir()} == {"results", "site"}
-    return builder.pages(tmp_path / "site")
-
-
-def test_words_from_outside_stay_words(hostile: Mapping[str, str]) -> None:
-    assert sum("window.pwned=1" in text for text in hostile.values()) > 3
-    for name, text in hostile.items():
+    pages = builder.pages(tmp_path / "site")
+    assert sum("window.pwned=1" in text for text in pages.values()) > 3
+    for name, text in pages.items():
         assert "<script>window" not in text, name
         assert "<img src=x" not in text, name
         assert 'href="javascript:' not in text, name
@@ -264,34 +234,24 @@ def test_a_campaign_that_runs_says_how_far_it_is(tmp_path: Path) -> None:
 
 def test_attempts_that_are_excluded_are_shown_wherever_the_cell_is(tmp_path: Path) -> None:
     results = builder.small()
-    last = next(each for each in results.results if each.server == "picoquic" and each.client == "quiche")
-    verdict = Verdict(
-        Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "The simulator was late.", if_valid=Verdict(Outcome.TIMEOUT)
-    )
-    lost = replace(last, verdict=verdict, measurement=None)
-    cases = tuple(replace(each, check=Check.TRANSFER) if each.name == "satloss" else each
-                  for each in results.manifest.test_cases)  # fmt: skip
-    failed = replace(last, test_case="satloss", verdict=verdict, measurement=None)
-    later = tuple(
-        replace(each, attempt=2)
-        if each is last or (each.server, each.client, each.test_case) == ("picoquic", "quiche", "satloss")
-        else each
-        for each in results.results
-    )
+    late = "The simulator was late."
+    verdict = Verdict(Outcome.ERROR, ErrorCode.SIMULATOR_LAG, late, if_valid=Verdict(Outcome.TIMEOUT))
+    repeated = [each for each in results.results if each.key in (RunKey(*PAIR, "sat", 1), RunKey(*PAIR, "satloss", 1))]
+    sat, satloss = results.manifest.test_cases
     results = replace(
-        results, manifest=replace(results.manifest, test_cases=cases), results=later, earlier=(lost, failed)
+        results,
+        manifest=replace(results.manifest, test_cases=(sat, replace(satloss, check=Check.TRANSFER))),
+        results=tuple(replace(each, attempt=2) if each in repeated else each for each in results.results),
+        earlier=tuple(replace(each, verdict=verdict, measurement=None) for each in repeated),
     )
-    builder.build(builder.on_disk(tmp_path / "campaign", results), tmp_path / "site")
+    cell = builder.cell_page(tmp_path, results)
     shown = builder.pages(tmp_path / "site")
     start = shown["index.html"]
     assert 'title="4 attempts, 1 excluded"' in start
     assert "SATL: 2 attempts, 1 excluded" in start
     assert "3 excluded</a>" in start, "one of them is the error of ours that was there before"
-    cell = next(text for name, text in shown.items() if name.endswith("p/picoquic/quiche/sat/index.html"))
-    assert "4 attempts, 1 excluded" in cell
-    assert "<code>simulator-lag</code>" in cell
-    assert '<td class="line">timeout</td>' in cell
-    assert "The simulator was late." in cell
+    for told in ("4 attempts, 1 excluded", "<code>simulator-lag</code>", '<td class="line">timeout</td>', late):
+        assert told in cell
     pair = next(text for name, text in shown.items() if name.endswith("p/picoquic/quiche/index.html"))
     assert 'href="sat/index.html#attempts">4 attempts, 1 excluded</a>' in pair
     other = next(text for name, text in shown.items() if name.endswith("p/quiche/quiche/sat/index.html"))
