@@ -692,7 +692,7 @@ class FakeEngine:
         image = self._image(image)
         with self.mutex:
             if any(life.name == options["name"] for life in self.lives.values()):
-                raise APIError("Conflict", explanation=f"Conflict: {options['name']} is in use")
+                raise APIError("Conflict", explanation=f"Conflict: {options['name']} is already in use")
             life = Life(
                 self, options["name"], image, tuple(options["command"] or ()), options["environment"],
                 options["host_config"], options["hostname"], options["labels"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from queue import SimpleQueue
 from typing import Any
 from unittest.mock import Mock
 
@@ -14,15 +13,12 @@ import requests
 from docker.errors import APIError, NotFound
 
 from quicsat.docker import containers
-from quicsat.docker.archive import pack
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import (
     CAMPAIGN_LABEL,
     LABEL,
     MACHINE_LABEL,
-    ContainerEvent,
     ContainerSpec,
-    StartFailure,
     create_container,
     lifetime,
     list_containers,
@@ -30,13 +26,13 @@ from quicsat.docker.containers import (
     remove_containers,
     this_machine,
 )
-from quicsat.docker.daemon_images import DaemonImages
 from quicsat.model.emulated_link import Interval
 from quicsat.model.errors import HarnessFault, LockedError
 from quicsat.model.evidence import Exit
 from quicsat.model.outcomes import ErrorCode
+from tests.container_contract import ContainerContract, Programs
 from tests.docker.conftest import spec
-from tests.fakes import PATIENCE, FakeEngine, connect, end_with
+from tests.fakes import PATIENCE, FakeEngine, connect, end_with, hang
 
 
 def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Daemon) -> None:
@@ -90,52 +86,21 @@ def test_a_container_is_removed_even_if_its_creation_did_not_answer(
     assert engine.lives == {}
 
 
-def test_life_of_a_container(daemon: Daemon) -> None:
-    with create_container(daemon, spec()) as container:
-        assert container.exit() == Exit(None)
-        container.put(pack({"a/b": b"content"}))
-        with container.fetch("/a") as archive:
-            assert b"content" in b"".join(archive)
-        with container.fetch("/none") as archive:
-            assert b"content" not in b"".join(archive)
-        events: SimpleQueue[ContainerEvent] = SimpleQueue()
+class TestContract(ContainerContract):
+    """At the engine of threads."""
+
+    @pytest.fixture
+    def programs(self, engine: FakeEngine) -> Programs:
+        engine.programs["missing"] = hang
+        engine.unstartable = {"missing"}
+        return Programs(spec("idle"), spec("short"), spec("missing"))
+
+
+def test_a_container_that_is_deaf_is_killed(daemon: Daemon) -> None:
+    with create_container(daemon, spec("deaf")) as container:
         container.start()
-        container.watch(events, lines=True)
-        assert events.get(timeout=PATIENCE) == ContainerEvent(container, "hello")
-        assert container.running()
-        assert not container.wait(0)
-        container.stop(grace=PATIENCE)
-        assert events.get(timeout=PATIENCE) == ContainerEvent(container, None)
-        assert container.exit() == Exit(0, killed=True)
-        assert b"hello" in container.output()
-        container.signal("SIGTERM")  # has ended: nothing happens
-        container.stop(grace=PATIENCE)
-
-
-def test_a_container_is_removed_although_nobody_reads_its_archive_to_the_end(
-    daemon: Daemon, engine: FakeEngine
-) -> None:
-    """While its stream is open an engine keeps the container; a traceback may hold it, as when our disk is full."""
-    with pytest.raises(OSError, match="full") as kept, create_container(daemon, spec()) as container:
-        container.put(pack({"large": bytes(1000)}))
-        with container.fetch("/large") as archive:
-            next(archive)
-            raise OSError("the disk is full")
-    assert kept.traceback
-    assert engine.lives == {}
-
-
-@pytest.mark.parametrize(
-    ("image", "patience", "end"), [("short", PATIENCE, Exit(3)), ("deaf", 0.05, Exit(137, killed=True))]
-)
-def test_a_container_that_ends_by_itself_was_not_killed_and_a_deaf_one_was(
-    daemon: Daemon, image: str, patience: float, end: Exit
-) -> None:
-    with create_container(daemon, spec(image)) as container:
-        container.start()
-        assert container.wait(patience) is not end.killed
-        container.stop(grace=patience)
-        assert container.exit() == end
+        container.stop(grace=0.05)
+        assert container.exit() == Exit(137, killed=True)
 
 
 @pytest.mark.parametrize("reported", [True, False])
@@ -187,22 +152,11 @@ def test_a_container_that_somebody_else_stops_is_no_failure_of_its_program(
             engine.refused = set()
 
 
-def test_who_is_to_blame_if_a_container_does_not_start(engine: FakeEngine, daemon: Daemon) -> None:
-    engine.unstartable = {"idle"}
-    with create_container(daemon, spec()) as container, pytest.raises(StartFailure, match="no such file"):
-        container.start()
-    engine.unstartable = set()
+def test_an_engine_that_refuses_a_start_is_to_blame(engine: FakeEngine, daemon: Daemon) -> None:
     with create_container(daemon, spec()) as container:
         engine.refused = {"start"}
         with pytest.raises(HarnessFault, match="start was refused"):
             container.start()
-
-
-def test_an_image_that_is_missing(daemon: Daemon) -> None:
-    with pytest.raises(HarnessFault) as caught, create_container(daemon, spec("nothing")):
-        pass
-    assert caught.value.code == ErrorCode.IMAGE_MISSING
-    assert DaemonImages(daemon).find("nothing") is None
 
 
 def test_removal_is_patient_with_one_under_way_and_gives_up_in_the_end(

@@ -81,19 +81,24 @@ def window(run: Path) -> int:
     return int(first["congestion_window"]) // int(first["segment"])
 
 
+Times = dict[tuple[Protocol, str], float]
+
+
+def measured(links: str, more: str, clock: Clock, daemon: Daemon, folder: Path) -> tuple[list[RunResult], Times]:
+    """Runs over ``links``, and over ``more`` and with QUIC in virtual time; their completion times."""
+    need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
+    path = folder / "links.yaml"
+    path.write_text(links if clock is Clock.REAL else links + more)  # in real time, runs take longer
+    words = ("-t", path, "--skip-compliance-check", "--seed", "7", "--clock", clock, "--parallel", "2")
+    results = measure(folder / "nginx-tcp", "-s", "nginx-tcp", "-c", "curl", *words)
+    if clock is Clock.VIRTUAL:  # not curl with quic-go, too
+        results += measure(folder / "quic-go", "-s", "quic-go", "-c", "quic-go", *words)
+    return results, {(each.protocol, each.test_case): value(each, "completion_time") for each in results}
+
+
 @pytest.mark.parametrize("clock", Clock)
 def test_proxies_begin_with_more_packets(clock: Clock, daemon: Daemon, tmp_path: Path) -> None:
-    need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
-    path = tmp_path / "links.yaml"
-    path.write_text(LINKS if clock is Clock.REAL else LINKS + OVER_IPV6)  # in real time, runs take longer
-    words = ("-t", path, "--skip-compliance-check", "--seed", "7", "--clock", clock, "--parallel", "2")
-    pairs = [("nginx-tcp", "curl")]
-    if clock is Clock.VIRTUAL:
-        pairs.append(("quic-go", "quic-go"))  # not curl with quic-go, too
-    results = [
-        result for server, client in pairs for result in measure(tmp_path / server, "-s", server, "-c", client, *words)
-    ]
-    times = {(each.protocol, each.test_case): value(each, "completion_time") for each in results}
+    results, times = measured(LINKS, OVER_IPV6, clock, daemon, tmp_path)
     straight, split = times[Protocol.TCP, "straight"], times[Protocol.TCP, "split"]
     assert straight - split > 0.5  # almost two of the round trips in which an initial window of 10 packets grows to 100
     assert times.get((Protocol.TCP, "split6"), split) == pytest.approx(split, abs=0.2)
@@ -111,17 +116,7 @@ def test_proxies_begin_with_more_packets(clock: Clock, daemon: Daemon, tmp_path:
 @pytest.mark.parametrize("clock", Clock)
 def test_packets_are_lost_behind_the_second_proxy(clock: Clock, daemon: Daemon, tmp_path: Path) -> None:
     """A proxy repeats them at once; without one, and over QUIC, the server has to, after a long round trip."""
-    need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
-    path = tmp_path / "behind.yaml"
-    path.write_text(BEHIND if clock is Clock.REAL else BEHIND + WITHOUT_PROXY)  # in real time, runs take longer
-    words = ("-t", path, "--skip-compliance-check", "--seed", "7", "--clock", clock, "--parallel", "2")
-    pairs = [("nginx-tcp", "curl")]
-    if clock is Clock.VIRTUAL:
-        pairs.append(("quic-go", "quic-go"))
-    results = [
-        result for server, client in pairs for result in measure(tmp_path / server, "-s", server, "-c", client, *words)
-    ]
-    times = {(each.protocol, each.test_case): value(each, "completion_time") for each in results}
+    results, times = measured(BEHIND, WITHOUT_PROXY, clock, daemon, tmp_path)
     if clock is Clock.VIRTUAL:
         assert times[Protocol.TCP, "without"] - times[Protocol.TCP, "behind"] > 1
     for each in results:
