@@ -28,17 +28,15 @@ def test_the_cpus_are_those_of_the_machine_not_those_that_a_local_engine_keeps_t
     assert Daemon("unix:///run/docker.sock", "mine").info["NCPU"] == 48
 
 
+STORAGE = "/home/me/.local/share/containers/storage"
+
+
 class Podman(FakeEngine):
     """Reports as podman does: with another identifier each time."""
 
     def info(self) -> dict[str, Any]:
-        storage = "/home/me/.local/share/containers/storage"
-        return super().info() | {
-            "ID": str(uuid.uuid4()),
-            "Name": "here",
-            "DockerRootDir": storage,
-            "Architecture": "amd64",
-        }
+        own = {"ID": str(uuid.uuid4()), "Name": "here", "DockerRootDir": STORAGE, "Architecture": "amd64"}
+        return super().info() | own
 
     def version(self) -> dict[str, Any]:
         return {"Components": [{"Name": "Podman Engine"}, {"Name": "Conmon"}]}
@@ -47,7 +45,7 @@ class Podman(FakeEngine):
 def test_the_identity_of_podman_is_that_of_its_storage() -> None:
     one, again = connect(Podman(), "a"), connect(Podman(), "b")
     assert one.info["ID"] != again.info["ID"]
-    assert one.id == again.id == "podman here /home/me/.local/share/containers/storage"
+    assert one.id == again.id == f"podman here {STORAGE}"
     assert (one.info["ServerVersion"], one.info["Architecture"]) == ("podman 99.0", "x86_64")
     assert connect(FakeEngine(), "a").info["ServerVersion"] == "99.0"
 
@@ -70,7 +68,9 @@ def test_limits_without_root(
     assert (daemon.rootless, daemon.limits_containers) == (rootless, limits)
 
 
-def test_the_owner_of_a_socket_tells_that_podman_has_no_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_owner_of_a_socket_tells_that_podman_has_no_root(
+    tmp_path: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(docker, "APIClient", Podman().client)
     path = tmp_path / "podman.sock"
     path.touch()
@@ -78,14 +78,8 @@ def test_the_owner_of_a_socket_tells_that_podman_has_no_root(tmp_path: Path, mon
     assert Daemon(f"unix://{path}", "mine").rootless is (os.getuid() != 0)
     monkeypatch.setattr("quicsat.docker.client._owner", lambda _path: 1001)
     assert Daemon(f"unix://{path}", "mine").rootless
-
-
-def test_the_owner_of_a_socket_that_leads_to_docker_tells_nothing(
-    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(docker, "APIClient", engine.client)
-    monkeypatch.setattr("quicsat.docker.client._owner", lambda _path: 1001)
-    assert not Daemon("unix:///tmp/tunnel.sock", "mine").rootless
+    assert not Daemon("unix:///tmp/tunnel.sock", "mine").rootless  # it leads to Docker
 
 
 def test_no_daemon(engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

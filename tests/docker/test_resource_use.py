@@ -58,23 +58,22 @@ def first(place: Path, user: int = 2_500_000_000, memory: int = 4096) -> None:
     (group / "memory.stat").write_text(f"cache 9999\nrss 1\ntotal_cache 9999\ntotal_rss {memory}\n")
 
 
-def test_version_1(place: Path) -> None:
-    first(place)
-    group = control_group(7, IDENTITY)
-    assert group is not None
-    assert group.read() == ResourceUse(2.5, 0.5, 4096)
-
-
-def test_version_2(place: Path) -> None:
+def second(place: Path) -> None:
+    """Files of version 2."""
     (place / "proc/7/cgroup").write_text(SECOND)
     own = place / f"groups/system.slice/docker-{IDENTITY}.scope"
     own.mkdir(parents=True)
     (own / "cpu.stat").write_text("usage_usec 3000000\nuser_usec 2500000\nsystem_usec 500000\n")
     (own / "cgroup.threads").write_text("7\n")
     (own / "memory.stat").write_text("anon 4096\nfile 9999\n")
+
+
+@pytest.mark.parametrize(("write", "threads"), [(first, [7, 9]), (second, [7])])
+def test_both_versions(place: Path, write: Callable[[Path], None], threads: list[int]) -> None:
+    write(place)
     group = control_group(7, IDENTITY)
-    assert group == ControlGroup(own, own)
-    assert group.threads() == [7]
+    assert group is not None
+    assert group.threads() == threads
     assert group.read() == ResourceUse(2.5, 0.5, 4096)
 
 
