@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import random
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -130,34 +129,7 @@ def test_bombs_are_cut(tmp_path: Path, limits: ArchiveLimits, edits: list[Edit])
         list_files(chunks(content), limits)
 
 
-def test_deep_directories_are_flattened(tmp_path: Path) -> None:
-    """Depth is bounded; the content is kept."""
-    unpack(chunks(archive(regular("logs/" + "d/" * 500 + "file"))), tmp_path, ArchiveLimits())
-    (path,) = found(tmp_path)
-    assert path.count("/") < 16
-
-
-def test_a_path_that_linux_cannot_open_is_shortened(tmp_path: Path) -> None:
-    unpack(
-        chunks(archive(regular("/".join(["d" * 250] * 16 + ["f"])), regular("logs/plain"))), tmp_path, ArchiveLimits()
-    )
-    assert sorted(len(name) < 250 for name in found(tmp_path)) == [True, True]
-
-
-def test_broken_archives_are_faults_of_ours(tmp_path: Path) -> None:
-    """300 mutations of an archive: it is unpacked, or ends in a HarnessFault; nothing lands outside."""
-    target = tmp_path / "target"
-    target.mkdir()
-    whole = archive(regular("logs/a", b"x" * 2000), regular("logs/b"), special("logs/c", tarfile.SYMTYPE, "../.."))
-    dice = random.Random(7)
-    faults = 0
-    for _ in range(300):
-        content = bytearray(whole[: dice.randrange(1, len(whole))])
-        for _ in range(dice.randrange(4)):
-            content[dice.randrange(len(content))] = dice.randrange(256)
-        try:
-            unpack(chunks(bytes(content)), target, ArchiveLimits(total=10**6))
-        except HarnessFault:
-            faults += 1
-    assert faults > 10
-    assert {path.name for path in tmp_path.iterdir()} == {"target"}
+@pytest.mark.parametrize("name", ["logs/" + "d/" * 500 + "file", "/".join(["d" * 250] * 16 + ["f"])])
+def test_paths_that_are_too_deep_or_too_long_are_shortened(tmp_path: Path, name: str) -> None:
+    unpack(chunks(archive(regular(name), regular("logs/plain"))), tmp_path, ArchiveLimits())
+    assert [len(path) < 300 and path.count("/") < 16 for path in found(tmp_path)] == [True, True]

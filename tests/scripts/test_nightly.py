@@ -123,6 +123,9 @@ def test_losses_and_gains_are_told_in_plain_text(checkout: Path, change: dict[st
 
 
 def test_a_web_hook_gets_json(checkout: Path) -> None:
+    first = json.loads(night(checkout, "--json", "--", "-t", "x", run=3).stdout)
+    assert first["said"] == {"run": ["exit status 3", "said by run"]}
+    assert first["before"] is None
     done = night(checkout, "--json", "--", "-t", "x", compare=1, changes={"changes": [SLOWER]})
     message = json.loads(done.stdout)
     assert message["comparison"]["changes"] == [SLOWER]
@@ -130,9 +133,10 @@ def test_a_web_hook_gets_json(checkout: Path) -> None:
 
 
 def test_what_still_fails_is_named_every_night_in_short(checkout: Path) -> None:
+    assert night(checkout, changes={"changes": [FAILING]}).stdout == ""  # it has always failed
     first = night(checkout, plot=3, compare=1, changes={"changes": [BROKEN]}).stdout
     assert "The step plot failed (exit status 3):\n    said by plot\n" in first
-    name = log(checkout)[0]["night"]
+    name = [line["night"] for line in log(checkout) if line["event"] == "begin"][-1]
     told = night(checkout, plot=3, changes={"changes": [FAILING]}).stdout.splitlines()
     assert told[2:-2] == [
         f"The step plot still fails since {name} (exit status 3).",
@@ -141,10 +145,6 @@ def test_what_still_fails_is_named_every_night_in_short(checkout: Path) -> None:
     told = night(checkout).stdout.splitlines()
     assert told[2:-2] == ["The step plot works again.", "No longer failing: sat, server a, client b."]
     assert night(checkout).stdout == ""
-
-
-def test_pairs_that_always_failed_are_not_named(checkout: Path) -> None:
-    assert night(checkout, changes={"changes": [FAILING]}).stdout == ""
 
 
 def test_a_night_that_was_killed_is_named_by_the_next_one(checkout: Path) -> None:
@@ -207,18 +207,14 @@ def test_a_message_that_nobody_took_is_sent_again(checkout: Path) -> None:
         (checkout / "heard").unlink()
 
 
-def test_a_step_that_cannot_be_made_does_not_keep_the_others(checkout: Path) -> None:
+def test_a_step_that_cannot_be_made_keeps_the_others_only_if_another_campaign_is_under_way(checkout: Path) -> None:
+    assert night(checkout, run=75).returncode == 75
+    assert [words[0] for words in calls(checkout)] == ["run"]
+    assert night(checkout).stdout == ""
     done = night(checkout, plot=3)
     assert done.returncode == 3
     assert "The step plot failed" in done.stdout
     assert [words[0] for words in calls(checkout)] == ["run", "plot", "site", "compare", "prune"]
-
-
-def test_another_campaign_is_under_way(checkout: Path) -> None:
-    done = night(checkout, run=75)
-    assert done.returncode == 75
-    assert [words[0] for words in calls(checkout)] == ["run"]
-    assert night(checkout).stdout == ""
 
 
 def test_a_signal_is_passed_on(checkout: Path) -> None:
@@ -253,23 +249,25 @@ def test_a_night_is_made_again_from_its_log(checkout: Path, tmp_path: Path) -> N
     assert calls(checkout)[0][1:3] == ["-t", "sat"]
 
 
-@pytest.mark.parametrize("clock", [("--clock", "virtual"), ("--clock=virtual",)])
-def test_nights_in_virtual_time_have_one_seed(checkout: Path, clock: tuple[str, ...]) -> None:
-    seeds = []
-    for words in ((), (), ("--seed", "7"), ("--seed=8",)):
-        night(checkout, "--", "-t", "sat", *clock, *words)
-        run = calls(checkout)[0]
-        seeds.append([word for word in run[run.index("sat") + 1 + len(clock) :] if word != "-l"][:-1])
-    assert seeds == [["--seed", "1"], ["--seed", "1"], ["--seed", "7"], ["--seed=8"]]
-
-
-def test_nights_in_real_time_have_seeds_of_their_own(checkout: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (("--clock", "virtual"), "1"),
+        (("--clock=virtual",), "1"),
+        (("--clock", "virtual", "--seed", "7"), "7"),
+        (("--clock", "virtual", "--seed=8"), ""),
+        (("--clock", "real"), None),
+    ],
+)
+def test_nights_in_virtual_time_have_one_seed(checkout: Path, words: tuple[str, ...], same: str | None) -> None:
+    """In real time, each has a seed of its own."""
     seeds = []
     for _ in range(2):
-        night(checkout, "--", "--clock", "real", "-t", "sat")
+        night(checkout, "--", "-t", "sat", *words)
         run = calls(checkout)[0]
-        seeds.append(run[run.index("--seed") + 1])
-    assert seeds[0] != seeds[1]
+        assert run[3 : 3 + len(words)] == [*words]
+        seeds += [run[place + 1] for place, word in enumerate(run) if word == "--seed"] or [""]
+    assert seeds == [same] * 2 if same is not None else seeds[0] != seeds[1]
 
 
 def test_units_name_the_script_and_options_that_there_are() -> None:
@@ -302,12 +300,6 @@ def test_what_could_not_be_meant_begins_nothing(checkout: Path, words: tuple[str
     assert done.returncode == 2
     assert said in done.stderr
     assert not (checkout / "calls.jsonl").exists()
-
-
-def test_the_message_of_a_first_night_says_why_a_step_could_not_be_made(checkout: Path) -> None:
-    message = json.loads(night(checkout, "--json", "--", "-t", "sat", run=3).stdout)
-    assert message["said"] == {"run": ["exit status 3", "said by run"]}
-    assert message["before"] is None
 
 
 @pytest.mark.parametrize("command", ["/no/such/command", "false"])
