@@ -119,22 +119,10 @@ def test_the_plan_says_what_is_left_out(engine: FakeEngine, capsys: pytest.Captu
     assert engine.log == []
 
 
-@pytest.mark.parametrize(
-    ("name", "right"),
-    [
-        ("picoquic", True),
-        ("picoquic:bbr", True),
-        ("pico-quic_2.0:bbr-1", True),
-        ("picoquic:", False),
-        (":bbr", False),
-        ("picoquic:bbr:x", False),
-        ("picoquic+bbr", False),
-        ("../x:bbr", False),
-        ("x:../bbr", False),
-    ],
-)
-def test_names_of_variants(name: str, right: bool) -> None:
-    assert is_implementation(name) is right
+def test_names_of_variants() -> None:
+    names = ("picoquic", "picoquic:bbr", "pico-quic_2.0:bbr-1")
+    others = ("picoquic:", ":bbr", "picoquic:bbr:x", "picoquic+bbr", "../x:bbr", "x:../bbr")
+    assert [name for name in (*names, *others) if is_implementation(name)] == [*names]
 
 
 def test_results_from_before_there_were_variants_are_still_read(tmp_path: Path) -> None:

@@ -51,9 +51,7 @@ def test_printable_text_is_one_line_that_a_terminal_shows_as_it_is(text: str) ->
 
 
 def test_the_bound_can_be_lifted_and_changed() -> None:
-    assert printable("y" * 1000, None) == "y" * 1000
-    assert printable("abcdef", 3) == "ab…"
-    assert printable("abc", 3) == "abc"
+    assert (printable("y" * 1001, None), printable("abcdef", 3), printable("abc", 3)) == ("y" * 1001, "ab…", "abc")
 
 
 @pytest.mark.parametrize(
@@ -85,14 +83,10 @@ def test_escaped_and_quoted_text_can_steer_no_terminal(text: str) -> None:
         shown.encode()
 
 
-def test_an_escaped_name_shows_what_is_in_it() -> None:
+def test_an_escaped_name_shows_what_is_in_it_and_a_quoted_one_is_cut() -> None:
     assert escaped("a\x1b[31m\n\ud800\u202e") == r"a\x1b[31m\n\ud800\u202e"
     assert escaped("ab") != escaped("a\x00b")
-
-
-def test_quoted_text_is_cut() -> None:
-    assert quoted("satloss") == '"satloss"'
-    assert len(quoted("x" * 1000)) == 62
+    assert (quoted("satloss"), len(quoted("x" * 1000))) == ('"satloss"', 62)
 
 
 def test_no_other_module_filters_characters() -> None:
@@ -113,12 +107,8 @@ def test_no_other_module_puts_words_into_a_command() -> None:
     assert [path.name for path in files if re.search(r"\./run\.py [^`\"\n]*\{", path.read_text("utf-8"))] == []
 
 
-@pytest.mark.parametrize(("count", "expected"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])
-def test_a_count_agrees_with_its_noun(count: int, expected: str) -> None:
-    assert counted(count, "run") == expected
-    assert counted(count, "success", "successes").endswith("success" if count == 1 else "successes")
-
-
-def test_numbered_things() -> None:
+def test_numbers_agree_with_their_nouns() -> None:
+    assert [counted(count, "run") for count in range(3)] == ["0 runs", "1 run", "2 runs"]
+    assert [counted(count, "success", "successes") for count in (1, 2)] == ["1 success", "2 successes"]
     assert numbered("Repetition", [7]) == "Repetition 7"
     assert numbered("Repetition", [5, 1, 2, 3]) == "Repetitions 1-3, 5"

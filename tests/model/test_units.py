@@ -152,38 +152,17 @@ def test_no_text_raises_anything_but_value_error(text: str, kind: str) -> None:
 # ---- names ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["quic-go", "s2n-quic", "0rtt", "a" * 64, "a.b_c"])
-def test_names(name: str) -> None:
-    assert is_name(name)
+def test_names() -> None:
+    names = ("quic-go", "s2n-quic", "0rtt", "a" * 64, "a.b_c")
+    others = ("", "A", "-a", ".", "..", "a/b", "a b", "a" * 65, "a\n", "é", "_a")
+    assert [name for name in (*names, *others) if is_name(name)] == [*names]
 
 
-@pytest.mark.parametrize("name", ["", "A", "-a", ".", "..", "a/b", "a b", "a" * 65, "a\n", "é", "_a"])
-def test_what_is_no_name(name: str) -> None:
-    assert not is_name(name)
-
-
-@pytest.mark.parametrize(
-    "image",
-    [
-        "quinn",
-        "owner/name:tag",
-        "host.example:5000/a/b__c/d-e:v1.2",
-        "localhost/x",
-        "localhost:5000/x",
-        "builder:5000/x",
-        "example.org/x@sha256:" + "0" * 64,
-        "me/kwik_n_flupke-interop",
-    ],
-)
-def test_image_references(image: str) -> None:
-    assert is_image(image)
-
-
-@pytest.mark.parametrize(
-    "image", ["", "Owner/Name", "a b", "a:", "a//b", "-a", "a@sha256:12", "a:b:c", "a" * 500, "Host/a", "a.b:x/y"]
-)
-def test_what_is_no_image_reference(image: str) -> None:
-    assert not is_image(image)
+def test_image_references() -> None:
+    images = ("quinn", "owner/name:tag", "host.example:5000/a/b__c/d-e:v1.2", "localhost/x", "localhost:5000/x",
+              "builder:5000/x", "example.org/x@sha256:" + "0" * 64, "me/kwik_n_flupke-interop")  # fmt: skip
+    others = ("", "Owner/Name", "a b", "a:", "a//b", "-a", "a@sha256:12", "a:b:c", "a" * 500, "Host/a", "a.b:x/y")
+    assert [image for image in (*images, *others) if is_image(image)] == [*images]
 
 
 def test_near_names_are_found_whatever_their_case() -> None:

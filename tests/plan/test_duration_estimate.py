@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import Outcome, Verdict
 from quicsat.model.results import RunResult
@@ -24,19 +26,21 @@ def learned(*pairs: tuple[Run, float]) -> Durations:
     return durations
 
 
-def test_of_a_pair_that_is_known_well() -> None:
-    durations = learned(*((run_of(), float(seconds)) for seconds in range(1, 21)))
-    assert durations.of(run_of(repetition=9)) == Span(10.5, 18.0)
+FEW = [(run_of(), 10.0), (run_of(), 20.0)]
+OTHERS = [(run_of(client=name), seconds) for name, seconds in zip("abc", (1.0, 2.0, 3.0), strict=True)]
 
 
-def test_of_a_pair_that_is_hardly_known() -> None:
-    assert learned((run_of(), 10.0), (run_of(), 20.0)).of(run_of()) == Span(10 * SPREAD[0], 20 * SPREAD[1])
-
-
-def test_of_a_pair_that_is_not_known_others_tell() -> None:
-    durations = learned((run_of(client="a"), 1.0), (run_of(client="b"), 2.0), (run_of(client="c"), 3.0))
-    assert durations.of(run_of(client="d")) == Span(2.0, 3.0)
-    assert durations.known(run_of(client="d"))
+@pytest.mark.parametrize(
+    ("known", "run", "expected"),
+    [
+        ([(run_of(), float(seconds)) for seconds in range(1, 21)], run_of(repetition=9), Span(10.5, 18.0)),
+        (FEW, run_of(), Span(10 * SPREAD[0], 20 * SPREAD[1])),
+        (OTHERS, run_of(client="d"), Span(2.0, 3.0)),  # of a pair that is not known, others tell
+    ],
+)
+def test_durations_follow_from_runs_that_are_known(known: list[tuple[Run, float]], run: Run, expected: Span) -> None:
+    assert learned(*known).of(run) == expected
+    assert learned(*known).known(run)
 
 
 def test_another_link_or_another_file_tells_nothing() -> None:
