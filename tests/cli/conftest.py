@@ -18,7 +18,7 @@ from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Verdict
 from quicsat.model.results import Measurement
 from quicsat.model.run import Run
-from quicsat.report.plot_request import Gallery, PlotRequest
+from quicsat.report.plot_request import Draw, Gallery, PlotRequest
 from quicsat.results.store import write_result_json
 from tests.fakes import FakeEngine, end_with, endpoint, install, judge, only_as
 from tests.results_builder import SAT, SATLOSS, result_set, runs
@@ -37,17 +37,54 @@ timeout: 5 s
 """
 
 
-class Checkout:
-    """A checkout of its own, with a fake engine; call it with words of the command line."""
+class CommandLine:
+    """The program with the files of a folder; call it with words of the command line."""
 
-    def __init__(self, root: Path, engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> None:
-        self.root, self.engine, self._capsys = root, engine, capsys
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root, self._capsys = root, capsys
 
-    def __call__(self, *words: str) -> tuple[int, str, str]:
-        status = cli.main(self.root, words)
+    def __call__(self, *words: object, draw: Draw | None = None) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        try:
+            status = cli.main(self.root, [*map(str, words)], draw)
+        except SystemExit as ended:  # of the parser
+            assert isinstance(ended.code, int)
+            status = ended.code
         out, err = self._capsys.readouterr()
         assert "Traceback" not in err
         return status, out, err
+
+    def out(self, *words: object, status: int = 0, draw: Draw | None = None) -> str:
+        """Standard output of a command that ends with this status."""
+        ended, out, err = self(*words, draw=draw)
+        assert ended == status, err
+        return out
+
+    def err(self, *words: object, status: int, draw: Draw | None = None) -> str:
+        """Standard error of a command that ends with this status."""
+        ended, _, err = self(*words, draw=draw)
+        assert ended == status, err
+        return err
+
+    def refusal(self, *words: object, status: int = 2, draw: Draw | None = None) -> str:
+        """Standard error of a command that ends with this status, and prints no result."""
+        ended, out, err = self(*words, draw=draw)
+        assert (ended, out) == (status, ""), err
+        return err
+
+
+@pytest.fixture
+def quicsat(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """The program with the files of this repository."""
+    return CommandLine(ROOT, capsys)
+
+
+class Checkout(CommandLine):
+    """A checkout of its own, with a fake engine."""
+
+    def __init__(self, root: Path, engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(root, capsys)
+        self.engine = engine
 
     def add_test_case(self, name: str, abbreviation: str) -> None:
         """Another one over the same link."""

@@ -5,20 +5,11 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import pytest
-
-from quicsat.cli import main as cli
+from tests.cli.conftest import CommandLine
 from tests.foreign_builder import foreign_run, qir_output, qir_se_output
 from tests.results.test_qir_logs import run
 
 ROOT = Path(__file__).parents[2]
-
-
-def analyse(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    """Exit status, and what was printed on both outputs."""
-    status = cli.main(ROOT, ["analyse", *map(str, words)])
-    printed = capsys.readouterr()
-    return status, printed.out, printed.err
 
 
 def logs(tmp_path: Path) -> Path:
@@ -32,9 +23,8 @@ def logs(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_tree_of_runs_is_told_and_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = analyse(capsys, logs(tmp_path))
-    assert status == 0
+def test_a_tree_of_runs_is_told_and_measured(tmp_path: Path, quicsat: CommandLine) -> None:
+    out = quicsat.out("analyse", logs(tmp_path))
     assert out.splitlines()[:5] == [
         f"{tmp_path}/logs: 3 runs of another runner",
         "pairs (server_client): quic-go_aioquic, quic-go_picoquic",
@@ -46,8 +36,8 @@ def test_a_tree_of_runs_is_told_and_measured(tmp_path: Path, capsys: pytest.Capt
     assert "the loss in its queue is unknown" in out
 
 
-def test_the_numbers_as_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = analyse(capsys, logs(tmp_path), "--format", "csv")
+def test_the_numbers_as_csv(tmp_path: Path, quicsat: CommandLine) -> None:
+    out = quicsat.out("analyse", logs(tmp_path), "--format", "csv")
     rows = list(csv.DictReader(out.splitlines()))
     assert [(row["server"], row["client"], row["test case"], row["repetition"]) for row in rows] == [
         ("quic-go", "aioquic", "transfer", ""),
@@ -60,29 +50,24 @@ def test_the_numbers_as_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "queue" not in ",".join(rows[0])
 
 
-def test_the_size_can_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_size_can_be_named(tmp_path: Path, quicsat: CommandLine) -> None:
     place = logs(tmp_path) / "quic-go_picoquic/sat/2"
-    _, out, _ = analyse(capsys, place, "--file-size", "30 kB", "--format", "csv")
-    [row] = csv.DictReader(out.splitlines())
+    [row] = csv.DictReader(quicsat.out("analyse", place, "--file-size", "30 kB", "--format", "csv").splitlines())
     assert (row["size"], row["size from"], row["repetition"]) == ("30000", "option", "2")
-    with pytest.raises(SystemExit) as ended:
-        analyse(capsys, place, "--file-size", "30")
-    assert ended.value.code == 2
+    assert quicsat("analyse", place, "--file-size", "30")[0] == 2
 
 
-def test_a_directory_of_neither_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_of_neither_kind(tmp_path: Path, quicsat: CommandLine) -> None:
     run(tmp_path / "a_b/sat", "client", "server")
     (tmp_path / "away").symlink_to("/")
-    status, out, err = analyse(capsys, tmp_path)
-    assert (status, out) == (2, "")
+    err = quicsat.refusal("analyse", tmp_path)
     assert "and no runs of QIR or QIR-SE" in err
     assert "./away: is a symbolic link" in err
-    assert analyse(capsys, tmp_path / "nothing")[0] == 2
+    assert quicsat("analyse", tmp_path / "nothing")[0] == 2
 
 
-def test_hostile_names_do_nothing_to_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_names_do_nothing_to_a_terminal(tmp_path: Path, quicsat: CommandLine) -> None:
     run(tmp_path / "\x1b]0;evil\x07_b\n" / ("x" * 200))
-    status, out, _ = analyse(capsys, tmp_path)
-    assert status == 0
+    out = quicsat.out("analyse", tmp_path)
     assert "\x1b" not in out
     assert "x" * 150 not in out

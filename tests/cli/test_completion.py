@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli import completion, main
-from tests.cli.conftest import ROOT, Checkout
+from quicsat.cli import completion
+from tests.cli.conftest import ROOT, Checkout, CommandLine
 
 FIGURES = ("heatmap", "histogram")
 EXPECTED = [
@@ -125,13 +125,10 @@ def shown(terminal: int, awaited: set[str], patience: float = PATIENCE) -> set[s
 
 
 def test_the_names_are_those_of_the_checkout(checkout: Checkout) -> None:
-    status, out, _ = checkout("completion", "fish")
-    assert status == 0
+    out = checkout.out("completion", "fish")
     assert '"good bad odd"' in out
     assert "picoquic:bbr1" not in out
 
 
-def test_an_unknown_shell(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main.main(ROOT, ["completion", "tcsh"])
-    assert (ended.value.code, "invalid choice: 'tcsh'" in capsys.readouterr().err) == (2, True)
+def test_an_unknown_shell(quicsat: CommandLine) -> None:
+    assert "invalid choice: 'tcsh'" in quicsat.refusal("completion", "tcsh")

@@ -6,10 +6,6 @@ from tests.cli.conftest import Checkout
 
 
 def test_doctor(checkout: Checkout) -> None:
-    status, out, _ = checkout("doctor")
-    assert status == 0
-    assert "engine" in out
+    assert "engine" in checkout.out("doctor")
     checkout.engine.gone = True
-    status, out, _ = checkout("doctor")
-    assert status == 3
-    assert "->" in out
+    assert "->" in checkout.out("doctor", status=3)

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from quicsat.analysis.endpoint_log_tail import quote
-from quicsat.cli.main import main
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.results.store import write_result_json
 from quicsat.traces.key_log import key_lines
 from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS
 from quicsat.traces.trace import read
-from tests.cli.conftest import ROOT
+from tests.cli.conftest import ROOT, CommandLine
 from tests.results_builder import SAT, result_set, run_result
 
 REASON = "The client ended with exit status 1 instead of 0."
@@ -38,10 +37,9 @@ def campaign(tmp_path: Path) -> Path:
     return place
 
 
-def test_a_run_with_traces(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_with_traces(campaign: Path, quicsat: CommandLine) -> None:
     run = campaign / "picoquic_quiche/sat/1"
-    assert main(ROOT, ["explain", str(run)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = quicsat.out("explain", run).splitlines()
     assert lines[:2] == ["picoquic_quiche/sat/1: failed (client-failed)", REASON]
     assert "    0.000 s  The client sends its first packet; it arrives after" in lines[2]
     assert any("The first byte of a response arrives at the client, in packet number" in line for line in lines)
@@ -51,11 +49,11 @@ def test_a_run_with_traces(campaign: Path, capsys: pytest.CaptureFixture[str]) -
     assert (program, *words[:2]) == ("./run.py", "packets", str(run))
     assert 8 <= len(lines) <= 14
     assert len(words) >= 5
-    assert main(ROOT, words) in (0, 3)  # 3: tshark is not installed
+    assert quicsat(*words)[0] in (0, 3)  # 3: tshark is not installed
 
 
 def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, quicsat: CommandLine
 ) -> None:
     run = tmp_path / "picoquic_quiche/sat/1"
     run.mkdir(parents=True)
@@ -64,21 +62,18 @@ def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(
     reason = f"{REASON}{quoted} {'The path lost packets. ' * 30}This is the cause."
     result = run_result(None, outcome=Outcome.FAILED, code=ErrorCode.CLIENT_FAILED, reason=reason)
     write_result_json(tmp_path, result_set([result]))
-    assert main(ROOT, ["explain", str(run)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = quicsat.out("explain", run).splitlines()
     assert lines[1:3] == [reason, f"The endpoint's line is cut here; all of it is in {run / 'output.txt'}."]
     (run / "output.txt").unlink()
-    assert main(ROOT, ["explain", str(run)]) == 0
-    out = capsys.readouterr().out
+    out = quicsat.out("explain", run)
     assert "The endpoint's line is cut here; the log with all of it is not stored." in out
     assert "output.txt" not in out
 
 
-def test_a_packet_number_has_its_frame_in_the_clients_trace(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_packet_number_has_its_frame_in_the_clients_trace(campaign: Path, quicsat: CommandLine) -> None:
     run = campaign / "picoquic_quiche/sat/1"
     trace = read(run / CLIENT_TRACE, key_lines(*(run / log for log in KEY_LOGS)))
-    assert main(ROOT, ["explain", str(run)]) == 0
-    out = capsys.readouterr().out
+    out = quicsat.out("explain", run)
     told = re.findall(r"packet number (\d+)\b.*; frame (\d+)\.", out)
     assert len(told) >= 3
     for number, frame in told:
@@ -101,25 +96,24 @@ def test_a_packet_number_has_its_frame_in_the_clients_trace(campaign: Path, caps
     ],
 )
 def test_frames_that_a_reason_names_are_suggested(
-    campaign: Path, capsys: pytest.CaptureFixture[str], code: ErrorCode, reason: str, last: str
+    campaign: Path, quicsat: CommandLine, code: ErrorCode, reason: str, last: str
 ) -> None:
     run = campaign / "picoquic_quiche/sat/1"
     (run / "series.parquet").unlink()
     result = run_result(None, outcome=Outcome.FAILED, code=code, reason=reason)
     write_result_json(campaign, result_set([result]))
-    assert main(ROOT, ["explain", str(run)]) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
+    line = quicsat.out("explain", run).splitlines()[-1]
     assert line.startswith("To see the frames of the server's trace that" if "--server" in last else SEE)
     assert f"{line} ".endswith(f"'{last}")
 
 
 @pytest.mark.parametrize("number", [2, 3])
-def test_a_run_without_series(campaign: Path, number: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_series(campaign: Path, number: int, quicsat: CommandLine) -> None:
     logs = campaign / "picoquic_quiche/sat/2/output.txt"
     logs.touch()
     kept = f"no packets of this run; its logs are in {logs}" if number == 2 else "neither packets nor logs of this run"
-    assert main(ROOT, ["explain", str(campaign / f"picoquic_quiche/sat/{number}")]) == 0
-    out, err = capsys.readouterr()
+    status, out, err = quicsat("explain", campaign / f"picoquic_quiche/sat/{number}")
+    assert status == 0
     assert out.splitlines() == [
         f"picoquic_quiche/sat/{number}: failed (client-failed)",
         REASON,
@@ -141,15 +135,13 @@ def test_a_run_without_series(campaign: Path, number: int, capsys: pytest.Captur
         ("picoquic_quiche/sat", "is no run. Name one of its runs: {0}picoquic_quiche/sat/1, "),
     ],
 )
-def test_what_is_no_run(campaign: Path, place: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(ROOT, ["explain", str(campaign / place)]) == 2
-    assert message.format(f"{campaign}/") in capsys.readouterr().err
+def test_what_is_no_run(campaign: Path, place: str, message: str, quicsat: CommandLine) -> None:
+    assert message.format(f"{campaign}/") in quicsat.refusal("explain", campaign / place)
 
 
-def test_a_message_names_only_some_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_message_names_only_some_runs(tmp_path: Path, quicsat: CommandLine) -> None:
     write_result_json(tmp_path, result_set([run_result(repetition=number) for number in range(1, 9)], repetitions=8))
-    assert main(ROOT, ["explain", str(tmp_path / "picoquic_quiche")]) == 2
-    assert capsys.readouterr().err.endswith("/sat/5 and 3 more\n")
+    assert quicsat.refusal("explain", tmp_path / "picoquic_quiche").endswith("/sat/5 and 3 more\n")
 
 
 @pytest.mark.parametrize(
@@ -157,27 +149,23 @@ def test_a_message_names_only_some_runs(tmp_path: Path, capsys: pytest.CaptureFi
     [(7, "Its runs: {0}/picoquic_quiche/sat/1, {0}/picoquic_quiche/sat/2, "), (0, "It has no runs yet.")],
 )
 def test_a_campaign_without_failures_names_some_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, told: str
+    tmp_path: Path, quicsat: CommandLine, count: int, told: str
 ) -> None:
     write_result_json(tmp_path, result_set([run_result(repetition=number + 1) for number in range(count)]))
-    assert main(ROOT, ["explain", str(tmp_path)]) == 2
-    err = capsys.readouterr().err
+    err = quicsat.refusal("explain", tmp_path)
     assert f"is a campaign. Pass the directory of a run. {told.format(tmp_path)}" in err
     assert err.endswith(" and 2 more\n") is (count == 7)
 
 
 @pytest.mark.parametrize("place", ["server", "output.txt", "client/deep/down"])
-def test_what_is_in_a_run(campaign: Path, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_in_a_run(campaign: Path, place: str, quicsat: CommandLine) -> None:
     run = campaign / "picoquic_quiche/sat/1"
-    assert main(ROOT, ["explain", str(run)]) == 0
-    told = capsys.readouterr().out
-    assert main(ROOT, ["explain", str(run / place)]) == 0
-    assert capsys.readouterr().out == told
+    told = quicsat.out("explain", run)
+    assert quicsat.out("explain", run / place) == told
 
 
-def test_an_attempt_that_was_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_attempt_that_was_repeated(tmp_path: Path, quicsat: CommandLine) -> None:
     bad, good = run_result(None, attempt=1), run_result(attempt=2)
     write_result_json(tmp_path, replace(result_set([good]), earlier=(bad,)))
     for name, told in (("1.attempt-1", "sat/1, attempt 1: timeout"), ("1", "sat/1: succeeded")):
-        assert main(ROOT, ["explain", str(tmp_path / "picoquic_quiche/sat" / name)]) == 0
-        assert capsys.readouterr().out.startswith(f"picoquic_quiche/{told}")
+        assert quicsat.out("explain", tmp_path / "picoquic_quiche/sat" / name).startswith(f"picoquic_quiche/{told}")

@@ -39,8 +39,7 @@ def test_the_results_of_a_campaign_are_never_lost(checkout: Checkout, tmp_path: 
     assert journal.read_bytes() == before
     journal.rename(tmp_path / "elsewhere")
     kept = document.read_bytes()
-    status, _, err = checkout("export", str(checkout.results), str(document))
-    assert status == 2
+    err = checkout.refusal("export", checkout.results, document)
     assert "FILE: " in err
     assert "campaigns keep their results in files of this name. Choose another file." in err
     assert document.read_bytes() == kept
@@ -143,8 +142,7 @@ def test_what_cannot_be_written_is_refused(checkout: Checkout, tmp_path: Path, n
     with socket.socket(socket.AF_UNIX) as end:
         end.bind(str(tmp_path / "socket"))
         checkout(*GOOD)
-        status, _, err = checkout("export", str(checkout.results), str(file))
-    assert status == 2
+        err = checkout.refusal("export", checkout.results, file)
     assert f"{file}: {words}" in err
 
 

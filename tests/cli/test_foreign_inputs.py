@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli.main import main
 from quicsat.cli.tables import TABLES
 from quicsat.plots.discovery import draw
-from tests.cli.conftest import ROOT, Draws
+from tests.cli.conftest import CommandLine, Draws
 from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
 
 
@@ -40,54 +39,50 @@ def result_file(logs: Path) -> None:
     (logs / "result.json").write_text(json.dumps(content))
 
 
-def test_figures_are_drawn_in_the_current_directory(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_are_drawn_in_the_current_directory(logs: Path, quicsat: CommandLine) -> None:
     """Of a whole tree, of one test case, and of one run alike; the logs stay as they are."""
     before = sorted(logs.rglob("*"))
     for place in (logs, logs / "quic-go_aioquic/goodput", logs / "quic-go_aioquic/goodput/2"):
-        assert main(ROOT, ["plot", str(place), "-p", "offset"], draw) == 0
-        assert capsys.readouterr().out == "plots/offset-quic-go_aioquic-goodput.svg\n"
+        assert quicsat.out("plot", place, "-p", "offset", draw=draw) == "plots/offset-quic-go_aioquic-goodput.svg\n"
     assert sorted(logs.rglob("*")) == before
 
 
-def test_a_figure_needs_no_rate_of_the_link(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(ROOT, ["plot", triple(logs / "quic-go_aioquic/goodput/1"), "-p", "offset", "-o", "out"], draw) == 0
-    assert capsys.readouterr().out.startswith("out/offset-")
+def test_a_figure_needs_no_rate_of_the_link(logs: Path, quicsat: CommandLine) -> None:
+    run = triple(logs / "quic-go_aioquic/goodput/1")
+    assert quicsat.out("plot", run, "-p", "offset", "-o", "out", draw=draw).startswith("out/offset-")
 
 
 @pytest.mark.parametrize("keys", [True, False])
-def test_captures_with_a_key_log_are_repetitions(logs: Path, keys: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_captures_with_a_key_log_are_repetitions(logs: Path, keys: bool, quicsat: CommandLine) -> None:
     runs = [triple(logs / f"quic-go_aioquic/goodput/{number}") for number in (1, 2)]
     words = [run if keys else run.rpartition(":")[0] for run in runs]
     draws = Draws()
-    assert main(ROOT, ["plot", *words, "-p", "offset", "--link-rate", "20Mbit/s", "-o", "out"], draws) == 0
+    err = quicsat.err("plot", *words, "-p", "offset", "--link-rate", "20Mbit/s", "-o", "out", draw=draws, status=0)
     [campaign] = draws.requests[0].campaigns
     assert [result.repetition for result in campaign.results.results] == [1, 2]
     assert campaign.results.manifest.test_cases[0].link.forward.rate == 20e6
     goodputs = [result.measurement and result.measurement.values.get("goodput") for result in campaign.results.results]
     assert all(goodput is not None for goodput in goodputs) is keys
-    assert ("No response could be decrypted" in capsys.readouterr().err) is not keys
+    assert ("No response could be decrypted" in err) is not keys
 
 
-def test_the_capture_at_the_server_may_be_missing(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_capture_at_the_server_may_be_missing(logs: Path, quicsat: CommandLine) -> None:
     left, _, keys = triple(logs / "quic-go_aioquic/goodput/1").split(":")
-    assert main(ROOT, ["analyse", f"{left}:{keys}", "--format", "csv"]) == 0
-    (row,) = capsys.readouterr().out.splitlines()[1:]
+    (row,) = quicsat.out("analyse", f"{left}:{keys}", "--format", "csv").splitlines()[1:]
     assert row.split(",")[4:9] == ["streams complete", "0.01182", "30000", "streams", "15409309.791332265"]
-    assert main(ROOT, ["explain", f"{left}:{keys}"]) == 0
-    assert "The last new byte arrives at the client" in capsys.readouterr().out
+    assert "The last new byte arrives at the client" in quicsat.out("explain", f"{left}:{keys}")
 
 
-def test_a_capture_may_be_given_alone(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_capture_may_be_given_alone(logs: Path, quicsat: CommandLine) -> None:
     left = str(logs / "quic-go_aioquic/goodput/1" / LEFT)
-    assert main(ROOT, ["analyse", left, "--format", "csv"]) == 0
-    out, err = capsys.readouterr()
+    status, out, err = quicsat("analyse", left, "--format", "csv")
+    assert status == 0
     assert out.splitlines()[1].startswith("unknown,unknown,captures,1,unknown,0.01182,")
     assert "No response could be decrypted: key logs are missing" in err
-    assert main(ROOT, ["explain", left]) == 0
-    assert "The client sends its first packet" in capsys.readouterr().out
+    assert "The client sends its first packet" in quicsat.out("explain", left)
 
 
-def test_no_event_shows_a_loss_that_is_not_known(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_event_shows_a_loss_that_is_not_known(logs: Path, quicsat: CommandLine) -> None:
     """Cut records look like other packets than those of the other end."""
     run = logs / "quic-go_aioquic/goodput/1"
     whole = (run / LEFT).read_bytes()
@@ -96,84 +91,75 @@ def test_no_event_shows_a_loss_that_is_not_known(logs: Path, capsys: pytest.Capt
         kept = packet[:600]
         data += struct.pack("<IIII", *divmod(time, MICROSECONDS), len(kept), length) + kept
     (run / LEFT).write_bytes(data)
-    assert main(ROOT, ["explain", str(run)]) == 0
-    out = capsys.readouterr().out
+    out = quicsat.out("explain", run)
     assert "so that the loss could not be measured" in out
     assert "The server sends its last of 29 packets" in out
     assert "lost" not in out
 
 
 @pytest.mark.parametrize(("content", "reason"), [(b"no capture", "is no trace"), (b"", "has no bytes.")])
-def test_packets_of_what_is_no_capture(
-    logs: Path, content: bytes, reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_packets_of_what_is_no_capture(logs: Path, content: bytes, reason: str, quicsat: CommandLine) -> None:
     run = logs / "quic-go_aioquic/goodput/1"
     (run / LEFT).write_bytes(content)
-    assert main(ROOT, ["packets", str(run), "6"]) == 2
-    assert f"{run}: The client's trace cannot be used: trace_node_left.pcap {reason}" in capsys.readouterr().err
+    fault = f"{run}: The client's trace cannot be used: trace_node_left.pcap {reason}"
+    assert fault in quicsat.refusal("packets", run, "6")
 
 
-def test_a_file_of_captures_that_is_missing(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_captures_that_is_missing(logs: Path, quicsat: CommandLine) -> None:
     for command in (["plot"], ["analyse"], ["explain"], ["packets"]):
         words = [*command, f"{logs}/a.pcap:{logs}/b.pcap", *(["1"] if command == ["packets"] else [])]
-        assert main(ROOT, words, draw) == 2
-        assert f"{logs}/a.pcap, {logs}/b.pcap is no file" in capsys.readouterr().err
+        assert f"{logs}/a.pcap, {logs}/b.pcap is no file" in quicsat.refusal(*words, draw=draw)
 
 
-def test_a_result_file_gives_the_results_and_the_traces_the_runs(logs: Path) -> None:
+def test_a_result_file_gives_the_results_and_the_traces_the_runs(logs: Path, quicsat: CommandLine) -> None:
     result_file(logs)
     draws = Draws()
-    assert main(ROOT, ["plot", str(logs)], draws) == 0
+    assert quicsat("plot", logs, draw=draws)[0] == 0
     [campaign] = draws.requests[0].campaigns
     [result] = campaign.results.results
     assert result.measurement is not None
     assert result.measurement.values["goodput"] == 9_501_000
-    assert main(ROOT, ["plot", str(logs), "-p", "offset", "-t", "G"], draw) == 0
+    assert quicsat("plot", logs, "-p", "offset", "-t", "G", draw=draw)[0] == 0
     assert [path.name for path in Path("plots").glob("*.svg")] == ["offset-quic-go_aioquic-G.svg"]
 
 
-def test_only_selected_runs_are_read(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_selected_runs_are_read(logs: Path, quicsat: CommandLine) -> None:
     foreign_run(logs / "picoquic_quic-go/handshake", output=qir_output(status=1, checked=False))
     draws = Draws()
-    assert main(ROOT, ["plot", str(logs), "-p", "offset", "-t", "GOODPUT", "--pair", "quic-go_aioquic"], draws) == 0
+    assert quicsat("plot", logs, "-p", "offset", "-t", "GOODPUT", "--pair", "quic-go_aioquic", draw=draws)[0] == 0
     assert {result.test_case for result in draws.requests[0].campaigns[0].results.results} == {"goodput"}
-    assert main(ROOT, ["plot", str(logs), "-p", "offset", "-t", "goodputt"], draws) == 2
-    assert "Did you mean goodput?" in capsys.readouterr().err
+    assert "Did you mean goodput?" in quicsat.refusal("plot", logs, "-p", "offset", "-t", "goodputt", draw=draws)
 
 
-def test_tables_of_the_same_runs(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(ROOT, ["tables", str(logs), "--table", "pairs", "--format", "csv"]) == 0
-    assert "goodput,quic-go,aioquic,succeeded,154" in capsys.readouterr().out
+def test_tables_of_the_same_runs(logs: Path, quicsat: CommandLine) -> None:
+    assert "goodput,quic-go,aioquic,succeeded,154" in quicsat.out("tables", logs, "--table", "pairs", "--format", "csv")
 
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name not in ("clusters", "groups")])
-def test_every_table_accepts_what_is_not_known(logs: Path, table: str) -> None:
+def test_every_table_accepts_what_is_not_known(logs: Path, table: str, quicsat: CommandLine) -> None:
     """Results with a rate alone, as those of a result file."""
     result_file(logs)
-    assert main(ROOT, ["tables", str(logs / "result.json"), "--table", table]) == 0
+    assert quicsat("tables", logs / "result.json", "--table", table)[0] == 0
 
 
 @pytest.mark.parametrize("form", ["directory", "result file above", "triple"])
-def test_a_run_is_explained_and_its_packets_are_shown(
-    logs: Path, form: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_explained_and_its_packets_are_shown(logs: Path, form: str, quicsat: CommandLine) -> None:
     run = logs / "quic-go_aioquic/goodput/1"
     given = triple(run) if form == "triple" else str(run)
     if form == "result file above":
         result_file(logs)
-    assert main(ROOT, ["explain", given]) == 0
-    first, *events, last = capsys.readouterr().out.splitlines()
+    first, *events, last = quicsat.out("explain", given).splitlines()
     shown = "unknown_unknown/captures/1: streams complete" if form == "triple" else "quic-go_aioquic/goodput/1: files"
     assert first.startswith(shown)
     assert "The client sends its first packet" in events[0]
     assert any("is lost for the first time" in event for event in events)
     assert last.endswith(f"./run.py packets {given} 1 6 37 38")
-    assert main(ROOT, ["packets", given, "6"]) in (0, 3)  # 3: tshark is not installed
+    assert quicsat("packets", given, "6")[0] in (0, 3)  # 3: tshark is not installed
 
 
-def test_of_several_runs_one_must_be_named(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(ROOT, ["explain", str(logs)]) == 2
-    assert f"holds 2 runs. Name one of them, such as {logs}/quic-go_aioquic/goodput/1" in capsys.readouterr().err
+def test_of_several_runs_one_must_be_named(logs: Path, quicsat: CommandLine) -> None:
+    err = quicsat.refusal("explain", logs)
+    assert f"holds 2 runs. Name one of them, such as {logs}/quic-go_aioquic/goodput/1" in err
 
 
 @pytest.mark.parametrize(
@@ -181,73 +167,64 @@ def test_of_several_runs_one_must_be_named(logs: Path, capsys: pytest.CaptureFix
 )
 @pytest.mark.parametrize("command", [["plot", "-p", "offset"], ["tables", "--table", "runs"]])
 def test_a_bad_result_file_does_not_hide_the_traces(
-    logs: Path, command: list[str], content: str, capsys: pytest.CaptureFixture[str]
+    logs: Path, command: list[str], content: str, quicsat: CommandLine
 ) -> None:
     (logs / "result.json").write_text(content)
-    assert main(ROOT, [command[0], str(logs), *command[1:]], draw) == 0
-    out, err = capsys.readouterr()
+    status, out, err = quicsat(command[0], logs, *command[1:], draw=draw)
+    assert status == 0
     assert "goodput" in out
     assert f"{logs}/result.json" in err
 
 
 @pytest.mark.parametrize("command", [["show"], ["site", "-o", "built"], ["resume"], ["analyse"]])
 def test_a_result_file_of_another_runner_names_the_command_that_reads_it(
-    logs: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+    logs: Path, command: list[str], quicsat: CommandLine
 ) -> None:
     result_file(logs)
-    assert main(ROOT, [command[0], str(logs / "result.json"), *command[1:]]) == 2
-    assert f"./run.py tables {logs}/result.json" in capsys.readouterr().err
+    assert f"./run.py tables {logs}/result.json" in quicsat.refusal(command[0], logs / "result.json", *command[1:])
 
 
 @pytest.mark.parametrize("command", [["show"], ["site", "-o", "built"]])
 def test_logs_of_another_runner_name_the_command_that_reads_them(
-    logs: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+    logs: Path, command: list[str], quicsat: CommandLine
 ) -> None:
-    assert main(ROOT, [command[0], str(logs), *command[1:]]) == 2
-    assert f"./run.py analyse {logs}" in capsys.readouterr().err
+    assert f"./run.py analyse {logs}" in quicsat.refusal(command[0], logs, *command[1:])
 
 
-def test_the_trace_of_the_client_alone_is_explained_and_drawn(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_trace_of_the_client_alone_is_explained_and_drawn(logs: Path, quicsat: CommandLine) -> None:
     run = logs / "quic-go_aioquic/goodput/1"
     (run / RIGHT).unlink()
-    assert main(ROOT, ["explain", str(run)]) == 0
-    out = capsys.readouterr().out
+    out = quicsat.out("explain", run)
     assert "The last new byte arrives at the client" in out
     assert "lost" not in out
-    assert main(ROOT, ["plot", str(run), "-p", "offset"], draw) == 0
-    assert main(ROOT, ["plot", str(run), "-p", "rtt"], draw) == 2
-    assert "that of the server is missing" in capsys.readouterr().err
+    assert quicsat("plot", run, "-p", "offset", draw=draw)[0] == 0
+    assert "that of the server is missing" in quicsat.refusal("plot", run, "-p", "rtt", draw=draw)
 
 
-def test_a_frame_behind_the_cut_of_a_capture_costs_no_other_frame(
-    logs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_frame_behind_the_cut_of_a_capture_costs_no_other_frame(logs: Path, quicsat: CommandLine) -> None:
     run = logs / "quic-go_aioquic/goodput/1"
     (run / LEFT).write_bytes((run / LEFT).read_bytes()[:-20])
     for given in (str(run), triple(run)):
-        assert main(ROOT, ["packets", given, "6", "38"]) == 2
-        out, err = capsys.readouterr()
+        status, out, err = quicsat("packets", given, "6", "38")
+        assert status == 2
         assert out.startswith("frame 6\n")
         assert "no QUIC packets in these frames: 38." in err
 
 
-def test_nights_are_told_apart(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nights_are_told_apart(logs: Path, quicsat: CommandLine) -> None:
     """In the table, in its notes, and where they become repetitions."""
     for night in ("monday", "tuesday"):
         foreign_run(logs.parent / f"nights/{night}/a_b/goodput", output=qir_output())
         (logs.parent / f"nights/{night}/a_b/goodput" / RIGHT).unlink()
-    assert main(ROOT, ["analyse", str(logs.parent / "nights"), "--format", "csv"]) == 0
-    rows = capsys.readouterr().out.splitlines()
+    rows = quicsat.out("analyse", logs.parent / "nights", "--format", "csv").splitlines()
     assert [row.split(",")[0] for row in rows] == ["directory", "monday", "tuesday"]
-    assert main(ROOT, ["analyse", str(logs.parent / "nights")]) == 0
-    assert "monday/a_b/goodput: The server's trace cannot be used" in capsys.readouterr().out
-    assert main(ROOT, ["tables", str(logs.parent / "nights"), "--table", "runs"]) == 0
-    assert "tuesday/a_b/goodput: The server's trace cannot be used" in capsys.readouterr().err
+    assert "monday/a_b/goodput: The server's trace cannot be used" in quicsat.out("analyse", logs.parent / "nights")
+    err = quicsat.err("tables", logs.parent / "nights", "--table", "runs", status=0)
+    assert "tuesday/a_b/goodput: The server's trace cannot be used" in err
 
 
-def test_captures_are_shown_by_the_names_that_were_given(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_captures_are_shown_by_the_names_that_were_given(logs: Path, quicsat: CommandLine) -> None:
     given = triple(logs / "quic-go_aioquic/goodput/1")
-    assert main(ROOT, ["analyse", given]) == 0
-    out = capsys.readouterr().out
+    out = quicsat.out("analyse", given)
     assert out.startswith(f"{given}: 1 run of another runner\n")
     assert "quicsat-" not in out

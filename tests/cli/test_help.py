@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from quicsat.cli import commands, main
+from quicsat.cli import commands
 from quicsat.cli.commands import parser_of
 from quicsat.cli.help import overview
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.cli.conftest import ROOT, CommandLine
 
 
 def test_the_overview_fits_on_one_screen() -> None:
@@ -34,15 +31,9 @@ def test_every_command_has_a_test_and_a_head_that_can_be_read(name: str) -> None
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
-def test_all_ways_to_the_overview(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(ROOT, words) == 0
-    assert capsys.readouterr().out == overview() + "\n"
+def test_all_ways_to_the_overview(words: list[str], quicsat: CommandLine) -> None:
+    assert quicsat.out(*words) == overview() + "\n"
 
 
-def test_help_of_a_command_is_that_of_its_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(ROOT, ["help", "plot"]) == 0
-    told = capsys.readouterr().out
-    assert told == parser_of("plot").format_help()
-    with pytest.raises(SystemExit) as ended:
-        main.main(ROOT, ["plot", "--help"])
-    assert (ended.value.code, capsys.readouterr().out) == (0, told)
+def test_help_of_a_command_is_that_of_its_option(quicsat: CommandLine) -> None:
+    assert quicsat.out("help", "plot") == quicsat.out("plot", "--help") == parser_of("plot").format_help()

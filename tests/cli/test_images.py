@@ -17,14 +17,11 @@ from quicsat.execution import campaign_setup
 from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.cpu_cost import CPU_COST
-from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Role
-from quicsat.model.outcomes import Verdict
-from quicsat.model.results import Measurement
-from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase
 from quicsat.results import store
-from tests.fakes import FakeEngine, Life, end_with, endpoint, install, judge, only_as
+from tests.cli.conftest import numbers
+from tests.fakes import FakeEngine, Life, end_with, endpoint, install, only_as
 
 ROOT = Path(__file__).resolve().parents[2]
 Images = Callable[..., tuple[int, str, str]]
@@ -87,11 +84,6 @@ def _small_cases(terrestrial: TestCase) -> tuple[TestCase, TestCase, TestCase]:
     return small, replace(large, file_sizes=(3000,), timeout=5.0), ipv6
 
 
-def _numbers(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
-    verdict, measurement = judge(run, evidence, directory)
-    return verdict, Measurement({"goodput": 5e6, "efficiency": 0.25}) if measurement else None
-
-
 @pytest.fixture
 def engine() -> Workshop:
     programs = {"quic-go": endpoint, "silent": _silent, "bad": only_as(Role.CLIENT, end_with(1)), "odd": end_with(0)}
@@ -121,7 +113,7 @@ def images(
     install(engine, monkeypatch, tmp_path)
     monkeypatch.setattr(product_files, "FILES", root)
     monkeypatch.setattr(sys, "argv", ["run.py"])
-    monkeypatch.setattr(campaign_setup, "analyse_once", _numbers)
+    monkeypatch.setattr(campaign_setup, "analyse_once", numbers)
     monkeypatch.setattr(image_trial, "check_cases", _small_cases)
 
     def call(*words: str) -> tuple[int, str, str]:

@@ -17,7 +17,7 @@ from quicsat.cli import commands
 from quicsat.cli import main as cli
 from quicsat.config.tool_version import release, tool_version
 from quicsat.execution.lock import exclusive
-from tests.cli.conftest import ROOT, Checkout
+from tests.cli.conftest import ROOT, Checkout, CommandLine
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 
@@ -25,16 +25,13 @@ GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 def test_no_engine(checkout: Checkout) -> None:
     checkout.engine.gone = True
     for words in (GOOD, ("clean",)):
-        status, _, err = checkout(*words)
-        assert status == 3
-        assert "No Docker daemon answers" in err
+        assert "No Docker daemon answers" in checkout.err(*words, status=3)
 
 
 def test_another_campaign(checkout: Checkout) -> None:
     with exclusive("fake /", "campaign 4711"):
         for words in (GOOD, ("clean",)):
-            status, _, err = checkout(*words)
-            assert status == 75
+            err = checkout.err(*words, status=75)
             assert f"process {os.getpid()}" in err
             assert "campaign 4711" in err
     assert checkout.engine.all_lives == []
@@ -132,12 +129,8 @@ def test_what_asks_the_engine_imports_only_its_client(module: str, needed: set[s
         (["run", "-o", "x"], "unrecognized arguments: -o x. See"),
     ],
 )
-def test_a_mistyped_option_or_command_gets_the_nearest_one(
-    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(ROOT, words)
-    assert (ended.value.code, hint in capsys.readouterr().err) == (2, True)
+def test_a_mistyped_option_or_command_gets_the_nearest_one(words: list[str], hint: str, quicsat: CommandLine) -> None:
+    assert hint in quicsat.refusal(*words)
 
 
 def test_debug_messages_name_no_account(checkout: Checkout, caplog: pytest.LogCaptureFixture) -> None:
@@ -182,10 +175,9 @@ def test_debug_messages_are_those_of_each_request(debug: bool) -> None:
     assert debug or done.stderr == ""
 
 
-def test_the_version_names_release_and_commit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_names_release_and_commit(quicsat: CommandLine) -> None:
     tool_version.cache_clear()  # another test may have asked without git
-    assert cli.main(ROOT, ["--version"]) == 0
-    assert capsys.readouterr().out == f"quicsat {release()} ({tool_version()})\n"
+    assert quicsat.out("--version") == f"quicsat {release()} ({tool_version()})\n"
 
 
 def test_an_option_without_a_command_measures() -> None:

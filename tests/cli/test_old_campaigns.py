@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli import main as cli
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.remaining_work import pinned_images, remaining_work
 from quicsat.model.perturbation import NOMINAL, Perturbation
@@ -22,6 +21,7 @@ from quicsat.model.run import RunKey
 from quicsat.results.document import document
 from quicsat.results.store import Journal, load
 from quicsat.results.version_1 import from_version_1
+from tests.cli.conftest import CommandLine
 from tests.fakes import FakeEngine, endpoint, install
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,49 +141,43 @@ def test_a_resumed_campaign_has_lines_of_both_versions(old: Path) -> None:
     assert load(old).warnings == ()
 
 
-def test_it_is_shown_and_tabulated(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(ROOT, ("show", str(old))) == 1
-    assert "1/2+1" in capsys.readouterr().out
-    assert cli.main(ROOT, ("tables", str(old), "--table", "attempts", "--format", "csv")) == 0
-    assert "picoquic" in capsys.readouterr().out
+def test_it_is_shown_and_tabulated(old: Path, quicsat: CommandLine) -> None:
+    assert "1/2+1" in quicsat.out("show", old, status=1)
+    assert "picoquic" in quicsat.out("tables", old, "--table", "attempts", "--format", "csv")
 
 
-def test_its_test_cases_have_no_objectives(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_test_cases_have_no_objectives(old: Path, quicsat: CommandLine) -> None:
     assert [case.objectives for case in load(old).result_set.manifest.test_cases] == [()]
-    assert cli.main(ROOT, ("tables", str(old), "--table", "objectives")) == 0
-    assert "Objectives met" in capsys.readouterr().out
+    assert "Objectives met" in quicsat.out("tables", old, "--table", "objectives")
 
 
-def test_its_series_are_read(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(ROOT, ("tables", str(old), "--table", "runs", "--format", "csv")) == 0
-    assert "quic-go" in capsys.readouterr().out
+def test_its_series_are_read(old: Path, quicsat: CommandLine) -> None:
+    assert "quic-go" in quicsat.out("tables", old, "--table", "runs", "--format", "csv")
 
 
 @pytest.mark.parametrize("form", ["qir", "qir-se"])
-def test_it_is_exported(old: Path, tmp_path: Path, form: str) -> None:
-    assert cli.main(ROOT, ("export", "--format", form, str(old), str(tmp_path / "out.json"))) == 0
+def test_it_is_exported(old: Path, tmp_path: Path, form: str, quicsat: CommandLine) -> None:
+    assert quicsat("export", "--format", form, old, tmp_path / "out.json")[0] == 0
     written = json.loads((tmp_path / "out.json").read_text())
     assert (written["servers"], written["clients"]) == (["picoquic"], ["quic-go"])
     [[cell]] = written["results"]
     assert cell["result"] is None  # 48 repetitions are still to run
 
 
-def test_it_is_compared(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_compared(old: Path, quicsat: CommandLine) -> None:
     """The second campaign was interrupted, so it cannot show that nothing is worse."""
-    assert cli.main(ROOT, ("compare", str(old), str(STORED))) == 1
-    assert "Of 1 pair:" in capsys.readouterr().out
+    assert "Of 1 pair:" in quicsat.out("compare", old, STORED, status=1)
 
 
 def test_what_is_left_is_planned_with_the_same_images(
-    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quicsat: CommandLine
 ) -> None:
     install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
-    assert cli.main(ROOT, ("plan", "--resume", str(old))) == 3
-    assert "These images of the campaign are gone or have been replaced: simulator" in capsys.readouterr().err
+    err = quicsat.refusal("plan", "--resume", old, status=3)
+    assert "These images of the campaign are gone or have been replaced: simulator" in err
     here = ImageFacts("any", "sha256:0")
     monkeypatch.setattr(DaemonImages, "find", lambda _store, _name: here)
-    assert cli.main(ROOT, ("plan", "--resume", str(old))) == 0
-    assert "48 runs" in capsys.readouterr().out
+    assert "48 runs" in quicsat.out("plan", "--resume", old)
     rest = remaining_work(load(old), ())
     assert rest.runs[0].key == RunKey("picoquic", "quic-go", "blackhole", 3)
     assert sorted(set(rest.tried.values())) == [0, 1, 2]
@@ -194,8 +188,7 @@ def test_what_is_left_is_planned_with_the_same_images(
     }
 
 
-def test_runs_without_traces_are_left_as_they_are(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_without_traces_are_left_as_they_are(old: Path, quicsat: CommandLine) -> None:
     before = load(old).result_set
-    assert cli.main(ROOT, ("analyse", str(old))) == 0
-    assert "2 without traces were left as they are" in capsys.readouterr().out
+    assert "2 without traces were left as they are" in quicsat.out("analyse", old)
     assert load(old).result_set == before

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli.main import main
 from quicsat.site import serve
+from tests.cli.conftest import CommandLine
 
 
 @pytest.fixture
-def sites(tmp_path: Path) -> Path:
+def sites(tmp_path: Path, quicsat: CommandLine) -> Path:
     """A directory with two sites, of which ``new`` was built last, and one that is none."""
     for name, age in (("old", 2000), ("new", 1000), ("none", 0)):
         (tmp_path / name).mkdir()
@@ -22,6 +22,7 @@ def sites(tmp_path: Path) -> Path:
         if age:
             (tmp_path / name / "site.json").write_text('{"made by": "quicsat 1"}')
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    quicsat.root = tmp_path
     return tmp_path
 
 
@@ -29,7 +30,7 @@ def sites(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("words", "shown"), [([], "new"), (["old"], "old")])
 def test_the_site_is_served_and_opened(
     sites: Path, words: list[str], shown: str, desktop: bool, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    quicsat: CommandLine, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     opened: list[str] = []
     read: list[str] = []
@@ -44,13 +45,12 @@ def test_the_site_is_served_and_opened(
             read.append(answer.read().decode())
 
     monkeypatch.setattr(serve, "wait", look)
-    assert main(sites, ["open", "--port", "0", *(str(sites / word) for word in words)]) == 0
+    assert quicsat("open", "--port", "0", *(sites / word for word in words))[0] == 0
     assert (read, len(opened)) == ([shown], int(desktop))
 
 
-@pytest.mark.parametrize(("words", "message"), [(["none"], "none: is not a site"), (["void"], "void: is not a site")])
-def test_what_is_no_site(sites: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(sites, ["open", *(str(sites / word) for word in words)]) == 2
-    assert message in capsys.readouterr().err
-    assert main(sites / "none", ["open"]) == 2
-    assert "contains no site. To build one: ./run.py site results" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["none", "void"])
+def test_what_is_no_site(sites: Path, name: str, quicsat: CommandLine) -> None:
+    assert f"{name}: is not a site" in quicsat.refusal("open", sites / name)
+    quicsat.root = sites / "none"
+    assert "contains no site. To build one: ./run.py site results" in quicsat.refusal("open")

@@ -13,7 +13,7 @@ from quicsat.cli import main as cli
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.results import store
-from tests.cli.conftest import ROOT, Checkout
+from tests.cli.conftest import Checkout, CommandLine
 from tests.fakes import Life, end_with, endpoint, hang, only_as
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
@@ -72,12 +72,10 @@ def test_a_pause_has_two_names() -> None:
     ],
 )
 def test_an_option_that_is_refused_names_what_to_use_instead(
-    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], sentence: str, quicsat: CommandLine
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(ROOT, words)
-    out, err = capsys.readouterr()
-    assert (ended.value.code, out, sentence in err, len(err.splitlines())) == (2, "", True, 1)
+    status, out, err = quicsat(*words)
+    assert (status, out, sentence in err, len(err.splitlines())) == (2, "", True, 1)
 
 
 def test_nothing_is_marked_as_unsupported_because_all_failed(checkout: Checkout) -> None:
@@ -90,8 +88,7 @@ def test_nothing_is_marked_as_unsupported_because_all_failed(checkout: Checkout)
 
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_a_name_without_an_effect_is_checked(checkout: Checkout, command: str) -> None:
-    status, out, err = checkout(command, *GOOD, "-n", "bad", "goood")
-    assert (status, out) == (2, "")
+    err = checkout.refusal(command, *GOOD, "-n", "bad", "goood")
     assert err == '--no-auto-unsupported: No implementation "goood". Did you mean good? Known: good, bad, odd.\n'
 
 

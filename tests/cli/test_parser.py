@@ -13,6 +13,7 @@ import pytest
 
 from quicsat.cli import commands, main
 from quicsat.cli.commands import parser_of
+from tests.cli.conftest import CommandLine
 
 
 def parse(line: str) -> Any:
@@ -93,10 +94,8 @@ def test_directories_are_known_without_a_slash(tmp_path: Path, monkeypatch: pyte
         ("site --serve soon", 'argument --serve: "soon" is no whole number; allowed: 0 to 65535. See'),
     ],
 )
-def test_slips_are_told(line: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse(line)
-    assert told in capsys.readouterr().err
+def test_slips_are_told(line: str, told: str, quicsat: CommandLine) -> None:
+    assert told in quicsat.refusal(*shlex.split(line))
 
 
 # ---- help -----------------------------------------------------------------------------------

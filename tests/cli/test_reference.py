@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from quicsat.cli import commands, main, reference
+from quicsat.cli import commands, reference
+from tests.cli.conftest import CommandLine
 
-ROOT = Path(__file__).resolve().parents[2]
 
-
-def test_help_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(ROOT, ["help", "--markdown"]) == 0
-    assert capsys.readouterr().out == reference.markdown()
+def test_help_prints_it(quicsat: CommandLine) -> None:
+    assert quicsat.out("help", "--markdown") == reference.markdown()
 
 
 @pytest.mark.parametrize("name", commands.SUMMARIES)

@@ -24,7 +24,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.perturbation import NOMINAL, USUAL, perturbation_of
 from quicsat.model.results import Measurement
 from quicsat.results import store
-from tests.cli.conftest import ROOT, Checkout
+from tests.cli.conftest import ROOT, Checkout, CommandLine
 from tests.fakes import Life, endpoint, hang, only_as
 from tests.site.builder import build
 
@@ -66,8 +66,7 @@ def test_a_note_is_stored_and_shown(checkout: Checkout, tmp_path: Path) -> None:
         assert "rain, 8 °C" in text
         assert "\x1b" not in text
         assert "<b>" not in text
-    with pytest.raises(SystemExit):
-        checkout(*GOOD, "--note", "x" * 501)
+    assert checkout(*GOOD, "--note", "x" * 501)[0] == 2
 
 
 def test_success_goes_to_the_right_streams(checkout: Checkout) -> None:
@@ -89,8 +88,7 @@ def test_failed_and_unsupported(checkout: Checkout, client: str, status: int, wo
 
 
 def test_without_compliance_check_an_image_is_trusted(checkout: Checkout) -> None:
-    status, _, _ = checkout("-s", "good", "-c", "odd", "-t", "tiny", "--skip-compliance-check")
-    assert status == 1
+    assert checkout("-s", "good", "-c", "odd", "-t", "tiny", "--skip-compliance-check")[0] == 1
     assert store.load(checkout.results).result_set.compliance == ()
 
 
@@ -102,8 +100,7 @@ def test_locked_images(checkout: Checkout, tmp_path: Path) -> None:
     assert "4 images" in out
     assert checkout(*GOOD, "--locked", str(file))[0] == 0
     file.write_text(file.read_text().replace('"id": "good"', '"id": "sha256:1"'))
-    status, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--locked", str(file))
-    assert status == 3
+    err = checkout.err("-s", "good", "-c", "good", "bad", "-t", "tiny", "--locked", file, status=3)
     assert "sha256:1" in err
     assert "images lock good" in err
     assert checkout("images", "lock", "good", "--lock-file", str(file))[0] == 0
@@ -136,9 +133,7 @@ def test_a_fault_of_ours(checkout: Checkout) -> None:
     ],
 )
 def test_faults_of_the_command_line(checkout: Checkout, words: tuple[str, ...], messages: list[str]) -> None:
-    status, out, err = checkout(*words)
-    assert status == 2
-    assert out == ""
+    err = checkout.refusal(*words)
     assert all(message in err for message in messages)
     assert checkout.engine.all_lives == []
     assert not (checkout.root / "results").exists()
@@ -162,9 +157,7 @@ def test_wrong_words_are_told_although_another_campaign_runs(
     with early(["first"], os.environ):
         for each in wrong:
             assert checkout(*words, *each)[0] == 2, each
-        status, _, err = checkout(*words)
-        assert status == 75
-        assert f"Another campaign uses this Docker daemon: process {os.getpid()} on " in err
+        assert f"Another campaign uses this Docker daemon: process {os.getpid()} on " in checkout.err(*words, status=75)
         assert checkout("plan", *GOOD)[0] == checkout("show", full)[0] == 0
         monkeypatch.setattr(campaign_setup, "check_dask", no_dask)
         assert checkout(*words, "--cluster", "tcp://localhost:1")[0] == 3
@@ -177,9 +170,7 @@ def no_dask() -> None:
 def test_a_campaign_directory_that_is_in_use(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout(*GOOD, "-l", str(tmp_path / "mine"))[0] == 0
     assert (tmp_path / "mine/journal.jsonl").exists()
-    status, _, err = checkout(*GOOD, "-l", str(tmp_path / "mine"))
-    assert status == 2
-    assert "is not empty" in err
+    assert "is not empty" in checkout.refusal(*GOOD, "-l", tmp_path / "mine")
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
@@ -259,15 +250,11 @@ def test_a_campaign_that_cannot_go_on_shows_what_it_has(checkout: Checkout, monk
         ("2000 h", '"2000 h" is out of range'),
     ],
 )
-def test_a_time_has_a_unit_or_is_in_seconds(
-    capsys: pytest.CaptureFixture[str], option: str, word: str, found: float | str
-) -> None:
+def test_a_time_has_a_unit_or_is_in_seconds(quicsat: CommandLine, option: str, word: str, found: float | str) -> None:
     if isinstance(found, float):
         assert getattr(cli.parse(["run", option, word]), option.strip("-")) == found
     else:
-        with pytest.raises(SystemExit) as ended:
-            cli.parse(["run", option, word])
-        assert (ended.value.code, f"argument {option}: {found}" in capsys.readouterr().err) == (2, True)
+        assert f"argument {option}: {found}" in quicsat.refusal("run", option, word)
 
 
 def test_repetitions_timeout_and_seed(checkout: Checkout) -> None:
@@ -313,9 +300,7 @@ def test_a_success_without_goodput_is_told(checkout: Checkout, monkeypatch: pyte
         return Verdict(Outcome.SUCCEEDED), Measurement({})
 
     monkeypatch.setattr(campaign_setup, "analyse_once", nothing)
-    status, _, err = checkout(*GOOD)
-    assert status == 0
-    assert "[1/1] good_good/tiny/1: succeeded" in err
+    assert "[1/1] good_good/tiny/1: succeeded" in checkout.err(*GOOD, status=0)
 
 
 def test_hostile_reasons_do_nothing_to_a_terminal(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,11 +331,8 @@ def test_hostile_reasons_of_compliance(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize("word", ["0", "many", "33", "-1"])
-def test_an_impossible_number_of_testbeds(word: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with pytest.raises(SystemExit) as end:
-        cli.main(tmp_path, ["-s", "good", f"--parallel={word}"])
-    assert end.value.code == 2
-    assert f"{word} is neither auto nor a number from 1 to 32" in capsys.readouterr().err
+def test_an_impossible_number_of_testbeds(word: str, quicsat: CommandLine) -> None:
+    assert f"{word} is neither auto nor a number from 1 to 32" in quicsat.refusal("-s", "good", f"--parallel={word}")
 
 
 def test_time_is_up_before_all_runs_are_made(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,12 +345,9 @@ def test_time_is_up_before_all_runs_are_made(checkout: Checkout, monkeypatch: py
 
     checkout.engine.programs["bad"] = only_as(Role.CLIENT, dawdle)
     words = ("-s", "good", "-c", "bad", "-t", "tiny", "--repetitions", "2", "--shuffle", "--seed", "5")
-    status, _, err = checkout(*words, "--skip-compliance-check", "--max-runtime", "1000 s")
-    assert status == 4
+    err = checkout.err(*words, "--skip-compliance-check", "--max-runtime", "1000 s", status=4)
     assert "No other run is likely to end within 16 min 40 s.\n1 of 2 runs are finished and stored." in err
-    status, out, _ = checkout("plan", "--resume", str(checkout.results.resolve()))
-    assert status == 0
-    assert "1 of 2 runs of" in out
+    assert "1 of 2 runs of" in checkout.out("plan", "--resume", checkout.results.resolve())
     assert checkout("resume", str(checkout.results.resolve()))[0] == 0
     assert store.load(checkout.results).result_set.finished is not None
 
@@ -383,7 +362,7 @@ def test_only_pairs_with_an_implementation_are_run(checkout: Checkout) -> None:
 def test_pairs_that_lack_a_required_success_are_skipped(checkout: Checkout) -> None:
     checkout.add_test_case("other", "OT")
     words = ("-s", "good", "-c", "good", "bad", "-t", "tiny", "other", "--skip-compliance-check", "--seed", "1")
-    status, _, err = checkout(*words, "--require", "OT", "--parallel", "2")
+    err = checkout.err(*words, "--require", "OT", "--parallel", "2", status=1)
     assert "bad with server good did not succeed in other." in err
     record = store.load(checkout.results).result_set
     found = {(each.client, each.test_case): each.verdict.outcome for each in record.results}
@@ -396,18 +375,12 @@ def test_pairs_that_lack_a_required_success_are_skipped(checkout: Checkout) -> N
         (("--require", "sat"), '--require "sat" is none of the selected test cases.'),
         (("--require", "tiny", "--shard", "1/2"), "--require and --shard exclude each other"),
     ):
-        status, _, err = checkout(*words, *wrong)
-        assert status == 2
-        assert fault in err
+        assert fault in checkout.refusal(*words, *wrong)
 
 
 def test_parts_of_a_plan_have_one_seed(checkout: Checkout) -> None:
-    status, _, err = checkout(*GOOD, "--shard", "1/2")
-    assert status == 2
-    assert "--shard needs --seed N" in err
-    status, _, err = checkout(*GOOD, "--shard", "2/2", "--seed", "1")
-    assert status == 2
-    assert "too few runs for shard 2/2" in err
+    assert "--shard needs --seed N" in checkout.refusal(*GOOD, "--shard", "1/2")
+    assert "too few runs for shard 2/2" in checkout.refusal(*GOOD, "--shard", "2/2", "--seed", "1")
 
 
 # ---- virtual time ---------------------------------------------------------------------------
@@ -425,8 +398,7 @@ timeout: 5 s
 
 def test_a_campaign_in_virtual_time(checkout: Checkout) -> None:
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
-    status, out, _ = checkout(*GOOD, "--clock", "virtual", "--cpu-cost", "1 us", "--perturb", "0")
-    assert status == 0
+    out = checkout.out(*GOOD, "--clock", "virtual", "--cpu-cost", "1 us", "--perturb", "0")
     assert "The runs used virtual time (1 µs per system call)." in out
     results = store.load(checkout.results).result_set
     assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, 1e-6)
@@ -441,8 +413,7 @@ def test_an_engine_without_root_measures_in_virtual_time_only(
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     engine = checkout.engine.info()
     monkeypatch.setattr(checkout.engine, "info", lambda: engine | {"SecurityOptions": ["name=rootless"]})
-    status, out, err = checkout(*GOOD)
-    assert (status, out) == (3, "")
+    err = checkout.refusal(*GOOD, status=3)
     assert "runs without root access. Such an engine measures only in virtual time: ./run.py --clock virtual." in err
     assert not (checkout.root / "results").exists()
     assert checkout(*GOOD, "--clock", "virtual")[0] == 0
@@ -450,8 +421,7 @@ def test_an_engine_without_root_measures_in_virtual_time_only(
 
 def test_virtual_time_has_default_costs_and_takes_a_number_of_runs(checkout: Checkout) -> None:
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
-    status, out, _ = checkout(*GOOD, "--clock", "virtual", "--parallel", "1")
-    assert status == 0
+    out = checkout.out(*GOOD, "--clock", "virtual", "--parallel", "1")
     assert f"The runs used virtual time (measured or default CPU costs; perturbed by {USUAL.words})." in " ".join(
         out.split()
     )
@@ -485,8 +455,7 @@ def test_amplitudes_and_a_placebo_can_be_asked_for(checkout: Checkout, tmp_path:
     ],
 )
 def test_amplitudes_without_effect_are_refused(checkout: Checkout, words: Sequence[str], fault: str) -> None:
-    status, _, err = checkout(*GOOD, *words)
-    assert status == 2
+    err = checkout.refusal(*GOOD, *words)
     assert fault in " ".join(err.split())
     assert checkout.engine.all_lives == []
 
@@ -522,8 +491,7 @@ def test_fast_links_need_virtual_time(checkout: Checkout, tmp_path: Path) -> Non
     path = tmp_path / "fast.yaml"
     path.write_text(FAST.replace("RATE", "151 Mbit/s"))
     words = ("-s", "good", "-c", "good", "-t", "tiny", str(path))
-    status, _, err = checkout(*words)
-    assert status == 2
+    err = checkout.refusal(*words)
     assert err.strip() == (
         "In real time, links carry at most 150.00 Mbit/s; use --clock virtual for fast (151.00 Mbit/s)."
     )
@@ -533,15 +501,11 @@ def test_fast_links_need_virtual_time(checkout: Checkout, tmp_path: Path) -> Non
 
 
 def test_real_time_has_no_cpu_cost(checkout: Checkout) -> None:
-    status, _, err = checkout(*GOOD, "--cpu-cost", "1 us")
-    assert status == 2
+    err = checkout.refusal(*GOOD, "--cpu-cost", "1 us")
     assert err.strip() == ("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
     assert checkout.engine.all_lives == []
 
 
 @pytest.mark.parametrize(("option", "word"), [("--cpu-cost", "2 ms"), ("--cpu-cost", "fast"), ("--clock", "wall")])
-def test_what_no_clock_can_be(checkout: Checkout, option: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(checkout.root, [*GOOD, "--clock", "virtual", option, word])
-    assert ended.value.code == 2
-    assert option in capsys.readouterr().err
+def test_what_no_clock_can_be(checkout: Checkout, option: str, word: str) -> None:
+    assert option in checkout.refusal(*GOOD, "--clock", "virtual", option, word)

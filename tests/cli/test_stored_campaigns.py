@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.main import main
 from quicsat.results.store import DOCUMENT, load, write_result_json
-from tests.cli.conftest import ROOT, Draws
+from tests.cli.conftest import CommandLine, Draws
 
 
 @pytest.mark.parametrize(
@@ -24,19 +23,17 @@ from tests.cli.conftest import ROOT, Draws
         (["tables", "--table", "clusters"], "Select two test cases"),
     ],
 )
-def test_wrong_words(words: list[str], problem: str, places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(ROOT, [words[0], places[0], *words[1:]], Draws()) == 2
-    assert problem in capsys.readouterr().err
+def test_wrong_words(words: list[str], problem: str, places: list[str], quicsat: CommandLine) -> None:
+    assert problem in quicsat.refusal(words[0], places[0], *words[1:], draw=Draws())
 
 
-def test_no_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(ROOT, ["tables", str(tmp_path)]) == 2
-    assert "holds no results" in capsys.readouterr().err
+def test_no_results(tmp_path: Path, quicsat: CommandLine) -> None:
+    assert "holds no results" in quicsat.refusal("tables", tmp_path)
 
 
-def test_the_same_directory_twice_has_two_labels(places: list[str]) -> None:
+def test_the_same_directory_twice_has_two_labels(places: list[str], quicsat: CommandLine) -> None:
     draws = Draws()
-    main(ROOT, ["plot", places[0], places[0]], draws)
+    quicsat("plot", places[0], places[0], draw=draws)
     assert [campaign.label for campaign in draws.requests[0].campaigns] == ["one", "one-2"]
 
 
@@ -48,11 +45,11 @@ def test_the_same_directory_twice_has_two_labels(places: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_each_command_names_what_it_leaves_out(
-    line: str, places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, places: list[str], tmp_path: Path, quicsat: CommandLine
 ) -> None:
     """A result with a goodput below 0: in ``--previous``, the only campaign, so that it is compared with none."""
     baseline, damaged = tmp_path / "baseline.json", tmp_path / "damaged"
-    assert main(ROOT, ["baseline", "save", places[0], str(baseline)]) == 0
+    assert quicsat("baseline", "save", places[0], baseline)[0] == 0
     shutil.copytree(places[0], damaged / "campaign")
     file = damaged / "campaign" / DOCUMENT
     plain = json.loads(file.read_bytes())
@@ -60,9 +57,8 @@ def test_each_command_names_what_it_leaves_out(
     file.write_text(json.dumps(plain))
     run = f"{damaged}/campaign/picoquic_quiche/sat/1"
     named = {"DIR": str(damaged / "campaign"), "OTHER": places[1], "FILE": str(tmp_path / "new.json"), "RUN": run}
-    capsys.readouterr()
-    status = main(ROOT, [named.get(word, word) for word in line.replace("BASELINE", str(baseline)).split()], Draws())
-    err = capsys.readouterr().err
+    words = [named.get(word, word) for word in line.replace("BASELINE", str(baseline)).split()]
+    status, _, err = quicsat(*words, draw=Draws())
     assert status in (0, 1, 2, 3, 5)
     assert f"campaign/{DOCUMENT}: results[2].measurement.values.goodput: " in err
 
@@ -72,48 +68,44 @@ def test_each_command_names_what_it_leaves_out(
 
 @pytest.mark.parametrize("command", ["compare", "tables", "plot"])
 def test_results_of_different_clocks_are_never_put_together(
-    command: str, places: list[str], other_clock: str, capsys: pytest.CaptureFixture[str]
+    command: str, places: list[str], other_clock: str, quicsat: CommandLine
 ) -> None:
     draws = Draws()
-    assert main(ROOT, [command, places[0], other_clock], draws) == 2
-    told = capsys.readouterr()
-    assert told.err.strip() == (
+    status, out, err = quicsat(command, places[0], other_clock, draw=draws)
+    assert status == 2
+    assert err.strip() == (
         "Results of different clocks are never put together: one ran in real time, "
         "virtual ran in virtual time (3 µs per system call)."
     )
-    assert (told.out, draws.requests) == ("", [])
+    assert (out, draws.requests) == ("", [])
 
 
 @pytest.mark.parametrize("form", ["qir", "qir-se"])
 def test_an_export_keeps_its_clock(
-    form: str, places: list[str], other_clock: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: str, places: list[str], other_clock: str, tmp_path: Path, quicsat: CommandLine
 ) -> None:
     file = str(tmp_path / "theirs.json")
-    assert main(ROOT, ["export", other_clock, file, "--format", form]) == 0
-    assert main(ROOT, ["tables", places[0], file]) == 2
-    assert "theirs ran in virtual time (3 µs per system call)." in capsys.readouterr().err
+    assert quicsat("export", other_clock, file, "--format", form)[0] == 0
+    assert "theirs ran in virtual time (3 µs per system call)." in quicsat.refusal("tables", places[0], file)
     undecided = form == "qir"  # which has no seeds, by which runs in virtual time are compared
-    assert main(ROOT, ["compare", file, other_clock]) == (ExitStatus.UNDECIDED if undecided else ExitStatus.SUCCESS)
-    assert main(ROOT, ["compare", places[0], file]) == 2
+    assert quicsat("compare", file, other_clock)[0] == (ExitStatus.UNDECIDED if undecided else ExitStatus.SUCCESS)
+    assert quicsat("compare", places[0], file)[0] == 2
 
 
-def test_a_cost_makes_another_clock(other_clock: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cost_makes_another_clock(other_clock: str, tmp_path: Path, quicsat: CommandLine) -> None:
     results = load(Path(other_clock)).result_set
     (tmp_path / "slower").mkdir()
     manifest = replace(results.manifest, id="slower", cpu_cost=5e-6)
     write_result_json(tmp_path / "slower", replace(results, manifest=manifest))
-    assert main(ROOT, ["compare", other_clock, str(tmp_path / "slower")]) == 2
-    assert "slower ran in virtual time (5 µs per system call)" in capsys.readouterr().err
+    err = quicsat.refusal("compare", other_clock, tmp_path / "slower")
+    assert "slower ran in virtual time (5 µs per system call)" in err
 
 
-def test_results_of_one_clock_are_compared(
-    other_clock: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_of_one_clock_are_compared(other_clock: str, tmp_path: Path, quicsat: CommandLine) -> None:
     results = load(Path(other_clock)).result_set
     (tmp_path / "again").mkdir()
     write_result_json(tmp_path / "again", replace(results, manifest=replace(results.manifest, id="again")))
-    assert main(ROOT, ["compare", other_clock, str(tmp_path / "again")]) == 0
-    assert "virtual → again" in capsys.readouterr().out
+    assert "virtual → again" in quicsat.out("compare", other_clock, tmp_path / "again")
 
 
 # ---- campaigns that cannot be read ----------------------------------------------------------
@@ -122,20 +114,20 @@ def test_results_of_one_clock_are_compared(
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("command", ["tables", "plot"])
 def test_a_campaign_that_cannot_be_read_is_named_and_left_out(
-    command: str, first: bool, places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, first: bool, places: list[str], tmp_path: Path, quicsat: CommandLine
 ) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "result.json").write_text('{"schema_version": ' + "[" * 100_000)
     words = [str(broken), places[0]] if first else [places[0], str(broken)]
     draws = Draws()
-    assert main(ROOT, [command, *words], draws) == 0
-    told = capsys.readouterr()
-    assert f"{broken}/result.json: " in told.err
+    status, out, err = quicsat(command, *words, draw=draws)
+    assert status == 0
+    assert f"{broken}/result.json: " in err
     if command == "plot":
         assert [campaign.label for campaign in draws.requests[0].campaigns] == ["one"]
     else:
-        assert "SAT" in told.out
+        assert "SAT" in out
     assert not [path for path in broken.iterdir() if path.name != "result.json"]
-    assert main(ROOT, ["compare", *words]) == 2
-    assert main(ROOT, [command, str(tmp_path / "nothing"), places[0]], draws) == 2
+    assert quicsat("compare", *words)[0] == 2
+    assert quicsat(command, tmp_path / "nothing", places[0], draw=draws)[0] == 2
