@@ -6,13 +6,13 @@ do not change. The simulator reports its goodput.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import WEIGHT, Container, ContainerEvent, ContainerSpec, create_container
+from quicsat.links.link_containers import event_name, last_words
 from quicsat.links.simulator_arguments import CROSS_PORT
 from quicsat.model.emulated_link import CrossTraffic
 from quicsat.model.errors import HarnessFault
@@ -27,14 +27,6 @@ ROUTE = (
     f'ip route replace default via "$0" dev eth0 onlink table {TABLE} && exec "$@"'
 )
 """Shell words that send the packets of the flow, and no others, to the simulator; ``$0`` is its address."""
-
-
-def event_name(line: str | None) -> str:
-    """The event that a line of a program in the simulator's image reports; empty if it reports none."""
-    try:
-        return str(json.loads(line or "")["event"])
-    except (ValueError, KeyError, TypeError):
-        return ""
 
 
 class CrossFlow:
@@ -67,8 +59,8 @@ class CrossFlow:
         """A fault (simulator-failed) if either end of the flow has ended; None if both run."""
         for name, end in self._ends.items():
             if end.exit().status is not None and not end.running():
-                words = end.output().decode(errors="replace").strip()[-300:]
-                return HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the {name} of the cross traffic has ended: {words}")
+                reason = f"the {name} of the cross traffic has ended: {last_words(end)}"
+                return HarnessFault(ErrorCode.SIMULATOR_FAILED, reason)
         return None
 
     def stop(self) -> None:

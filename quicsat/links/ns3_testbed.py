@@ -8,7 +8,6 @@ use the same addresses at the same time. Everything is created through the Docke
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -35,8 +34,9 @@ from quicsat.links.addresses import ADDRESSES, CLIENT, GATEWAYS, SERVER, hosts, 
 from quicsat.links.artefact_limits import trace_limits
 from quicsat.links.client_side_traces import keep_client_trace
 from quicsat.links.container_session import ContainerSession, container_exits, container_session
-from quicsat.links.cross_traffic import CrossFlow, cross_flow, event_name
+from quicsat.links.cross_traffic import CrossFlow, cross_flow
 from quicsat.links.gateway_description import Layout, layout_of
+from quicsat.links.link_containers import container_name, event_name, last_words
 from quicsat.links.memlock import REFUSED, memlock, works
 from quicsat.links.session import SessionRecord, SessionRequest
 from quicsat.links.simulator_arguments import SERVER_SILENT, STOPPED, simulator_environment, simulator_files
@@ -121,7 +121,7 @@ class SimulatedLink:
         if status == STOPPED:  # not by us: a daemon stops its containers one after another
             raise HarnessFault(ErrorCode.DAEMON_FAULT, TESTBED_ENDED)
         if status != SERVER_SILENT:
-            reason = f"the simulator ended ({status}): {_last_words(self._container)}"
+            reason = f"the simulator ended ({status}): {last_words(self._container)}"
             raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason)
         self._check_gateways()
         return False
@@ -129,7 +129,7 @@ class SimulatedLink:
     def _check_gateways(self) -> None:
         for gateway in self._gateways.values():
             if not gateway.running():
-                reason = f"a gateway ended ({gateway.exit().status}): {_last_words(gateway)}"
+                reason = f"a gateway ended ({gateway.exit().status}): {last_words(gateway)}"
                 raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason)
 
     @property
@@ -164,9 +164,7 @@ class SimulatedLink:
         the transfer, or if the testbed has ended: a daemon that restarts during the run ends all its containers.
         """
         report = self._report(directory, client) if self._carries else None
-        if any(
-            not holder.running() for holder in self._holders
-        ):  # checked last: a daemon stops its containers one after another
+        if not all(holder.running() for holder in self._holders):  # checked last: a daemon stops them one by one
             raise HarnessFault(ErrorCode.DAEMON_FAULT, TESTBED_ENDED)
         if self._flow_fault is not None:
             raise self._flow_fault
@@ -174,7 +172,7 @@ class SimulatedLink:
 
     def _report(self, directory: Path, client: Interval | None) -> SimulatorReport:
         with self._container.fetch("/logs") as archive:
-            report = unpack_report(archive, directory, self._limits, client, lambda: _last_words(self._container))
+            report = unpack_report(archive, directory, self._limits, client, lambda: last_words(self._container))
         if self._sampler:
             with self._sampler.fetch(tcp_samples.LOGS) as archive:
                 tcp_samples.keep_samples(directory, archive, self._limits)
@@ -187,10 +185,6 @@ class SimulatedLink:
                 keep_endpoint_traces(directory, logs, self._limits)
         keep_client_trace(directory, self._run)
         return report
-
-
-def _last_words(container: Container) -> str:
-    return container.output().decode(errors="replace").strip()[-300:] or "without a word"
 
 
 # ---- the testbed ----------------------------------------------------------------------------
@@ -228,8 +222,10 @@ DEADLINE_SCHEDULING = (
 def probe(daemon: Daemon, image: str) -> Abilities:
     """Test once which optional abilities the daemon grants."""
 
-    priority = ContainerSpec(_name(daemon, "probe"), image, DEADLINE_SCHEDULING, capabilities=("SYS_NICE",))
-    return Abilities(realtime_priority=works(daemon, priority), memlock=memlock(daemon, _name(daemon, "probe"), image))
+    priority = ContainerSpec(container_name(daemon, "probe"), image, DEADLINE_SCHEDULING, capabilities=("SYS_NICE",))
+    return Abilities(
+        realtime_priority=works(daemon, priority), memlock=memlock(daemon, container_name(daemon, "probe"), image)
+    )
 
 
 @dataclass(frozen=True)
@@ -337,7 +333,7 @@ class Ns3Testbed:
     def link(self, run: Run, *, wait_for_server: bool = True) -> Iterator[SimulatedLink]:
         """The simulator for one run, created and not yet started."""
         spec = ContainerSpec(
-            name=_name(self._daemon, "sim"),
+            name=container_name(self._daemon, "sim"),
             image=self._images.simulator,
             environment=simulator_environment(run, wait_for_server=wait_for_server),
             network=f"container:{self._holders['simulator'].id}",
@@ -360,7 +356,7 @@ class Ns3Testbed:
 
     def _sampler(self, part: str) -> AbstractContextManager[Container]:
         spec = ContainerSpec(
-            name=_name(self._daemon, tcp_samples.SAMPLER),
+            name=container_name(self._daemon, tcp_samples.SAMPLER),
             image=self._images.simulator,
             command=tcp_samples.COMMAND,
             network=f"container:{self._holders[part].id}",
@@ -372,7 +368,7 @@ class Ns3Testbed:
     @contextmanager
     def _gateway(self, name: str, files: Mapping[str, bytes] | None) -> Iterator[Container]:
         spec = ContainerSpec(
-            name=_name(self._daemon, name),
+            name=container_name(self._daemon, name),
             image=self._images.for_gateways,
             command=gateway_description.gateway_command(name),
             environment=self.layout.gateway_environment,
@@ -393,7 +389,7 @@ class Ns3Testbed:
             Role.CLIENT: (CLIENT[0], GATEWAYS["client"][0]),
             Role.SERVER: (SERVER[0], GATEWAYS["server"][0]),
         }
-        name = _name(self._daemon, "cross")
+        name = container_name(self._daemon, "cross")
         return cross_flow(self._daemon, self._images.simulator, name, networks, addresses, traffic)
 
 
@@ -451,7 +447,7 @@ class Ns3Backend:
             addresses = layout.simulator_addresses
         mtu = {"MTU": str(layout.endpoint_mtu)} if endpoint and layout.endpoint_mtu else {}
         return ContainerSpec(
-            name=_name(self._daemon, f"{part}-holder" if flow == 1 else f"{part}-{flow}-holder"),
+            name=container_name(self._daemon, f"{part}-holder" if flow == 1 else f"{part}-{flow}-holder"),
             image=self._images.simulator,
             command=("holder",),
             environment={"ADDRESSES": addresses, **mtu},
@@ -471,7 +467,7 @@ def _plumb(daemon: Daemon, image: str, pids: list[int], *, client_side: bool) ->
     Those of further flows are the last. ``client_side``: the simulator also stands between the client and its gateway.
     """
     spec = ContainerSpec(
-        name=_name(daemon, "plumb"),
+        name=container_name(daemon, "plumb"),
         image=image,
         command=("plumb", *map(str, pids)),
         environment={"CLIENT_SIDE": "1"} if client_side else {},
@@ -483,13 +479,5 @@ def _plumb(daemon: Daemon, image: str, pids: list[int], *, client_side: bool) ->
     with create_container(daemon, spec) as container:
         container.start()
         if not container.wait(20) or container.exit().status != 0:
-            words = container.output().decode(errors="replace").strip()[-300:]
-            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"the testbed's networks could not be created: {words}")
-
-
-_numbers = itertools.count(1)
-
-
-def _name(daemon: Daemon, what: str) -> str:
-    """A container name that no other campaign uses."""
-    return f"quicsat-{daemon.campaign}-{next(_numbers)}-{what}"
+            reason = f"the testbed's networks could not be created: {last_words(container)}"
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, reason)

@@ -31,10 +31,10 @@ from quicsat.docker.containers import (
 from quicsat.links import real_link_baseline, tcp_samples
 from quicsat.links.artefact_limits import LARGEST_REPORT, trace_limits
 from quicsat.links.container_session import ContainerSession, container_exits, container_session
-from quicsat.links.cross_traffic import event_name
+from quicsat.links.host_pair import HostPair
+from quicsat.links.link_containers import container_name, event_name, last_words, start_until
 from quicsat.links.memlock import REFUSED, memlock
 from quicsat.links.session import SessionRecord, SessionRequest
-from quicsat.links.tools import HostPair, container_name, start_until
 from quicsat.model.emulated_link import Interval
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.evidence import Exit
@@ -120,8 +120,7 @@ class CapturedLink:
             if not capture.running():
                 if role is Role.SERVER and capture.exit().status == SERVER_SILENT:
                     return False
-                words = capture.output().decode(errors="replace").strip()[-300:] or "without a word"
-                raise HarnessFault(ErrorCode.CAPTURE_FAILED, f"the capture at the {role} ended: {words}")
+                raise HarnessFault(ErrorCode.CAPTURE_FAILED, f"the capture at the {role} ended: {last_words(capture)}")
         return True
 
     def cpu_seconds(self) -> float:

@@ -12,7 +12,8 @@ from typing import Any
 from quicsat.docker.archive import ArchiveLimits, unpack
 from quicsat.docker.containers import Container, ContainerSpec, create_container
 from quicsat.links.artefact_limits import LARGEST_REPORT
-from quicsat.links.tools import HostPair, container_name, last_words, start_until
+from quicsat.links.host_pair import HostPair
+from quicsat.links.link_containers import container_name, last_words, start_until
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from quicsat.links.addresses import SERVER, of_flow
 from quicsat.model.emulated_link import (
-    Blackhole,
     ClientSide,
-    Corruption,
     CorruptionMode,
-    Demand,
     Direction,
     EmulatedLink,
     GilbertElliottLoss,
@@ -18,9 +15,7 @@ from quicsat.model.emulated_link import (
     Profile,
     Queue,
     QueueUnit,
-    Rebind,
     TimersFrom,
-    UdpCrossTraffic,
     UniformLoss,
 )
 from quicsat.model.gateways import VpnTransport
@@ -92,11 +87,7 @@ def scenario(link: EmulatedLink, seed: int, *protocols: Protocol) -> str:
     for towards, direction in (("client", link.forward), ("server", link.back)):
         words += _loss(direction.loss, towards, DROP_RATE_NAMES if link.scenario == DROP_RATE else LOSS_NAMES)
         words += _direction(direction, towards, seed)
-    words += _timed(link.blackhole, link.rebind)
-    words += _demand(link.demand)
-    words += _client_side(link.client_side)
-    if link.cross_traffic:
-        words.append(f"--cross-port={CROSS_PORT}")
+    words += _of_both_directions(link)
     tcp = {link.vpn.transport is VpnTransport.TCP} if link.vpn else {one is Protocol.TCP for one in protocols}
     if True in tcp:
         words.append("--protocol=both" if False in tcp else "--protocol=tcp")
@@ -119,22 +110,50 @@ def _geometry(link: EmulatedLink) -> Iterator[str]:
             yield f"--{way}-queue={direction.queue}"
 
 
+Values = Mapping[str, str | float | None]
+
+
+def _options(values: Values, end: str = "") -> Iterator[str]:
+    """``--name=value`` for each value, ``--name`` if it is True, nothing if it is None or False; ``end``: of names."""
+    for name, value in values.items():
+        if value is True:
+            yield f"--{name}{end}"
+        elif value is not None and value is not False:
+            yield f"--{name}{end}={value}"
+
+
 def _direction(direction: Direction, towards: str, seed: int) -> Iterator[str]:
     """All but geometry and loss."""
-    yield from _queue(direction.queue, towards)
-    yield from _disturbance(direction, towards)
-    yield from _corruption(direction.corruption, towards)
+    end = f"-to-{towards}"
+    if isinstance(direction.queue, Queue):
+        yield from _options(_queue(direction.queue), end)
+    if jitter := direction.jitter:
+        words: Values = {"jitter": _ms(jitter.size), "jitter-shape": jitter.shape, "jitter-overtakes": jitter.overtake}
+        yield from _options(words, end)
+    if reordering := direction.reordering:
+        rate, delay = _percent(reordering.rate), _ms(reordering.delay)
+        yield from _options({"reorder-rate": rate, "reorder-delay": delay, "reorder-gap": reordering.gap}, end)
+    if direction.duplication:
+        yield f"--duplicate-rate{end}={_percent(direction.duplication)}"
+    if corruption := direction.corruption:
+        names: Values = {"rate": _percent(corruption.rate), "burst": corruption.longest_burst}
+        yield from _options(names, f"_to_{towards}")
+        yield from _options({"mode": None if corruption.mode is CorruptionMode.BYTE else corruption.mode}, end)
     if direction.drops:
         yield f"--drops_to_{towards}={','.join(map(str, direction.drops))}"
-    yield from _profile(direction.profile, towards, seed)
-    yield from _udp_cross_traffic(direction.udp_cross_traffic, towards)
+    if profile := direction.profile:
+        period, start = _ns(profile.length) if profile.loop else None, _ns(profile.begin(seed))
+        place = f"/{PROFILES}/{towards}"
+        yield from _options({"profile": place, "profile-period": period, "profile-start": start}, end)
+    if traffic := direction.udp_cross_traffic:
+        rate, later = f"{traffic.rate:.0f}bps", _ms(traffic.start) if traffic.start else None
+        size = traffic.packet_size
+        yield from _options({"udp-cross-rate": rate, "udp-cross-size": size, "udp-cross-start": later}, end)
 
 
-def _queue(queue: int | Queue, towards: str) -> Iterator[str]:
+def _queue(queue: Queue) -> Values:
     """A queue that is more than a number of packets."""
-    if isinstance(queue, int):
-        return
-    values: dict[str, str | float | None] = {
+    return {
         "queue-discipline": queue.discipline,
         "queue-limit": f"{queue.limit}{'p' if queue.unit is QueueUnit.PACKETS else 'B'}",
         "queue-target": None if queue.target is None else _ms(queue.target),
@@ -144,108 +163,59 @@ def _queue(queue: int | Queue, towards: str) -> Iterator[str]:
         "red-maximum": queue.maximum,
         "red-probability": queue.probability,
         "red-weight": queue.weight,
+        "queue-ecn": queue.ecn,
     }
-    yield from (f"--{name}-to-{towards}={value}" for name, value in values.items() if value is not None)
-    if queue.ecn:
-        yield f"--queue-ecn-to-{towards}"
-
-
-def _disturbance(direction: Direction, towards: str) -> Iterator[str]:
-    if jitter := direction.jitter:
-        yield f"--jitter-to-{towards}={_ms(jitter.size)}"
-        yield f"--jitter-shape-to-{towards}={jitter.shape}"
-        if jitter.overtake:
-            yield f"--jitter-overtakes-to-{towards}"
-    if reordering := direction.reordering:
-        yield f"--reorder-rate-to-{towards}={reordering.rate / PERCENT:.9g}"
-        yield f"--reorder-delay-to-{towards}={_ms(reordering.delay)}"
-        if reordering.gap is not None:
-            yield f"--reorder-gap-to-{towards}={reordering.gap}"
-    if direction.duplication:
-        yield f"--duplicate-rate-to-{towards}={direction.duplication / PERCENT:.9g}"
-
-
-def _ms(duration: float) -> str:
-    return f"{duration / MS:.6g}ms"
 
 
 def _loss(loss: Loss | None, towards: str, names: tuple[str, str], prefix: str = "") -> Iterator[str]:
     """``names``: of the options of independent loss; ``prefix``: of all names."""
     match loss:
         case UniformLoss(rate, longest_burst):
-            yield f"--{prefix}{names[0]}{towards}={rate / PERCENT:.9g}"
-            if longest_burst is not None:
-                yield f"--{prefix}{names[1]}{towards}={longest_burst}"
-        case GilbertElliottLoss(good_to_bad, bad_to_good, loss_in_good, loss_in_bad):
-            yield f"--{prefix}good-bad-prob-to-{towards}={good_to_bad:.9g}"
-            yield f"--{prefix}bad-good-prob-to-{towards}={bad_to_good:.9g}"
-            if loss_in_good:
-                yield f"--{prefix}loss-in-good-to-{towards}={loss_in_good:.9g}"
-            if loss_in_bad != 1:
-                yield f"--{prefix}loss-in-bad-to-{towards}={loss_in_bad:.9g}"
+            first, second = (f"{prefix}{name}{towards}" for name in names)
+            yield from _options({first: _percent(rate), second: longest_burst})
+        case GilbertElliottLoss():
+            values: Values = {
+                "good-bad-prob": f"{loss.good_to_bad:.9g}",
+                "bad-good-prob": f"{loss.bad_to_good:.9g}",
+                "loss-in-good": f"{loss.loss_in_good:.9g}" if loss.loss_in_good else None,
+                "loss-in-bad": f"{loss.loss_in_bad:.9g}" if loss.loss_in_bad != 1 else None,
+            }
+            yield from _options({f"{prefix}{name}": value for name, value in values.items()}, f"-to-{towards}")
 
 
-def _client_side(link: ClientSide | None) -> Iterator[str]:
-    if link is None:
-        return
+def _client_side(link: ClientSide) -> Iterator[str]:
     for towards, direction in (("client", link.forward), ("server", link.back)):
         yield f"--client-side-delay-to-{towards}={_ms(direction.delay)}"
         yield from _loss(direction.loss, towards, LOSS_NAMES, "client-side-")
 
 
-def _corruption(corruption: Corruption | None, towards: str) -> Iterator[str]:
-    if corruption is None:
-        return
-    yield f"--rate_to_{towards}={corruption.rate / PERCENT:.9g}"
-    if corruption.longest_burst is not None:
-        yield f"--burst_to_{towards}={corruption.longest_burst}"
-    if corruption.mode is not CorruptionMode.BYTE:
-        yield f"--mode-to-{towards}={corruption.mode}"
+def _of_both_directions(link: EmulatedLink) -> Iterator[str]:
+    """What concerns the link as a whole."""
+    if hole := link.blackhole:
+        times: Values = {"on": _ms(hole.on), "off": _ms(hole.off), "repeat": hole.repeat}
+        yield from _options({**times, "direction": hole.direction, "timers-from": TIMERS[hole.timers_from]})
+    if rebind := link.rebind:
+        period = None if rebind.period is None else _ms(rebind.period)
+        moments: Values = {"first-rebind": _ms(rebind.first), "rebind-freq": period, "rebind-addr": rebind.address}
+        yield from _options({**moments, "timers-from": TIMERS[rebind.timers_from]})
+    if demand := link.demand:
+        frames: Values = {"frame": _ns(demand.frame), "delay": _ns(demand.delay), "slot": demand.slot}
+        constant = f"{demand.constant_rate:.0f}bps" if demand.constant_rate > 0 else None
+        words: Values = {**frames, "constant-rate": constant}
+        yield from _options({f"demand-{name}": value for name, value in words.items()})
+    if link.client_side:
+        yield from _client_side(link.client_side)
+    if link.cross_traffic:
+        yield f"--cross-port={CROSS_PORT}"
 
 
-def _profile(profile: Profile | None, towards: str, seed: int) -> Iterator[str]:
-    if profile is None:
-        return
-    yield f"--profile-to-{towards}=/{PROFILES}/{towards}"
-    if profile.loop:
-        yield f"--profile-period-to-{towards}={_ns(profile.length)}"
-    yield f"--profile-start-to-{towards}={_ns(profile.begin(seed))}"
+def _percent(share: float) -> str:
+    return f"{share / PERCENT:.9g}"
 
 
-def _demand(demand: Demand | None) -> Iterator[str]:
-    if demand is None:
-        return
-    yield f"--demand-frame={_ns(demand.frame)}"
-    yield f"--demand-delay={_ns(demand.delay)}"
-    yield f"--demand-slot={demand.slot}"
-    if demand.constant_rate > 0:
-        yield f"--demand-constant-rate={demand.constant_rate:.0f}bps"
-
-
-def _udp_cross_traffic(traffic: UdpCrossTraffic | None, towards: str) -> Iterator[str]:
-    if traffic is None:
-        return
-    yield f"--udp-cross-rate-to-{towards}={traffic.rate:.0f}bps"
-    yield f"--udp-cross-size-to-{towards}={traffic.packet_size}"
-    if traffic.start:
-        yield f"--udp-cross-start-to-{towards}={_ms(traffic.start)}"
+def _ms(duration: float) -> str:
+    return f"{duration / MS:.6g}ms"
 
 
 def _ns(duration: float) -> str:
     return f"{round(duration / NANOSECOND)}ns"
-
-
-def _timed(blackhole: Blackhole | None, rebind: Rebind | None) -> Iterator[str]:
-    if blackhole:
-        yield f"--on={_ms(blackhole.on)}"
-        yield f"--off={_ms(blackhole.off)}"
-        yield f"--repeat={blackhole.repeat}"
-        yield f"--direction={blackhole.direction}"
-        yield f"--timers-from={TIMERS[blackhole.timers_from]}"
-    if rebind:
-        yield f"--first-rebind={_ms(rebind.first)}"
-        if rebind.period is not None:
-            yield f"--rebind-freq={_ms(rebind.period)}"
-        if rebind.address:
-            yield "--rebind-addr"
-        yield f"--timers-from={TIMERS[rebind.timers_from]}"

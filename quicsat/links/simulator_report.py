@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from quicsat.docker.archive import ArchiveLimits, unpack
 from quicsat.links.artefact_limits import LARGEST_REPORT
@@ -28,6 +28,10 @@ from quicsat.model.errors import HarnessFault
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.stored_files import read_file
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+R = TypeVar("R", bound="DataclassInstance")
 COUNTERS = tuple(field.name for field in fields(DirectionReport) if field.type == "int")
 LATER_COUNTERS = frozenset({"ecn_marks", "duplicated", "reordered", "out_of_order"})
 """Counters that simulators before version 3 of the image do not have."""
@@ -78,6 +82,7 @@ def read_report(document: dict[str, Any], client: Interval | None = None) -> Sim
     ``client``: from the client's start to its end; lateness counts in this interval only. None: the whole run.
     """
     cross, lateness, client_side = document["cross_traffic"], document.get("lateness"), document.get("client_side")
+    demand = document.get("demand")
     started = _number(document["started"])
     return SimulatorReport(
         started=started,
@@ -89,9 +94,9 @@ def read_report(document: dict[str, Any], client: Interval | None = None) -> Sim
         back=_direction(document, "return"),
         blackholes=tuple(Interval(_number(begin), _number(end)) for begin, end in document["blackholes"]),
         rebinds=tuple(_rebinding(rebind) for rebind in document["rebinds"]),
-        cross_traffic=None if cross is None else _cross_traffic(cross),
+        cross_traffic=None if cross is None else _record(CrossTrafficReport, cross),
         lateness=None if lateness is None else _lateness(lateness, started, client, _number(document["stopped"])),
-        demand=_demand(document.get("demand")),
+        demand=None if demand is None else _record(DemandReport, demand),
         client_side=client_side and ClientSideReport(*(_counters(client_side[way]) for way in ("forward", "return"))),
     )
 
@@ -143,13 +148,28 @@ def _count(value: Any) -> int:
     return int(_number(value))
 
 
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "int": _count,
+    "float": _number,
+    "float | None": lambda value: None if value is None else _number(value),
+    "tuple[int, ...]": lambda values: tuple(map(_count, values)),
+    "str": str,
+}
+"""Type of a field -> how its value is read."""
+
+
+def _record(kind: type[R], document: dict[str, Any]) -> R:
+    """A part of the report with the names and types of the fields of ``kind``."""
+    return kind(**{field.name: READERS[str(field.type)](document[field.name]) for field in fields(kind)})
+
+
 def _direction(document: dict[str, Any], way: str) -> DirectionReport:
     """``way``: ``forward`` or ``return``."""
     profile, others = (document.get(f"{way}_{element}") for element in ("profile", "udp_cross_traffic"))
     return replace(
         _counters(document[way]),
-        profile=None if profile is None else _profile(profile),
-        udp_cross_traffic=None if others is None else _udp_cross_traffic(others),
+        profile=None if profile is None else _record(ProfileReport, profile),
+        udp_cross_traffic=None if others is None else _record(UdpCrossTrafficReport, others),
     )
 
 
@@ -161,39 +181,5 @@ def _counters(document: dict[str, Any]) -> DirectionReport:
     return DirectionReport(**counters)
 
 
-def _profile(document: dict[str, Any]) -> ProfileReport:
-    began = document["began"]
-    return ProfileReport(None if began is None else _number(began), _count(document["changes"]))
-
-
-def _demand(document: dict[str, Any] | None) -> DemandReport | None:
-    if document is None:
-        return None
-    return DemandReport(**{name: _count(document[name]) for name in DemandReport.__dataclass_fields__})
-
-
-def _udp_cross_traffic(document: dict[str, Any]) -> UdpCrossTrafficReport:
-    return UdpCrossTrafficReport(
-        begin=_number(document["begin"]),
-        end=_number(document["end"]),
-        sent=_count(document["sent"]),
-        queue_drops=_count(document["queue_drops"]),
-        delivered=_count(document["delivered"]),
-    )
-
-
 def _rebinding(document: dict[str, Any]) -> Rebinding:
-    mappings = tuple(NatMapping(str(one["inside"]), str(one["outside"])) for one in document["mappings"])
-    return Rebinding(_number(document["time"]), mappings)
-
-
-def _cross_traffic(document: dict[str, Any]) -> CrossTrafficReport:
-    return CrossTrafficReport(
-        begin=_number(document["begin"]),
-        end=_number(document["end"]),
-        acknowledged=_count(document["acknowledged"]),
-        goodput=_number(document["goodput"]),
-        per_second=tuple(_count(count) for count in document["per_second"]),
-        delivered=_count(document["delivered"]),
-        queue_drops=_count(document["queue_drops"]),
-    )
+    return Rebinding(_number(document["time"]), tuple(_record(NatMapping, one) for one in document["mappings"]))

@@ -19,9 +19,9 @@ from quicsat.cli.progress import Progress
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import ContainerEvent, ContainerSpec, create_container
 from quicsat.links import real
+from quicsat.links.host_pair import HostPair
 from quicsat.links.real import HostLocks, RealBackend, captured, names
 from quicsat.links.tcp_samples import OPTIONS
-from quicsat.links.tools import HostPair
 from quicsat.model.errors import HarnessFault, InputError, MachineError
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Protocol, Role
