@@ -272,17 +272,17 @@ def session_key(campaign: str) -> str:
     return f"{PLUGIN}-open-{campaign}-{next(_numbers)}"
 
 
-def serve(scheduler: Scheduler, service: Service, say: Callable[[str], None], *, persistent: bool = True) -> int:
+def serve(scheduler: Scheduler, service: Service, say: Callable[[str], None]) -> int:
     """Serve as a worker until a signal arrives; returns its number. A lost scheduler is reconnected to.
 
-    Raises :class:`MachineError` if no scheduler answers at the start, or, without ``persistent``, when it is lost.
+    Raises :class:`MachineError` if no scheduler answers at the start.
     """
     _quiet()
     security(scheduler.tls)  # raises here, where no event loop runs yet
-    return asyncio.run(_serve(scheduler, service, say, persistent=persistent))
+    return asyncio.run(_serve(scheduler, service, say))
 
 
-async def _serve(scheduler: Scheduler, service: Service, say: Callable[[str], None], *, persistent: bool) -> int:
+async def _serve(scheduler: Scheduler, service: Service, say: Callable[[str], None]) -> int:
     address, testbeds, safety = scheduler.address, service.max_testbeds, security(scheduler.tls)
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
@@ -303,7 +303,7 @@ async def _serve(scheduler: Scheduler, service: Service, say: Callable[[str], No
             await worker
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             await worker.close()
-            if not seen or not persistent:
+            if not seen:
                 raise _no_scheduler(address, error.__cause__ or error) from error
         else:
             offer = f"{service.name} offers {counted(testbeds, 'testbed')} to {address}"

@@ -16,10 +16,9 @@ from quicsat.execution.run_queue import RunQueue
 from quicsat.execution.worker import result_of
 from quicsat.execution.worker_pool import WorkerPool
 from quicsat.model.errors import HarnessFault, Interrupted
-from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.model.results import Compliance, RunResult
+from quicsat.model.results import RunResult
 from quicsat.model.run import Run
 from quicsat.model.text import counted
 from quicsat.plan.duration_estimate import Durations
@@ -49,8 +48,10 @@ class Dispatcher:
         def check(runner: Runner, what: tuple[Implementation, set[Role]]) -> None:
             implementation, roles = what
             for compliance in runner.check_compliance(implementation, tuple(sorted(roles))):
-                self._keep_compliance(compliance)
+                with self._lock:
+                    self._journal.append_compliance(compliance)
                 if not compliance.compliant:
+                    self._tell(f"{implementation.name} is not compliant as {compliance.role}: {compliance.reason}")
                     offenders.add((implementation.name, compliance.role))
 
         self._in_parallel(wanted.values(), check)
@@ -81,7 +82,7 @@ class Dispatcher:
                 self._finish(_not_compliant(run, offenders))
                 return
             if verdict := queue.skips(run):
-                self._finish(result_of(run, attempts[run], verdict, Evidence(started="", seed=run.seed), None))
+                self._finish(result_of(run, attempts[run], verdict))
                 return
             try:
                 result = runner.run_with_retries(run, attempts[run], alone=single)
@@ -161,12 +162,6 @@ class Dispatcher:
         with self._lock:
             self._observer.say(text)
 
-    def _keep_compliance(self, compliance: Compliance) -> None:
-        with self._lock:
-            self._journal.append_compliance(compliance)
-        if not compliance.compliant:
-            self._tell(f"{compliance.implementation} is not compliant as {compliance.role}: {compliance.reason}")
-
     def _finish(self, result: RunResult) -> None:
         kept = self._keep(result)
         with self._lock:
@@ -188,4 +183,4 @@ def _not_compliant(run: Run, offenders: list[tuple[str, Role]]) -> RunResult:
     names = " and ".join(f"{name} as {role}" for name, role in offenders)
     reason = f"not compliant with the endpoint contract: {names}"
     verdict = Verdict(Outcome.UNSUPPORTED, ErrorCode.NOT_COMPLIANT, reason)
-    return result_of(run, 1, verdict, Evidence(started="", seed=run.seed), None)
+    return result_of(run, 1, verdict)

@@ -25,7 +25,6 @@ from quicsat.images.build_recipes import own_images
 from quicsat.images.lock_file import LockedImages
 from quicsat.images.pull_or_build import Images
 from quicsat.model.errors import HarnessFault, Interrupted, MachineError
-from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import ImageFacts, Manifest, Versions
@@ -137,7 +136,7 @@ class Campaign:
                 continue
             reason = f"there was no image of {' and '.join(lacking)} when the campaign began"
             verdict = Verdict(Outcome.ERROR, ErrorCode.IMAGE_MISSING, reason)
-            result = result_of(run, work.tried.get(run, 0) + 1, verdict, Evidence(started="", seed=run.seed), None)
+            result = result_of(run, work.tried.get(run, 0) + 1, verdict)
             self.journal.append_result(result)
             self.engines.observer.done(result)
         return replace(work, runs=tuple(able))

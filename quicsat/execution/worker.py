@@ -70,11 +70,12 @@ class Worker(Protocol):
 
 
 def result_of(
-    run: Run, attempt: int, verdict: Verdict, evidence: Evidence, measurement: Measurement | None
+    run: Run, attempt: int, verdict: Verdict, evidence: Evidence | None = None, measurement: Measurement | None = None
 ) -> RunResult:
-    """The result of one attempt, as the journal stores it."""
+    """The result of one attempt, as the journal stores it; without ``evidence``, of one that was not made."""
     names = (run.server.name, run.client.name, run.test_case.name)
-    return RunResult(*names, run.repetition, attempt, verdict, evidence, measurement, run.protocol)
+    made = evidence or Evidence(started="", seed=run.seed)
+    return RunResult(*names, run.repetition, attempt, verdict, made, measurement, run.protocol)
 
 
 def disturbed(result: RunResult) -> bool:

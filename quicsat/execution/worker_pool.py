@@ -17,10 +17,6 @@ WAKE = 0.5
 """Seconds after which a thread that waits for a slot notices at the latest that the campaign is to end."""
 
 
-def _never() -> bool:
-    return False
-
-
 class WorkerPool:
     """The slots of a campaign; safe to use from several threads."""
 
@@ -79,7 +75,7 @@ class WorkerPool:
             self._free = [slot for slot in self._free if slot.worker is not worker]
             self._changed.notify_all()
 
-    def acquire(self, over: Callable[[], bool] = _never) -> Slot | None:
+    def acquire(self, over: Callable[[], bool] = bool) -> Slot | None:
         """The next free slot, the one released last first; None once ``over`` returns true.
 
         Raises :class:`Interrupted` if the campaign is to end, :class:`MachineError` if no worker serves for too long.

@@ -132,17 +132,13 @@ class SlotProxy:
     """One slot of a cluster worker; used by one thread at a time."""
 
     def __init__(self, worker: WorkerProxy, number: int) -> None:
-        self._worker = worker
-        self._number = number
-
-    @property
-    def worker(self) -> WorkerProxy:
+        self.worker = worker
         """The worker that has this slot."""
-        return self._worker
+        self._number = number
 
     def attempt(self, run: Run, number: int, directory: Path) -> RunResult:
         """Have the worker make and analyse ``run``, and fetch its files; see :class:`quicsat.execution.worker.Slot`."""
-        worker = self._worker
+        worker = self.worker
         directory.mkdir(parents=True, exist_ok=True)
         try:
             answer = worker.ask("attempt", self._number, run, number, testbed=True)
@@ -168,25 +164,25 @@ class SlotProxy:
         """The archive of the files of the attempt, in chunks."""
         got = 0
         while got < size:
-            chunk = self._worker.ask("fetch", self._number, got)
+            chunk = self.worker.ask("fetch", self._number, got)
             if not isinstance(chunk, bytes) or not chunk:
-                raise HarnessFault(ErrorCode.WORKER_LOST, f"{self._worker.name} has lost the files of the run")
+                raise HarnessFault(ErrorCode.WORKER_LOST, f"{self.worker.name} has lost the files of the run")
             got += len(chunk)
             yield chunk
 
     def check_compliance(self, implementation: Implementation, roles: tuple[Role, ...]) -> tuple[Compliance, ...]:
         """See :class:`quicsat.execution.worker.Slot`."""
         try:
-            found = self._worker.ask("check_compliance", self._number, implementation, roles, testbed=True)
+            found = self.worker.ask("check_compliance", self._number, implementation, roles, testbed=True)
         except RefusedError as refusal:
-            raise HarnessFault(ErrorCode.HARNESS_FAULT, f"{self._worker.name} refused: {refusal}") from refusal
+            raise HarnessFault(ErrorCode.HARNESS_FAULT, f"{self.worker.name} refused: {refusal}") from refusal
         if {(each.implementation, each.role) for each in found} != {(implementation.name, role) for role in roles}:
-            raise HarnessFault(ErrorCode.HARNESS_FAULT, f"{self._worker.name} gave an invalid answer")
+            raise HarnessFault(ErrorCode.HARNESS_FAULT, f"{self.worker.name} gave an invalid answer")
         return tuple(found)
 
     def reset(self, *, alone: bool) -> Outage | None:
         """See :class:`quicsat.execution.worker.Slot`."""
-        return self._worker.ask_for_outage("reset", self._number, alone, patience=FAREWELL)
+        return self.worker.ask_for_outage("reset", self._number, alone, patience=FAREWELL)
 
 
 def _matches(answer: object, run: Run, number: int) -> bool:
@@ -210,7 +206,7 @@ def _as_stored(result: RunResult, name: str) -> RunResult:
 
 def _error(run: Run, number: int, code: ErrorCode, reason: str) -> RunResult:
     evidence = Evidence(started="", seed=run.seed, fault_code=code, fault=reason)
-    return result_of(run, number, Verdict(Outcome.ERROR, code, f"{reason[:1].upper()}{reason[1:]}."), evidence, None)
+    return result_of(run, number, Verdict(Outcome.ERROR, code, f"{reason[:1].upper()}{reason[1:]}."), evidence)
 
 
 # ---- discovery ------------------------------------------------------------------------------

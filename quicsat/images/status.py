@@ -81,7 +81,7 @@ def used_by(store: DaemonImages, root: Path, implementation: Implementation) -> 
     return stock_of(store, root, implementation)[-1 if implementation.is_variant else 0]
 
 
-def stock_of_own(store: DaemonImages, name: str = "simulator") -> Stocked:
+def stock_of_own(store: DaemonImages, name: str) -> Stocked:
     """An image of ``OWN_IMAGES``, which is always a local build."""
     return _built(store, name, find_recipe(name, OWN_FOLDERS[name]))
 

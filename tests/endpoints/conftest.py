@@ -113,7 +113,7 @@ def missing(implementation: Implementation) -> str:
     try:
         store = DaemonImages(Daemon(URL, "test-endpoints"))
         here = [
-            stock_of_own(store),
+            stock_of_own(store, "simulator"),
             *(stock_of(store, ROOT, each)[-1] for each in (PEER, implementation)),
         ]
     except MachineError as error:

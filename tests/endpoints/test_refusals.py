@@ -64,7 +64,7 @@ def around() -> Iterator[tuple[Testbed, RunConfig]]:
     need(PEER)
     daemon = Daemon(URL, "test-refusals")
     stocked = [each for one in KNOWN.values() if one.build for each in stock_of(DaemonImages(daemon), ROOT, one)]
-    simulator = stock_of_own(DaemonImages(daemon))
+    simulator = stock_of_own(DaemonImages(daemon), "simulator")
     images = {
         each.name: each.image for each in (simulator, *stocked) if each.image and each.state is ImageState.CURRENT
     }

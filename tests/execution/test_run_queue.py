@@ -49,7 +49,7 @@ class Stop(threading.Event):
 
 def result_with(run: Run, outcome: Outcome = Outcome.SUCCEEDED, seconds: float = 10.0) -> RunResult:
     evidence = Evidence(started="", seed=1, phases={"transfer": seconds})
-    return result_of(run, 1, Verdict(outcome), evidence, None)
+    return result_of(run, 1, Verdict(outcome), evidence)
 
 
 class Told:

@@ -55,9 +55,9 @@ def test_the_image_that_a_campaign_uses_is_one(checkout: Path) -> None:
 
 def test_a_changed_folder_outdates_its_image(checkout: Path) -> None:
     store = FakeStore(here={find_recipe("simulator", "ns3-scenarios").tag, "quicsat/simulator:latest"})
-    assert stock_of_own(store).state is ImageState.CURRENT
+    assert stock_of_own(store, "simulator").state is ImageState.CURRENT
     (checkout / "ns3-scenarios/main.cc").write_text("changed", encoding="utf-8")
-    assert stock_of_own(store).state is ImageState.OUTDATED
+    assert stock_of_own(store, "simulator").state is ImageState.OUTDATED
 
 
 @pytest.mark.parametrize(
