@@ -33,7 +33,7 @@ from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Manifest, RunResult
-from quicsat.model.run import Run
+from quicsat.model.run import Run, RunKey
 from quicsat.results.store import Journal, load
 from tests.fakes import (
     CASE,
@@ -278,9 +278,9 @@ def carry_out(
     roles = {"good": set(Role), "bad": {Role.CLIENT}, "deaf": {Role.CLIENT}}
     with Journal.create(directory, manifest(runs)) as journal:
         for attempt in range(2):
-            made = {_key(result): result for result in load(directory).result_set.results}
+            made = {result.key: result for result in load(directory).result_set.results}
             rest = [run for run in runs if _told(made, run) in (None, Outcome.ERROR)]
-            tried = {run: made[_of(run)].attempt for run in rest if _of(run) in made}
+            tried = {run: made[run.key].attempt for run in rest if run.key in made}
             if attempt:
                 engine.calm()
             try:
@@ -316,16 +316,8 @@ def carry_out(
     )
 
 
-def _key(result: RunResult) -> tuple[str, str, int]:
-    return result.client, result.test_case, result.repetition
-
-
-def _of(run: Run) -> tuple[str, str, int]:
-    return run.client.name, run.test_case.name, run.repetition
-
-
-def _told(made: Mapping[tuple[str, str, int], RunResult], run: Run) -> Outcome | None:
-    return made[_of(run)].verdict.outcome if _of(run) in made else None
+def _told(made: Mapping[RunKey, RunResult], run: Run) -> Outcome | None:
+    return made[run.key].verdict.outcome if run.key in made else None
 
 
 def _false(result: RunResult) -> str:

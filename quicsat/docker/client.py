@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -57,7 +57,8 @@ class Daemon:
             version = str(self.quick.api_version)
             self.slow: Any = self.connect(version, SLOW)
             self.info: dict[str, Any] = self.quick.info()
-            self.podman = _is_podman(self.quick.version())
+            components = self.quick.version().get("Components") or ()
+            self.podman = any("podman" in str(each.get("Name")).lower() for each in components)
         except LIBRARY_ERRORS as error:
             where = f"{host} ({url})" if host and not url.startswith("unix:") else host or url
             raise MachineError(f"No Docker daemon answers at {where}: {reason(error)}\n{_remedy(named_by)}") from error
@@ -161,10 +162,6 @@ class Daemon:
         with self.translate_errors("list", "networks"):
             networks = self.quick.networks()
         return {each["Name"]: tuple(one["Subnet"] for one in each["IPAM"].get("Config") or ()) for each in networks}
-
-
-def _is_podman(version: Mapping[str, Any]) -> bool:
-    return any("podman" in str(part.get("Name")).lower() for part in version.get("Components") or ())
 
 
 def _owner(path: str) -> int:

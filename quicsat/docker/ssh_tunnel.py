@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -33,11 +33,14 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
 @contextmanager
 def connected(host: Host, campaign: str) -> Iterator[Daemon]:
     """The daemon of a host; raises :class:`MachineError` if it cannot be reached."""
-    with ExitStack() as stack:
-        if not host.daemon.startswith("ssh://"):
-            yield Daemon(host.daemon, campaign, host.tls, host=host.name, named_by=host.named_by)
-            return
-        tunnel = stack.enter_context(_tunnel(host))
+    if not host.daemon.startswith("ssh://"):
+        yield Daemon(host.daemon, campaign, host.tls, host=host.name, named_by=host.named_by)
+        return
+    with (
+        scratch_directory() as folder,
+        closing(_Tunnel(host, folder / "docker.sock", folder / "stderr")) as tunnel,
+    ):
+        tunnel.open()
         try:
             daemon = Daemon(f"unix://{tunnel.socket}", campaign, host=host.name, named_by=host.named_by)
         except MachineError as error:  # over a tunnel, only ssh knows why
@@ -50,20 +53,8 @@ def connected(host: Host, campaign: str) -> Iterator[Daemon]:
 # ---- the tunnel -----------------------------------------------------------------------------
 
 
-@contextmanager
-def _tunnel(host: Host) -> Iterator[_Tunnel]:
-    """A local socket that ssh forwards to the host's daemon."""
-    with scratch_directory() as folder:
-        tunnel = _Tunnel(host, folder / "docker.sock", folder / "stderr")
-        try:
-            tunnel.open()
-            yield tunnel
-        finally:
-            tunnel.close()
-
-
 class _Tunnel:
-    """An ssh process that is started again whenever it ends."""
+    """An ssh process that forwards a local socket to the host's daemon, started again whenever it ends."""
 
     def __init__(self, host: Host, socket: Path, errors: Path) -> None:
         self.socket = socket

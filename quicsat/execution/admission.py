@@ -139,7 +139,7 @@ class Admission:
         """Remember how many CPUs a run needed."""
         needed = result.evidence.cpu_peak
         if needed is not None:
-            key = (result.server, result.client, result.test_case)
+            key = result.key[:3]
             with self._lock:
                 self._needs[key] = max(needed, self._needs.get(key, 0.0))
 
@@ -152,7 +152,7 @@ class Admission:
 
     def need(self, run: Run) -> float | None:
         """CPUs that ``run`` needs: as measured, else the most of those that share an endpoint; None if unknown."""
-        key = (run.server.name, run.client.name, run.test_case.name)
+        key = run.key[:3]
         if key in self._needs:
             return self._needs[key]
         alike = [

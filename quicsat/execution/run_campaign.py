@@ -50,7 +50,7 @@ def run_campaign(new: NewCampaign, conditions: Conditions, observer: Observer) -
             if not (engines.daemon.host or conditions.hosts or conditions.cluster):
                 manifest = replace(manifest, processor=processor())
             new.check(manifest)
-            directory = _directory(new)
+            directory = make_campaign_directory(new.directory) if new.directory else make_dated_directory(new.results)
             observer.say(f"results: {_relative(directory)}")
             with Journal.create(directory, manifest) as journal:
                 return Campaign(engines, manifest, journal).make(RemainingWork(new.runs, {}))
@@ -195,12 +195,6 @@ def _images(engines: Engines, new: NewCampaign) -> dict[str, ImageFacts]:
             take(name, source.ensure_own(name))
     engines.distribute(images, new.run.clock)
     return images
-
-
-def _directory(new: NewCampaign) -> Path:
-    if new.directory is not None:
-        return make_campaign_directory(new.directory)
-    return make_dated_directory(new.results)
 
 
 def _relative(path: Path) -> Path:

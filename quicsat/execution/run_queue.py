@@ -93,15 +93,15 @@ class RunQueue(Iterator[Run]):
         """A run that was next has ended, however it did."""
         with self._lock:
             if run.test_case.name == self._limits.required:
-                self._begun[_pair(run)] -= 1
+                self._begun[run.key[:2]] -= 1
 
     def _candidates(self) -> list[Run]:
         """The runs that are left, without those that wait for their pair's runs of the required test case."""
         required = self._limits.required
         if required is None:
             return self._left
-        undecided = {_pair(run) for run in self._left if run.test_case.name == required} | set(+self._begun)
-        return [run for run in self._left if run.test_case.name == required or _pair(run) not in undecided]
+        undecided = {run.key[:2] for run in self._left if run.test_case.name == required} | set(+self._begun)
+        return [run for run in self._left if run.test_case.name == required or run.key[:2] not in undecided]
 
     def _take(self, candidates: list[Run]) -> Run:
         if self._testbeds > 1 and len(candidates) <= NEAR_THE_END * self._testbeds:
@@ -112,7 +112,7 @@ class RunQueue(Iterator[Run]):
             raise StopIteration
         self._left.remove(run)
         if run.test_case.name == self._limits.required:
-            self._begun[_pair(run)] += 1
+            self._begun[run.key[:2]] += 1
         return run
 
     def wait_for_opening(self) -> None:
@@ -141,10 +141,10 @@ class RunQueue(Iterator[Run]):
                 if limits.budget is not None and self._spent.get(name, 0.0) >= limits.budget:
                     reason = f"The runs of {name} have used up their budget of {seconds(limits.budget)}."
                     return self._skipped(ErrorCode.BUDGET, reason)
-            if run.test_case.name != limits.required and not self._passed.get(_pair(run), True):
+            if run.test_case.name != limits.required and not self._passed.get(run.key[:2], True):
                 reason = f"{run.client.name} with server {run.server.name} did not succeed in {limits.required}."
                 return self._skipped(ErrorCode.REQUIREMENT, reason)
-            cell = (run.server.name, run.client.name, run.test_case.name)
+            cell = run.key[:3]
             if limits.skip_on_failure and cell in self._failed:
                 reason = f"{run.client.name} with server {run.server.name} did not succeed in {run.test_case.name}."
                 return self._skipped(ErrorCode.BREAKER, reason, again=("--no-skip-on-failure", *AGAIN))
@@ -169,11 +169,11 @@ class RunQueue(Iterator[Run]):
             return
         if result.test_case == self._limits.required and result.verdict.outcome is not Outcome.ERROR:
             succeeded = result.verdict.outcome is Outcome.SUCCEEDED
-            pair = (result.server, result.client)
+            pair = result.key[:2]
             self._passed[pair] = succeeded or self._passed.get(pair, False)
         for name in {result.server, result.client}:
             self._spent[name] = self._spent.get(name, 0.0) + sum(result.evidence.phases.values())
-        cell = (result.server, result.client, result.test_case)
+        cell = result.key[:3]
         stalled = result.verdict.outcome in STALLING
         (self._bad.add if stalled else self._bad.discard)(cell)
         if result.verdict.outcome in NOT_SUCCEEDED:
@@ -210,7 +210,3 @@ class RunQueue(Iterator[Run]):
             if text not in self._said:
                 self._said.add(text)
                 self._say(text)
-
-
-def _pair(run: Run) -> tuple[str, str]:
-    return run.server.name, run.client.name

@@ -73,9 +73,8 @@ def result_of(
     run: Run, attempt: int, verdict: Verdict, evidence: Evidence | None = None, measurement: Measurement | None = None
 ) -> RunResult:
     """The result of one attempt, as the journal stores it; without ``evidence``, of one that was not made."""
-    names = (run.server.name, run.client.name, run.test_case.name)
     made = evidence or Evidence(started="", seed=run.seed)
-    return RunResult(*names, run.repetition, attempt, verdict, made, measurement, run.protocol)
+    return RunResult(*run.key, attempt, verdict, made, measurement, run.protocol)
 
 
 def disturbed(result: RunResult) -> bool:

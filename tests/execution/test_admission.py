@@ -46,8 +46,7 @@ def of(cpus: int = 2, *, measured: bool = True, share: float = 0.0) -> Admission
 
 def needed(run: Run, cpus: float) -> RunResult:
     evidence = Evidence(started="", seed=1, cpu_peak=cpus)
-    names = (run.server.name, run.client.name, run.test_case.name)
-    return RunResult(*names, run.repetition, 1, Verdict(Outcome.SUCCEEDED), evidence)
+    return RunResult(*run.key, 1, Verdict(Outcome.SUCCEEDED), evidence)
 
 
 @contextmanager
