@@ -250,30 +250,20 @@ def _at_limit(context: FailureContext) -> Iterator[tuple[int, str, int]]:
     signals, start = trace.signals, context.server_start
     raises = [
         (float(trace.time[packet]) - start, kind, first, second)
-        for packet, kind, first, second in zip(
-            *(column.tolist() for column in (signals.packet, signals.kind, signals.first, signals.second)), strict=True
-        )
+        for packet, kind, first, second in signals.rows("packet", "kind", "first", "second")
         if kind in (Frame.MAX_DATA, Frame.MAX_STREAM_DATA) and not trace.from_server[packet]
     ]
     raises.reverse()
     streams: dict[int, int] = {}
     tops: dict[int, int] = {}
-    for row, (time, stream, end, new) in enumerate(
-        zip(
-            sent.time.tolist(),
-            sent.stream.tolist(),
-            (sent.offset + sent.length).tolist(),
-            sent.new.tolist(),
-            strict=True,
-        )
-    ):
+    for row, (time, stream, offset, length, new) in enumerate(sent.rows("time", "stream", "offset", "length", "new")):
         while raises and raises[-1][0] <= time:
             _, kind, first, second = raises.pop()
             if kind == Frame.MAX_DATA:
                 whole = max(whole, first)
             else:
                 streams[first] = max(streams.get(first, each), second)
-        tops[stream] = max(tops.get(stream, 0), end)
+        tops[stream] = max(tops.get(stream, 0), offset + length)
         if not new:
             continue
         if streams.get(stream, each) - tops[stream] < BLOCK and tops[stream] < context.left:

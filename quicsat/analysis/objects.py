@@ -37,12 +37,7 @@ def object_times(series: Series, sizes: Sequence[int], workload: Workload) -> tu
     began = _connection_begins(series) if own else {}
     waited = blocked(series.arrived, in_its_stream)
     found = []
-    requests = series.requests
-    rows = zip(
-        *(column.tolist() for column in (requests.connection, requests.stream, requests.sent)),
-        *(column.tolist() for column in (requests.first_byte, requests.last_byte)),
-        strict=True,
-    )
+    rows = series.requests.rows("connection", "stream", "sent", "first_byte", "last_byte")
     for connection, stream, sent, first, last in rows:
         if (connection, stream) in which and np.isfinite(last):
             size, kind = which[connection, stream]
@@ -76,8 +71,7 @@ def _whole(time: float) -> float:
 def _lengths(arrived: StreamData) -> dict[Stream, int]:
     """New bytes of each stream."""
     lengths: dict[Stream, int] = {}
-    rows = zip(arrived.connection.tolist(), arrived.stream.tolist(), arrived.new.tolist(), strict=True)
-    for connection, stream, new in rows:
+    for connection, stream, new in arrived.rows("connection", "stream", "new"):
         lengths[connection, stream] = lengths.get((connection, stream), 0) + new
     return lengths
 
@@ -85,7 +79,7 @@ def _lengths(arrived: StreamData) -> dict[Stream, int]:
 def _connection_begins(series: Series) -> dict[int, float]:
     """When the client sent its first packet on each connection."""
     first: dict[int, float] = {}
-    for connection, sent in zip(series.back.connection.tolist(), series.back.sent.tolist(), strict=True):
+    for connection, sent in series.back.rows("connection", "sent"):
         first[connection] = min(sent, first.get(connection, sent))
     return first
 
@@ -106,10 +100,8 @@ def blocked(arrived: StreamData, place: Callable[[Stream, int, int], list[Placed
     """Of each stream: its sequence, and the end of what has arrived in there."""
     since: dict[Stream, float] = {}
     waited: dict[Stream, float] = {}
-    names = ("time", "connection", "stream", "offset", "length", "new")
-    for time, connection, number, offset, length, new in zip(
-        *(getattr(arrived, name).tolist() for name in names), strict=True
-    ):
+    rows = arrived.rows("time", "connection", "stream", "offset", "length", "new")
+    for time, connection, number, offset, length, new in rows:
         stream = (connection, number)
         waited.setdefault(stream, 0.0)
         for sequence, begin, end in place(stream, offset, offset + length) if new else []:
@@ -129,8 +121,7 @@ def _in_order_of_sending(sent: StreamData) -> Callable[[Stream, int, int], list[
     pieces: dict[Stream, list[tuple[int, int, int]]] = {}
     """Of each stream: begin, end, and place of the begin, in order."""
     total: dict[int, int] = {}
-    names = ("connection", "stream", "offset", "length", "new")
-    for connection, number, offset, length, new in zip(*(getattr(sent, name).tolist() for name in names), strict=True):
+    for connection, number, offset, length, new in sent.rows("connection", "stream", "offset", "length", "new"):
         known = pieces.setdefault((connection, number), [])
         for begin, end in _gaps(known, offset, offset + length) if new else []:
             insort(known, (begin, end, total.get(connection, 0)))

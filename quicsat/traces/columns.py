@@ -5,8 +5,8 @@ All columns of one table have the same length. Times are seconds since the table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import lru_cache
 from ipaddress import ip_address
@@ -94,6 +94,10 @@ class ColumnTable:
     def __len__(self) -> int:
         return len(next(iter(self.__dict__.values())))
 
+    def rows(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of some columns, as numbers of Python."""
+        return zip(*(getattr(self, name).tolist() for name in names), strict=True)
+
     @classmethod
     def of(cls, **columns: Iterable[float]) -> Self:
         """A table from columns of any kind, or an empty one; raises ValueError if they differ in length or name."""
@@ -108,7 +112,7 @@ def column_types(table: type[ColumnTable]) -> dict[str, Any]:
     """The numpy type of each column of a table."""
     known = {Floats: np.float64, Integers: np.int64, Flags: np.bool_, Digests: np.uint64}
     hints = get_type_hints(table)
-    return {field.name: known[hints[field.name]] for field in fields(table)}  # type: ignore[arg-type]
+    return {each.name: known[hints[each.name]] for each in fields(table)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,21 +215,21 @@ class Messages(ColumnTable):
 class Connection:
     """What the handshake of one connection says."""
 
-    random: str
+    random: str = ""
     """Of the newest ClientHello, hexadecimal: the name of the connection in key logs."""
-    offered: tuple[int, ...]
+    offered: tuple[int, ...] = ()
     """Cipher suites in the newest ClientHello."""
-    cipher: int
+    cipher: int = 0
     """Cipher suite chosen by the server, 0 if unknown."""
-    alpn: str
+    alpn: str = ""
     """Chosen by the server."""
-    server_name: str
-    resumed: bool
+    server_name: str = ""
+    resumed: bool = False
     """The server took up an earlier session (RFC 8446, section 2.2)."""
-    early_data: bool
+    early_data: bool = False
     """The server accepted 0-RTT."""
-    client_parameters: Mapping[str, int | str]
-    server_parameters: Mapping[str, int | str]
+    client_parameters: Mapping[str, int | str] = field(default_factory=dict)
+    server_parameters: Mapping[str, int | str] = field(default_factory=dict)
     """Transport parameters by their names in RFC 9000, section 18.2; opaque ones as hexadecimal digits."""
 
 

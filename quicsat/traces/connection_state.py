@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from quicsat.traces import columns
-from quicsat.traces.columns import Form
+from quicsat.traces.columns import Connection, Form
 from quicsat.traces.protection import VERSION_1, VERSION_2, Keys, ciphers_for, initial_keys
 from quicsat.traces.tls import Assembly, Handshake, messages
 
@@ -84,9 +83,9 @@ class ConnectionState:
         """Cipher suite and version may not be known yet, but there are few of them."""
         versions = dict.fromkeys((self.version, VERSION_1, VERSION_2)) if form is Form.ONE_RTT else (version,)
         for secret in secrets.get(LABELS.get((form, from_server), ""), ())[:MOST_SECRETS]:
-            ciphers = ciphers_for(secret)
-            if form is not Form.ZERO_RTT and self._handshake.cipher in ciphers:
-                ciphers = (self._handshake.cipher,)
+            ciphers, chosen = ciphers_for(secret), self._handshake.cipher
+            if form is not Form.ZERO_RTT and chosen in ciphers:
+                ciphers = (chosen,)
             for number in versions:
                 for cipher in ciphers:
                     yield self._made(secret, cipher, number)
@@ -150,29 +149,16 @@ class ConnectionState:
     @property
     def preferred_id(self) -> bytes:
         """The connection id of the server's preferred address; empty if there is none."""
-        if not self._handshake.parameters.get(True):
-            return b""
-        address = bytes.fromhex(str(self._handshake.parameters[True].get("preferred_address", "")))
+        address = bytes.fromhex(str(self.stated.server_parameters.get("preferred_address", "")))
         size = address[PREFERRED_ID] if len(address) > PREFERRED_ID else 0
         return address[PREFERRED_ID + 1 : PREFERRED_ID + 1 + size]
 
     @property
     def reset_token(self) -> bytes:
         """The server's stateless reset token for its first connection id; empty if there is none."""
-        return bytes.fromhex(str(self._handshake.parameters.get(True, {}).get("stateless_reset_token", "")))
+        return bytes.fromhex(str(self.stated.server_parameters.get("stateless_reset_token", "")))
 
     @property
-    def handshake_summary(self) -> columns.Connection:
+    def stated(self) -> Connection:
         """What the handshake says."""
-        handshake = self._handshake
-        return columns.Connection(
-            random=handshake.random.hex(),
-            offered=handshake.offered,
-            cipher=handshake.cipher,
-            alpn=handshake.alpn,
-            server_name=handshake.server_name,
-            resumed=handshake.resumed,
-            early_data=handshake.early_data,
-            client_parameters=handshake.parameters.get(False, {}),
-            server_parameters=handshake.parameters.get(True, {}),
-        )
+        return self._handshake.stated

@@ -253,4 +253,4 @@ class Dissector:
                 self._rows.set_form(row, Form.UNKNOWN)
         self._mark_resets()
         self._deferred.clear()
-        return self._rows.trace(tuple(connection.handshake_summary for connection in self._connections))
+        return self._rows.trace(tuple(connection.stated for connection in self._connections))

@@ -36,9 +36,8 @@ def new_bytes(trace: Trace) -> Integers:
     seen: dict[tuple[int, int, bool], ByteRanges] = {}
     connections = trace.connection[frames.packet].tolist()
     server = trace.from_server[frames.packet].tolist()
-    streams, offsets, lengths = frames.stream.tolist(), frames.offset.tolist(), frames.length.tolist()
-    rows = zip(connections, streams, server, offsets, lengths, strict=True)
-    for row, (connection, stream, from_server, offset, length) in enumerate(rows):
+    rows = zip(connections, server, frames.rows("stream", "offset", "length"), strict=True)
+    for row, (connection, from_server, (stream, offset, length)) in enumerate(rows):
         news[row] = seen.setdefault((connection, stream, from_server), ByteRanges()).add(offset, offset + length)
     return news
 

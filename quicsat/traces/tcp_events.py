@@ -196,7 +196,6 @@ class _TcpAcknowledgements:
 
 def _by_segment(trace: TcpTrace) -> dict[int, list[tuple[int, int]]]:
     found: dict[int, list[tuple[int, int]]] = {}
-    sacks = trace.sacks
-    for row, start, end in zip(sacks.segment.tolist(), sacks.start.tolist(), sacks.end.tolist(), strict=True):
+    for row, start, end in trace.sacks.rows("segment", "start", "end"):
         found.setdefault(row, []).append((start, end))
     return found

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
+from typing import Any
 
 from quicsat.model.text import printable
-from quicsat.traces.columns import Message
+from quicsat.traces.columns import Connection, Message
 
 CRYPTO_LIMIT = 256 * 1024
 """Bytes of handshake that are kept per direction and level; more is no handshake."""
@@ -86,25 +87,24 @@ class Assembly:
             self.data += piece[len(self.data) - offset :]
 
 
-@dataclass
 class Handshake:
     """What the messages of one connection have said so far."""
 
-    random: bytes = b""
-    """Of the client: names the connection in key logs."""
-    cipher: int = 0
-    """Chosen by the server; 0 while unknown."""
-    offered: tuple[int, ...] = ()
-    """Cipher suites of the newest ClientHello."""
-    alpn: str = ""
-    """Chosen by the server."""
-    server_name: str = ""
-    resumed: bool = False
-    """The server took up the session that the client offered."""
-    early_data: bool = False
-    """The server accepted 0-RTT."""
-    parameters: dict[bool, dict[str, int | str]] = field(default_factory=dict)
-    """Transport parameters by from_server; numbers, or hexadecimal digits where they are none."""
+    def __init__(self) -> None:
+        self.random = b""
+        """Of the client: names the connection in key logs."""
+        self._stated = Connection()
+
+    @property
+    def stated(self) -> Connection:
+        return replace(self._stated, random=self.random.hex())
+
+    @property
+    def cipher(self) -> int:
+        return self._stated.cipher
+
+    def _state(self, **members: Any) -> None:
+        self._stated = replace(self._stated, **members)
 
     def read(self, message: int, body: bytes, *, from_server: bool) -> None:
         """Take a whole message; what is malformed is left out."""
@@ -123,27 +123,28 @@ class Handshake:
         at = 35 + body[34]
         size = int.from_bytes(body[at : at + 2], "big")
         suites = body[at + 2 : at + 2 + size]
-        self.offered = tuple(int.from_bytes(suites[n : n + 2], "big") for n in range(0, len(suites) - 1, 2))
+        self._state(offered=tuple(int.from_bytes(suites[n : n + 2], "big") for n in range(0, len(suites) - 1, 2)))
         at += 2 + size
         extensions = dict(_extensions(body, at + 1 + body[at]))
-        self._parameters(extensions, from_server=False)
-        name = extensions.get(SERVER_NAME, b"")
-        self.server_name = _text(name[5:])
+        self._state(**_parameters(extensions, "client"))
+        self._state(server_name=_text(extensions.get(SERVER_NAME, b"")[5:]))
 
     def _server_hello(self, body: bytes) -> None:
         at = 35 + body[34]
-        self.cipher = int.from_bytes(body[at : at + 2], "big")
-        self.resumed = PRE_SHARED_KEY in dict(_extensions(body, at + 3))
+        self._state(cipher=int.from_bytes(body[at : at + 2], "big"))
+        self._state(resumed=PRE_SHARED_KEY in dict(_extensions(body, at + 3)))
 
     def _encrypted_extensions(self, body: bytes) -> None:
         extensions = dict(_extensions(body, 0))
-        self.alpn = _text(extensions.get(ALPN, b"")[3:])
-        self.early_data = EARLY_DATA in extensions
-        self._parameters(extensions, from_server=True)
+        self._state(alpn=_text(extensions.get(ALPN, b"")[3:]), early_data=EARLY_DATA in extensions)
+        self._state(**_parameters(extensions, "server"))
 
-    def _parameters(self, extensions: Mapping[int, bytes], *, from_server: bool) -> None:
-        if QUIC_PARAMETERS in extensions:
-            self.parameters[from_server] = dict(_transport_parameters(extensions[QUIC_PARAMETERS]))
+
+def _parameters(extensions: Mapping[int, bytes], side: str) -> dict[str, dict[str, int | str]]:
+    """The transport parameters as a member of ``Connection``."""
+    if QUIC_PARAMETERS not in extensions:
+        return {}
+    return {f"{side}_parameters": dict(_transport_parameters(extensions[QUIC_PARAMETERS]))}
 
 
 def messages(data: bytes | bytearray, start: int) -> Iterator[tuple[int, bytes, int]]:

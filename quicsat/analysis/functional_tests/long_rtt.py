@@ -66,9 +66,9 @@ def standard(client: Trace, *, round_trip: float) -> Verdict | None:
 def _new_crypto(client: Trace, chosen: Flags) -> Integers:
     """Chosen packets with a part of the ClientHello that none before had: a large one needs several packets."""
     ranges, rows = ByteRanges(), list[int]()
-    for packet, offset, length in zip(client.crypto.packet, client.crypto.offset, client.crypto.length, strict=True):
-        if chosen[packet] and ranges.add(int(offset), int(offset + length)):
-            rows.append(int(packet))
+    for packet, offset, length in client.crypto.rows("packet", "offset", "length"):
+        if chosen[packet] and ranges.add(offset, offset + length):
+            rows.append(packet)
     return np.array(rows, dtype=np.int64)
 
 
