@@ -6,9 +6,10 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -46,9 +47,16 @@ class MachineCheck:
     """One line of the doctor's report."""
 
     what: str
-    state: State
     text: str
     remedy: str = ""
+    """Empty if all is well."""
+    fails: bool = False
+    """Whether the problem prevents measurements."""
+
+    @property
+    def state(self) -> State:
+        """The result."""
+        return State.FAIL if self.fails else State.WARN if self.remedy else State.OK
 
 
 def examine(host: Host, images: dict[str, str], results: Path) -> Iterator[MachineCheck]:
@@ -56,17 +64,24 @@ def examine(host: Host, images: dict[str, str], results: Path) -> Iterator[Machi
 
     ``images``: name → image reference of what a campaign needs, with ``simulator``; the images may be missing.
     """
-    yield _python()
+    yield MachineCheck("python", ".".join(map(str, sys.version_info[:3])))  # run.py does not start with an older one
     yield _tshark()
     yield _disk("results", results)
+    yield from _connected("engine", host, lambda daemon: _examine_daemon(daemon, images))
+
+
+def _connected(
+    name: str, host: Host, examine_daemon: Callable[[Daemon], Iterator[MachineCheck]]
+) -> Iterator[MachineCheck]:
+    """What ``examine_daemon`` finds, or that the daemon does not answer."""
     try:
         with connected(host, "doctor") as daemon:
-            yield from _examine_daemon(daemon, images)
+            yield from examine_daemon(daemon)
     except MachineError as error:
         first, *rest = str(error).splitlines()
-        yield MachineCheck("engine", State.FAIL, first, " ".join(rest))
+        yield MachineCheck(name, first, " ".join(rest), fails=True)
     except HarnessFault as fault:
-        yield MachineCheck("engine", State.FAIL, fault.reason, "see the daemon's log, and restart it")
+        yield MachineCheck(name, fault.reason, "see the daemon's log, and restart it", fails=True)
 
 
 def _examine_daemon(daemon: Daemon, images: dict[str, str]) -> Iterator[MachineCheck]:
@@ -90,14 +105,7 @@ def _examine_daemon(daemon: Daemon, images: dict[str, str]) -> Iterator[MachineC
 def examine_hosts(hosts: Iterable[Host]) -> Iterator[MachineCheck]:
     """Check the hosts of a hosts file, over their connections."""
     for host in hosts:
-        try:
-            with connected(host, "doctor") as daemon:
-                yield from _examine_host(host, daemon)
-        except MachineError as error:
-            first, *rest = str(error).splitlines()
-            yield MachineCheck(host.name, State.FAIL, first, " ".join(rest))
-        except HarnessFault as fault:
-            yield MachineCheck(host.name, State.FAIL, fault.reason, "see the log of its daemon, and restart it")
+        yield from _connected(host.name, host, partial(_examine_host, host))
 
 
 def _examine_host(host: Host, daemon: Daemon) -> Iterator[MachineCheck]:
@@ -105,10 +113,10 @@ def _examine_host(host: Host, daemon: Daemon) -> Iterator[MachineCheck]:
     yield replace(engine, what=host.name, text=engine.text.replace(f"at {daemon.where}", f"identity {daemon.id}"))
     if host.host_network:
         text = "endpoints use its network: they see its addresses and can reach services on its loopback"
-        yield MachineCheck(host.name, State.WARN, text, "run only images that you trust, or remove network: host")
+        yield MachineCheck(host.name, text, "run only images that you trust, or remove network: host")
     elif "bridge" not in daemon.subnets():
         remedy = "start dockerd without --bridge=none, or set network: host; endpoints need a port of the host"
-        yield MachineCheck(host.name, State.FAIL, "there is no network bridge", remedy)
+        yield MachineCheck(host.name, "there is no network bridge", remedy, fails=True)
     yield replace(_leftovers(daemon), what=host.name)
     yield _clock(host, daemon)
 
@@ -117,60 +125,45 @@ def _clock(host: Host, daemon: Daemon) -> MachineCheck:
     begin = time.time()
     there = daemon.system_time()
     end = time.time()
-    ahead, margin = there - (begin + end) / 2 - host.clock_skew, CLOCK_MARGIN + (end - begin) / 2
-    text = f"its clock is {seconds(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}, ± {seconds((end - begin) / 2)}"
-    if abs(ahead) > margin:
-        remedy = (
-            "synchronise it (chrony, systemd-timesyncd), or set clock skew; one-way delays are corrected in any case"
-        )
-        return MachineCheck(host.name, State.WARN, text, remedy)
-    return MachineCheck(host.name, State.OK, text)
+    ahead, error = there - (begin + end) / 2 - host.clock_skew, (end - begin) / 2
+    text = f"its clock is {seconds(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}, ± {seconds(error)}"
+    remedy = "synchronise it (chrony, systemd-timesyncd), or set clock skew; one-way delays are corrected in any case"
+    return MachineCheck(host.name, text, remedy if abs(ahead) > CLOCK_MARGIN + error else "")
 
 
 # ---- this machine ---------------------------------------------------------------------------
 
 
-def _python() -> MachineCheck:
-    version = ".".join(map(str, sys.version_info[:3]))
-    return MachineCheck("python", State.OK, version)  # run.py does not start with an older one
-
-
 def _tshark() -> MachineCheck:
     try:
-        return MachineCheck("tshark", State.OK, tshark_version())
+        return MachineCheck("tshark", tshark_version())
     except MachineError as error:
         first, *rest = str(error).splitlines()
-        return MachineCheck("tshark", State.WARN, first, " ".join(rest) or "run `make setup`")
+        return MachineCheck("tshark", first, " ".join(rest) or "run `make setup`")
 
 
 def _disk(what: str, path: Path) -> MachineCheck:
     while not path.exists():
         path = path.parent
     free = shutil.disk_usage(path).free
-    text = f"{byte_size(free)} free in {path}"
-    if free < ROOM:
-        return MachineCheck(
-            f"disk for {what}", State.WARN, text, f"free disk space; a first campaign needs {byte_size(ROOM)}"
-        )
-    return MachineCheck(f"disk for {what}", State.OK, text)
+    remedy = f"free disk space; a first campaign needs {byte_size(ROOM)}" if free < ROOM else ""
+    return MachineCheck(f"disk for {what}", f"{byte_size(free)} free in {path}", remedy)
 
 
 def _engine(daemon: Daemon) -> MachineCheck:
     text = f"{daemon.info['ServerVersion']}, API {daemon.api_version}, at {daemon.where}"
     if tuple(map(int, daemon.api_version.split("."))) < OLDEST_API:
-        return MachineCheck(
-            "engine", State.WARN, text, "install a newer Docker engine; API 1.40 is the oldest that is tested"
-        )
+        return MachineCheck("engine", text, "install a newer Docker engine; API 1.40 is the oldest that is tested")
     if daemon.info["Architecture"] != "x86_64":
-        return MachineCheck("engine", State.WARN, f"{text}, {daemon.info['Architecture']}", "only x86-64 is tested")
-    return MachineCheck("engine", State.OK, text)
+        return MachineCheck("engine", f"{text}, {daemon.info['Architecture']}", "only x86-64 is tested")
+    return MachineCheck("engine", text)
 
 
 def _limits(daemon: Daemon) -> MachineCheck:
     if not daemon.limits_containers:
         text = "without root, cgroup v1 limits neither memory nor processes of containers"
-        return MachineCheck("limits", State.WARN, text, "run only images that you trust, or boot with cgroup v2")
-    return MachineCheck("limits", State.OK, "memory and processes of containers are limited")
+        return MachineCheck("limits", text, "run only images that you trust, or boot with cgroup v2")
+    return MachineCheck("limits", "memory and processes of containers are limited")
 
 
 def _subnets(daemon: Daemon) -> MachineCheck:
@@ -182,51 +175,43 @@ def _subnets(daemon: Daemon) -> MachineCheck:
     ]
     if clashes:
         remedy = "harmless here; it is probably left over from the QUIC Interop Runner, see `docker network ls`"
-        return MachineCheck(
-            "subnets", State.WARN, f"networks with addresses of the endpoint contract: {', '.join(clashes)}", remedy
-        )
-    return MachineCheck("subnets", State.OK, "no network uses addresses of the endpoint contract")
+        text = f"networks with addresses of the endpoint contract: {', '.join(clashes)}"
+        return MachineCheck("subnets", text, remedy)
+    return MachineCheck("subnets", "no network uses addresses of the endpoint contract")
 
 
 def _leftovers(daemon: Daemon) -> MachineCheck:
-    count = len(list_containers(daemon))
-    if count:
+    if count := len(list_containers(daemon)):
         remedy = "run `./run.py clean`, unless a campaign is running"
-        return MachineCheck("leftovers", State.WARN, f"{counted(count, 'container')} with the label {LABEL}", remedy)
-    return MachineCheck("leftovers", State.OK, "none")
+        return MachineCheck("leftovers", f"{counted(count, 'container')} with the label {LABEL}", remedy)
+    return MachineCheck("leftovers", "none")
 
 
 def _load(daemon: Daemon) -> MachineCheck:
     load, cpus = os.getloadavg()[0], int(daemon.info["NCPU"])
-    text = f"load {load:.1f} on {counted(cpus, 'CPU')}"
-    if load > 0.7 * cpus:
-        return MachineCheck("load", State.WARN, text, "stop other programs; they distort what is measured")
-    return MachineCheck("load", State.OK, text)
+    remedy = "stop other programs; they distort what is measured" if load > 0.7 * cpus else ""
+    return MachineCheck("load", f"load {load:.1f} on {counted(cpus, 'CPU')}", remedy)
 
 
 def _image(daemon: Daemon, name: str, reference: str) -> MachineCheck:
-    image = DaemonImages(daemon).find(reference)
+    image, what = DaemonImages(daemon).find(reference), f"image {name}"
     if image is None:
-        return MachineCheck(
-            f"image {name}", State.WARN, f"{reference} is missing", "none needed: a campaign builds or pulls it"
-        )
+        return MachineCheck(what, f"{reference} is missing", "none needed: a campaign builds or pulls it")
     if not is_native(image, daemon):
         remedy = f"use an image for {daemon.info['Architecture']}; an emulated one is many times slower"
-        return MachineCheck(f"image {name}", State.WARN, foreign(image, daemon), remedy)
-    return MachineCheck(
-        f"image {name}", State.OK, f"{reference}, {byte_size(image.size)}, version {image.version or 'unknown'}"
-    )
+        return MachineCheck(what, foreign(image, daemon), remedy)
+    return MachineCheck(what, f"{reference}, {byte_size(image.size)}, version {image.version or 'unknown'}")
 
 
 def _abilities(daemon: Daemon, simulator: str) -> Iterator[MachineCheck]:
     abilities = probe(daemon, simulator)
     if abilities.memlock:
-        yield MachineCheck("memlock", State.OK, "endpoints get 64 MiB of locked memory")
+        yield MachineCheck("memlock", "endpoints get 64 MiB of locked memory")
     else:
         remedy = "few images need it; if yours does, give the daemon CAP_SYS_RESOURCE or a higher hard limit"
-        yield MachineCheck("memlock", State.WARN, "endpoints cannot get 64 MiB of locked memory", remedy)
+        yield MachineCheck("memlock", "endpoints cannot get 64 MiB of locked memory", remedy)
     if abilities.realtime_priority:
-        yield MachineCheck("real time", State.OK, "the simulator runs with real-time priority")
+        yield MachineCheck("real time", "the simulator runs with real-time priority")
     else:
         remedy = "the daemon refuses CAP_SYS_NICE or deadline scheduling (sched(7)); keep its machine idle"
-        yield MachineCheck("real time", State.WARN, "the simulator cannot run with real-time priority", remedy)
+        yield MachineCheck("real time", "the simulator cannot run with real-time priority", remedy)

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 
-from quicsat.model.outcomes import Outcome
 from quicsat.model.results import FlowResult, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
+from quicsat.report.successes import mean, successes
 from quicsat.report.table import Column, Table, Unit
 
 
 def with_flows(results: Iterable[RunResult], case: TestCase) -> list[RunResult]:
     """The runs of a test case that succeeded and have several flows, in the order of ``results``."""
-    return [
-        each
-        for each in results
-        if each.test_case == case.name
-        and each.verdict.outcome is Outcome.SUCCEEDED
-        and each.measurement is not None
-        and each.measurement.flows
-    ]
+    return [each for each in successes(results, case) if flows_of(each)]
 
 
 def flows_of(run: RunResult) -> tuple[FlowResult, ...]:
@@ -50,7 +42,7 @@ def flows(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             for number, several in enumerate(zip(*map(flows_of, mine), strict=True), start=1):
                 rows.append((
                     case.abbreviation, f"{server}/{client}", number, several[0].server, several[0].client,
-                    *(_mean(getattr(flow, name) for flow in several) for name in _NUMBERS),
+                    *(mean(getattr(flow, name) for flow in several) for name in _NUMBERS),
                     *(_of_run(mine) if number == 1 else (None, None)), len(mine),
                 ))  # fmt: skip
     note = (
@@ -69,13 +61,8 @@ _NUMBERS = (
 def _of_run(runs: Sequence[RunResult]) -> tuple[str | None, float | None]:
     """Jain's index and convergence time."""
     values = [each.measurement.values if each.measurement else {} for each in runs]
-    jain = _mean(each.get("jain_index") for each in values)
-    return None if jain is None else f"{jain:.3f}", _mean(each.get("convergence_time") for each in values)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+    jain = mean(each.get("jain_index") for each in values)
+    return None if jain is None else f"{jain:.3f}", mean(each.get("convergence_time") for each in values)
 
 
 PER_CAMPAIGN = {"flows": flows}

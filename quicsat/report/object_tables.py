@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ObjectTimes, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import byte_size
+from quicsat.report.successes import successes
 from quicsat.report.table import Column, Table, Unit
 
 LEVELS = (5, 25, 50, 75, 95)
@@ -22,14 +22,7 @@ Kind = tuple[int, str]
 
 def with_objects(results: Iterable[RunResult], case: TestCase) -> list[RunResult]:
     """The runs of a test case that succeeded and show their objects, in the order of ``results``."""
-    return [
-        each
-        for each in results
-        if each.test_case == case.name
-        and each.verdict.outcome is Outcome.SUCCEEDED
-        and each.measurement is not None
-        and each.measurement.objects
-    ]
+    return [each for each in successes(results, case) if each.measurement is not None and each.measurement.objects]
 
 
 def by_kind(runs: Iterable[RunResult]) -> dict[Kind, list[ObjectTimes]]:

@@ -10,13 +10,13 @@ from math import isfinite
 from quicsat.model.emulated_link import loss_share
 from quicsat.model.link_format import format_details, format_queue
 from quicsat.model.objective import Objective
-from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Baseline, RealLink
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted, printable
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
+from quicsat.report.successes import mean, successes
 from quicsat.report.table import Column, Table, Unit, Value
 from quicsat.statistics.clusters import Clustering, cluster, standardised
 from quicsat.statistics.objectives import objectives, origin
@@ -32,17 +32,9 @@ ALL = "all"
 def _mine(results: ResultSet, case: TestCase) -> list[RunResult]:
     """Runs of a test case that succeeded, pair by pair."""
     place = {name: number for number, name in enumerate((*results.manifest.servers, *results.manifest.clients))}
-    found = [
-        result
-        for result in results.results
-        if result.test_case == case.name and result.verdict.outcome is Outcome.SUCCEEDED
-    ]
-    return sorted(found, key=lambda each: (place[each.server], place[each.client], each.repetition))
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
+    return sorted(
+        successes(results.results, case), key=lambda each: (place[each.server], place[each.client], each.repetition)
+    )
 
 
 # ---- links ----------------------------------------------------------------------------------
@@ -103,7 +95,7 @@ def _bare(results: Iterable[RunResult]) -> tuple[float | None, ...]:
     )
     return (
         len(baselines), statistics.median(came) if came else None, min(came, default=None), max(came, default=None),
-        1 - len(came) / len(sent) if sent else None, _mean(filled), _mean(back),
+        1 - len(came) / len(sent) if sent else None, mean(filled), mean(back),
     )  # fmt: skip
 
 
@@ -161,16 +153,16 @@ def loss(results: ResultSet, cases: Sequence[TestCase]) -> Table:
 def _losses(group: Sequence[RunResult]) -> Iterator[tuple[str, tuple[float | int | None, ...]]]:
     """Where packets are lost, and the values of the row; only what any run tells of."""
     for place, (share, model) in LOSSES.items():
-        if (lost := _mean(value_of(each, share) for each in group)) is None:
+        if (lost := mean(value_of(each, share) for each in group)) is None:
             continue
         names = [f"{model}_{name}" for name in ("gg", "gb", "bb", "bg")]
         bursts = [value for each in group if (value := value_of(each, f"{model}_longest_burst")) is not None]
-        back = _mean(value_of(each, "loss_return") for each in group) if place == "all" else None
+        back = mean(value_of(each, "loss_return") for each in group) if place == "all" else None
         yield (
             place,
             (
                 lost,
-                *(_mean(value_of(each, name) for each in group) for name in names),
+                *(mean(value_of(each, name) for each in group) for name in names),
                 int(max(bursts)) if bursts else None,
                 back,
                 len(group),
@@ -190,13 +182,13 @@ def sweep(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         first: float | None = None
         for case in group:
             mine = _mine(results, case)
-            mean = _mean(value_of(each, GOODPUT) for each in mine)
-            first = first or mean
+            goodput = mean(value_of(each, GOODPUT) for each in mine)
+            first = first or goodput
             rows.append(
                 (
                     case.abbreviation, loss_share(case.link.forward.loss), case.total_size,
-                    _mean(value_of(each, COMPLETION) for each in mine), mean,
-                    mean / first if mean is not None and first else None, len(mine),
+                    mean(value_of(each, COMPLETION) for each in mine), goodput,
+                    goodput / first if goodput is not None and first else None, len(mine),
                 )
             )  # fmt: skip
     note = (
@@ -396,7 +388,7 @@ def groups_of_runs(results: ResultSet, case: TestCase) -> tuple[Table, Table]:
     rows, members = list[tuple[Value, ...]](), list[tuple[Value, ...]]()
     for number in range(len(found.centres) if found else 0):
         group = [each for each, label in zip(mine, found.labels if found else (), strict=True) if label == number]
-        means = [_mean(value_of(each, name) for each in group) for name in (*BEHAVIOUR, EFFICIENCY)]
+        means = [mean(value_of(each, name) for each in group) for name in (*BEHAVIOUR, EFFICIENCY)]
         rows.append((str(number + 1), len(group), *means, _counted(each.server for each in group)))
         members += [
             (str(number + 1), each.server, each.client, each.repetition, *_behaviour(each), value_of(each, EFFICIENCY))
