@@ -29,17 +29,14 @@ def trace_limits(test_case: TestCase) -> ArchiveLimits:
 
 def log_limits(test_case: TestCase) -> ArchiveLimits:
     """Of the logs of one endpoint."""
-    if test_case.limits is not None and test_case.limits.logs is not None:
-        return ArchiveLimits(total=test_case.limits.logs)
-    return ArchiveLimits(total=max(LEAST_LOGS, LOGGED * test_case.total_size))
+    own = test_case.own_limits.logs
+    return ArchiveLimits(total=own or max(LEAST_LOGS, LOGGED * test_case.total_size))
 
 
 def download_limits(test_case: TestCase) -> ArchiveLimits:
     """Of what a client has downloaded; reaching them is a failure of the pair (artefact-limit)."""
     files = max(MOST_FILES, 2 * len(test_case.file_sizes))
-    total = 2 * test_case.total_size + SPARE_DOWNLOADS
-    if test_case.limits is not None and test_case.limits.downloads is not None:
-        total = test_case.limits.downloads
+    total = test_case.own_limits.downloads or 2 * test_case.total_size + SPARE_DOWNLOADS
     return ArchiveLimits(total=total, files=files)
 
 

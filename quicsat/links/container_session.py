@@ -46,7 +46,7 @@ from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.real_link import RealLinkReport
 from quicsat.model.run import Run
-from quicsat.model.run_limits import MEMORY, RunLimits
+from quicsat.model.run_limits import MEMORY
 
 START_PATIENCE = 5.0
 """Seconds within which the daemon must start server and link, so that the server has its full time to be ready."""
@@ -164,7 +164,7 @@ def _endpoint_container(
 ) -> AbstractContextManager[Container]:
     daemon, capabilities = testbed.daemon(role), testbed.capabilities(role)
     name = f"quicsat-{daemon.campaign}-{'-'.join(request.run.path.parts)}-{part_name(role, flow)}"
-    limits = request.run.test_case.limits or RunLimits()
+    limits = request.run.test_case.own_limits
     spec = ContainerSpec(
         name=re.sub("[^a-zA-Z0-9_.-]", ".", name),  # Docker's grammar has no signs of variants, families and flows
         image=endpoint.image,

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -332,15 +332,11 @@ class Ns3Testbed:
     @contextmanager
     def link(self, run: Run, *, wait_for_server: bool = True) -> Iterator[SimulatedLink]:
         """The simulator for one run, created and not yet started."""
-        spec = ContainerSpec(
-            name=container_name(self._daemon, "sim"),
-            image=self._images.simulator,
+        spec = replace(
+            self._spec("sim", "simulator"),
             environment=simulator_environment(run, wait_for_server=wait_for_server),
-            network=f"container:{self._holders['simulator'].id}",
             capabilities=("NET_ADMIN", "NET_RAW", *(("SYS_NICE",) if self._abilities.realtime_priority else ())),
-            dropped_capabilities=("ALL",),
             memory=2048 * MIB,
-            weight=WEIGHT,
         )
         with ExitStack() as stack:
             container = stack.enter_context(create_container(self._daemon, spec))
@@ -354,29 +350,29 @@ class Ns3Testbed:
             sampler = stack.enter_context(self._sampler(part)) if part else None
             yield SimulatedLink(container, self._holders.values(), run, flow, between, sampler)
 
-    def _sampler(self, part: str) -> AbstractContextManager[Container]:
-        spec = ContainerSpec(
-            name=container_name(self._daemon, tcp_samples.SAMPLER),
+    def _spec(self, name: str, part: str) -> ContainerSpec:
+        """A container in the namespace of a part, without any rights."""
+        return ContainerSpec(
+            name=container_name(self._daemon, name),
             image=self._images.simulator,
-            command=tcp_samples.COMMAND,
             network=f"container:{self._holders[part].id}",
             dropped_capabilities=("ALL",),
             weight=WEIGHT,
         )
+
+    def _sampler(self, part: str) -> AbstractContextManager[Container]:
+        spec = replace(self._spec(tcp_samples.SAMPLER, part), command=tcp_samples.COMMAND)
         return create_container(self._daemon, spec)
 
     @contextmanager
     def _gateway(self, name: str, files: Mapping[str, bytes] | None) -> Iterator[Container]:
-        spec = ContainerSpec(
-            name=container_name(self._daemon, name),
+        spec = replace(
+            self._spec(name, name),
             image=self._images.for_gateways,
             command=gateway_description.gateway_command(name),
             environment=self.layout.gateway_environment,
-            network=f"container:{self._holders[name].id}",
             capabilities=gateway_description.CAPABILITIES,
-            dropped_capabilities=("ALL",),
             devices=self.layout.gateway_devices,
-            weight=WEIGHT,
         )
         with create_container(self._daemon, spec) as container:
             if files:
@@ -385,10 +381,7 @@ class Ns3Testbed:
 
     def _cross_flow(self, traffic: CrossTraffic) -> AbstractContextManager[CrossFlow]:
         networks = {role: self.network(role) for role in Role}
-        addresses = {
-            Role.CLIENT: (CLIENT[0], GATEWAYS["client"][0]),
-            Role.SERVER: (SERVER[0], GATEWAYS["server"][0]),
-        }
+        addresses = {role: (own[0], GATEWAYS[role][0]) for role, own in zip(Role, (CLIENT, SERVER), strict=True)}
         name = container_name(self._daemon, "cross")
         return cross_flow(self._daemon, self._images.simulator, name, networks, addresses, traffic)
 

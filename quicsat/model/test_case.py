@@ -104,6 +104,11 @@ class TestCase:
         return isinstance(self.link, EmulatedLink) and self.link.scenario == UNKNOWN
 
     @property
+    def own_limits(self) -> RunLimits:
+        """Its own limits, all None if it has none."""
+        return self.limits or RunLimits()
+
+    @property
     def functional(self) -> bool:
         """Whether runs of it only pass or fail."""
         return self.check is not None

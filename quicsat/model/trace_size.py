@@ -24,8 +24,8 @@ def trace_bytes(test_case: TestCase) -> int:
 
     A competing flow needs what the link can carry.
     """
-    if test_case.limits is not None and test_case.limits.traces is not None:
-        return test_case.limits.traces
+    if test_case.own_limits.traces:
+        return test_case.own_limits.traces
     link = test_case.link
     traces = _traces(test_case)
     size = test_case.flow_count * test_case.total_size
