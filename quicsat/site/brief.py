@@ -67,37 +67,36 @@ class Brief:
     @cached_property
     def keys(self) -> frozenset[tuple[str, str, str]]:
         """Server, client and test case of each cell of a measurement."""
-        found = {row[:3] for row in self.rows}
-        servers, clients, cases = self.manifest.servers, self.manifest.clients, self.manifest.test_cases
-        return frozenset((servers[server], clients[client], cases[case].name) for server, client, case in found)
+        return frozenset(self._names(*numbers) for numbers in {row[:3] for row in self.rows})
 
     @cached_property
     def conclusive(self) -> frozenset[tuple[str, str, str]]:
         """Server, client and test case of each cell in which a run succeeded, failed or timed out."""
         found = {row[:3] for row in self.rows if row[4] in CONCLUSIVE_RUNS}
-        found |= {(server, client, case) for server, client, case, outcome in self.tested if outcome in CONCLUSIVE}
-        servers, clients, cases = self.manifest.servers, self.manifest.clients, self.manifest.test_cases
-        return frozenset((servers[server], clients[client], cases[case].name) for server, client, case in found)
+        found |= {row[:3] for row in self.tested if row[3] in CONCLUSIVE}
+        return frozenset(self._names(*numbers) for numbers in found)
 
     @cached_property
     def tests(self) -> dict[str, dict[tuple[str, str], PairOutcome]]:
         """Of each functional test, the outcome of each pair (server, client)."""
-        servers, clients, cases = self.manifest.servers, self.manifest.clients, self.manifest.test_cases
         found: dict[str, dict[tuple[str, str], PairOutcome]] = {}
-        for server, client, case, outcome in self.tested:
-            found.setdefault(cases[case].name, {})[servers[server], clients[client]] = outcome
+        for *numbers, outcome in self.tested:
+            server, client, case = self._names(*numbers)
+            found.setdefault(case, {})[server, client] = outcome
         return found
+
+    def _names(self, server: int, client: int, case: int) -> tuple[str, str, str]:
+        manifest = self.manifest
+        return manifest.servers[server], manifest.clients[client], manifest.test_cases[case].name
 
     def measured(self) -> ResultSet:
         """The results of the measurements, with their outcomes, seeds and goodput."""
         return ResultSet(self.manifest, (), tuple(map(self._result, self.rows)), self.finished)
 
     def _result(self, row: tuple[int, int, int, int, Outcome, int, float | None]) -> RunResult:
-        server, client, case, repetition, outcome, seed, goodput = row
+        *numbers, repetition, outcome, seed, goodput = row
         return RunResult(
-            self.manifest.servers[server],
-            self.manifest.clients[client],
-            self.manifest.test_cases[case].name,
+            *self._names(*numbers),
             repetition,
             attempt=1,
             verdict=Verdict(outcome, ErrorCode.NONE),

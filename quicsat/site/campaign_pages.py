@@ -102,14 +102,7 @@ def write_start(site: Site, campaign: SiteCampaign, history: History, *, newest:
         "matrices": [summary_tables.matrix(campaign, case, history.past) for case in shown],
         "history": history,
         "tests": summary_tables.tests(campaign),
-        "further": [
-            {
-                "name": each.name,
-                "description": each.description,
-                "address": _alone(campaign, each),
-            }
-            for each in further
-        ],
+        "further": [(each, _alone(campaign, each)) for each in further],
         "about": summary_tables.about(campaign),
         "legend": summary_tables.legend(campaign),
         "hosts": campaign.brief.hosts,

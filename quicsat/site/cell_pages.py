@@ -126,15 +126,11 @@ def _cell(job: _Job, key: Key, cases: Sequence[str], unreadable: list[str]) -> c
     )  # fmt: skip
     for run in shown.repetitions:
         for each in run.logs:
-            values: dict[str, Any] = {
-                "log": each.log,
-                "server": key[0],
-                "client": key[1],
-                "case": key[2],
-                "repetition": run.number,
-                "whole": dict(taken.get(run.number, ())).get(files.taken_as(each.log.name), ""),
-            }
-            site.show(folder / each.address, "log.html", campaign, "", **values)
+            whole = dict(taken.get(run.number, ())).get(files.taken_as(each.log.name), "")
+            site.show(
+                folder / each.address, "log.html", campaign, "",
+                log=each.log, key=key, repetition=run.number, whole=whole,
+            )  # fmt: skip
     return shown
 
 

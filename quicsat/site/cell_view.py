@@ -282,23 +282,26 @@ _HEAD = ("server", "client", "test case", "protocol", "repetition", "attempt", "
 
 def as_csv(results: Sequence[RunResult]) -> bytes:
     """A line per run: who, what became of it, every metric in SI units; empty where there is none."""
+    head = (*_HEAD, *(f"{metric.name} [{metric.unit}]" for metric in METRICS))
+    return _csv(head, map(_run_fields, results))
+
+
+def _csv(head: Sequence[str], lines: Iterable[Sequence[object]]) -> bytes:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_HEAD, *(f"{metric.name} [{metric.unit}]" for metric in METRICS)])
-    for each in results:
-        values: list[float | str] = [""] * len(METRICS)
-        for name, value in each.measurement.values.items() if each.measurement else ():
-            if name in PLACES:
-                values[PLACES[name]] = value
-        writer.writerow(
-            [
-                *(each.server, each.client, each.test_case, each.protocol.value, each.repetition, each.attempt),
-                *(each.verdict.outcome.value, each.verdict.code.value, csv_text(each.verdict.reason)),
-                csv_text(each.evidence.started),
-                *values,
-            ]
-        )
+    csv.writer(text, lineterminator="\n").writerows([head, *lines])
     return text.getvalue().encode("utf-8", "replace")
+
+
+def _run_fields(run: RunResult) -> Sequence[object]:
+    values: list[float | str] = [""] * len(METRICS)
+    for name, value in run.measurement.values.items() if run.measurement else ():
+        if name in PLACES:
+            values[PLACES[name]] = value
+    return (
+        *(run.server, run.client, run.test_case, run.protocol.value, run.repetition, run.attempt),
+        *(run.verdict.outcome.value, run.verdict.code.value, csv_text(run.verdict.reason)),
+        *(csv_text(run.evidence.started), *values),
+    )
 
 
 _ATTEMPT = (
@@ -309,22 +312,18 @@ _ATTEMPT = (
 
 def attempts_as_csv(attempts: Iterable[RunResult]) -> bytes:
     """A line per attempt, excluded ones too: whether it is valid, why not, and what its outcome would be if it were."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_ATTEMPT)
-    for each in attempts:
-        verdict, link = each.verdict, each.evidence.simulator
-        otherwise = verdict.if_valid
-        writer.writerow(
-            [
-                *(each.server, each.client, each.test_case, each.repetition, each.attempt),
-                *("no" if verdict.excluded else "yes", verdict.outcome.value, verdict.code.value),
-                csv_text(verdict.reason),
-                *((otherwise.outcome.value, otherwise.code.value) if otherwise else ("", "")),
-                *(link.largest_lag if link else "", csv_text(each.evidence.started)),
-            ]
-        )
-    return text.getvalue().encode("utf-8", "replace")
+    return _csv(_ATTEMPT, map(_attempt_fields, attempts))
+
+
+def _attempt_fields(attempt: RunResult) -> Sequence[object]:
+    verdict, link = attempt.verdict, attempt.evidence.simulator
+    otherwise = verdict.if_valid
+    return (
+        *(attempt.server, attempt.client, attempt.test_case, attempt.repetition, attempt.attempt),
+        *("no" if verdict.excluded else "yes", verdict.outcome.value, verdict.code.value, csv_text(verdict.reason)),
+        *((otherwise.outcome.value, otherwise.code.value) if otherwise else ("", "")),
+        *(link.largest_lag if link else "", csv_text(attempt.evidence.started)),
+    )
 
 
 def as_json(results: Sequence[RunResult]) -> bytes:

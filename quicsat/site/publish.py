@@ -97,8 +97,8 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
     Raises InputError if there is nothing to show or the target must not be replaced, MachineError if it cannot be
     written, or if the program has changed meanwhile; the old site then stays as it was.
     """
-    old = reuse.OldSite(request.target)
-    found, problems = campaigns.find(request.places, lambda directory: old.brief(directory, request.root), request.now)
+    old = reuse.OldSite(request.target, request.root)
+    found, problems = campaigns.find(request.places, old.brief, request.now)
     atomic_publish.check(request.target, [campaign.directory for campaign in found])
     for problem in problems:
         say(problem)
@@ -116,7 +116,7 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         with ExitStack() as cells:
             if found[0] in changed:  # processes write most of its pages while this one compares campaigns
                 cells.enter_context(cell_pages.writing(site, found[0], say, files=request.files))
-            compared = _comparisons(site, draft, old, request.root, keys, meanwhile=trends)
+            compared = _comparisons(site, draft, old, keys, meanwhile=trends)
             shown = [each for each in compared if each.both]
             histories = report_pages.histories(found, shown, trends())
             for campaign in found:
@@ -186,13 +186,7 @@ def _write(site: Site, campaign: SiteCampaign, history: History, *, files: bool)
 
 
 def _comparisons(
-    site: Site,
-    draft: Draft,
-    old: reuse.OldSite,
-    root: Path,
-    keys: Mapping[str, str],
-    *,
-    meanwhile: Callable[[], object],
+    site: Site, draft: Draft, old: reuse.OldSite, keys: Mapping[str, str], *, meanwhile: Callable[[], object]
 ) -> list[Compared]:
     """All of them, the newest first; those of two campaigns that have not changed are taken over.
 
@@ -204,8 +198,8 @@ def _comparisons(
         known = [_remembered(old, keys, before, after) for before in earlier]
         new = [before for before, compared in zip(earlier, known, strict=True) if compared is None]
         several = len(new) > 1 and after.brief.runs >= cell_pages.WORTHWHILE
-        goodputs = _goodputs(after, old, root) if new else Goodputs(after.manifest, {})
-        with working(site, partial(_compare, site, old, root, after, goodputs), new, several=several) as made:
+        goodputs = old.goodputs(after) if new else Goodputs(after.manifest, {})
+        with working(site, partial(_compare, site, old, after, goodputs), new, several=several) as made:
             if several:
                 meanwhile()
             for before, compared in zip(earlier, known, strict=True):
@@ -221,22 +215,12 @@ def _comparisons(
 
 
 def _compare(
-    site: Site,
-    old: reuse.OldSite,
-    root: Path,
-    after: SiteCampaign,
-    goodputs: Goodputs,
-    before: SiteCampaign,
+    site: Site, old: reuse.OldSite, after: SiteCampaign, goodputs: Goodputs, before: SiteCampaign
 ) -> dict[str, Any]:
     """What a comparison tells, as JSON; its page is written."""
-    compared = report_pages.compare(site, before, after, _goodputs(before, old, root), goodputs)
+    compared = report_pages.compare(site, before, after, old.goodputs(before), goodputs)
     before.release()
     return compared.plain
-
-
-def _goodputs(campaign: SiteCampaign, old: reuse.OldSite, root: Path) -> Goodputs:
-    """From the old site, so that not all results have to be read, if it has them."""
-    return old.goodputs(campaign, root) or campaign.goodputs
 
 
 def _remembered(
@@ -247,11 +231,8 @@ def _remembered(
         compared = report_pages.remembered(before, after, plain)
     except brief.DAMAGED:
         return None
-    return (
-        compared
-        if key == _two_keys(keys, compared) and (not compared.both or old.has(compared.address.parent))
-        else None
-    )
+    stays = key == _two_keys(keys, compared) and (not compared.both or old.has(compared.address.parent))
+    return compared if stays else None
 
 
 def _both(before: SiteCampaign, after: SiteCampaign) -> str:

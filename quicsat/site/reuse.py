@@ -28,9 +28,10 @@ START = (address.HOME.name, "matrix")
 class OldSite:
     """The site that is there: the keys in its marker, and its files."""
 
-    def __init__(self, place: Path) -> None:
-        """``place``: its directory; it need not exist."""
+    def __init__(self, place: Path, root: Path) -> None:
+        """``place``: its directory; it need not exist. ``root``: the folder with web/."""
         self._place = resolved(place)
+        self._root = root
         self._marker = made_files.marker(place)
         self._made = made_files.read_list(place)
 
@@ -40,16 +41,16 @@ class OldSite:
         found = self._marker.get(what)
         return found.get(name) if isinstance(found, dict) else None
 
-    def brief(self, directory: Path, root: Path) -> Brief | None:
+    def brief(self, directory: Path) -> Brief | None:
         """Of the campaign in ``directory``, if its results have not changed."""
-        folder = self.known("briefs", results_key(directory, root))
+        folder = self.known("briefs", results_key(directory, self._root))
         return brief.read(self._place / "runs" / str(folder) / brief.FILE_NAME) if folder else None
 
-    def goodputs(self, campaign: SiteCampaign, root: Path) -> Goodputs | None:
-        """Of a campaign, if its results have not changed."""
-        folder = self.known("briefs", results_key(campaign.directory, root))
+    def goodputs(self, campaign: SiteCampaign) -> Goodputs:
+        """Of a campaign; all its results are read if they have changed."""
+        folder = self.known("briefs", results_key(campaign.directory, self._root))
         place = self._place / "runs" / str(folder) / brief.GOODPUTS_NAME
-        return brief.read_goodputs(place, campaign.manifest) if folder else None
+        return (brief.read_goodputs(place, campaign.manifest) if folder else None) or campaign.goodputs
 
     def has(self, folder: PurePosixPath) -> bool:
         """Whether it has a folder with a page, and no link in it."""

@@ -19,7 +19,7 @@ any other           first       second number of it      text, 0 for none
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,10 @@ class FrameRows:
     a: Integers
     b: Integers
     c: Integers
+
+    def at(self, places: Integers) -> FrameRows:
+        """Those at these places, in this order."""
+        return FrameRows(*(column[places] for column in vars(self).values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +242,9 @@ def _decrypted(trace: Trace, row: Integers, texts: dict[str, int]) -> FrameRows:
         _frames(signals.packet, np.minimum(signals.kind, PACKET - 1), signals.first, signals.second, told),
     ]
     found = _together(parts)
-    order = np.argsort(found.row, kind="stable")  # by packet, the row of the packet itself first
-    datagram = row[found.row[order]]
-    kept = order[datagram >= 0]
-    return FrameRows(row[found.row[kept]], found.kind[kept], found.a[kept], found.b[kept], found.c[kept])
+    by_packet = found.at(np.argsort(found.row, kind="stable"))  # the row of the packet itself first
+    in_datagrams = replace(by_packet, row=row[by_packet.row])
+    return in_datagrams.at(np.flatnonzero(in_datagrams.row >= 0))
 
 
 def _phrases(trace: Trace) -> list[str]:
@@ -285,16 +288,11 @@ def _joined(parts: list[Diagram], texts: tuple[str, ...]) -> Diagram:
     place = np.full(len(time), -1, dtype=np.int64)
     place[order] = np.arange(len(order))
     begins = np.cumsum([0, *(len(each.time) for each in parts)])
-    many = [FrameRows(**{**vars(each.frames), "row": place[each.frames.row + begin]})
-            for each, begin in zip(parts, begins[:-1], strict=True)]  # fmt: skip
-    frames = _together(many)
-    rows = np.argsort(frames.row, kind="stable")
-    rows = rows[frames.row[rows] >= 0]
+    frames = _together(
+        [replace(each.frames, row=place[each.frames.row + begin]) for each, begin in zip(parts, begins, strict=False)]
+    )
+    frames = frames.at(np.argsort(frames.row, kind="stable"))
+    delay, way, size = (np.concatenate([getattr(each, name) for each in parts]) for name in ("delay", "way", "size"))
     return Diagram(
-        time[order],
-        np.concatenate([each.delay for each in parts])[order],
-        np.concatenate([each.way for each in parts])[order],
-        np.concatenate([each.size for each in parts])[order],
-        FrameRows(frames.row[rows], frames.kind[rows], frames.a[rows], frames.b[rows], frames.c[rows]),
-        texts,
+        time[order], delay[order], way[order], size[order], frames.at(np.flatnonzero(frames.row >= 0)), texts
     )

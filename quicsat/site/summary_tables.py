@@ -7,9 +7,9 @@ matrix of the tests on the start page.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from quicsat.model.outcomes import Outcome
 from quicsat.model.test_case import TestCase
@@ -19,6 +19,8 @@ from quicsat.site import address
 from quicsat.site.campaigns import Key, SiteCampaign
 from quicsat.site.matrix_cell_text import BY_KEY, CELL_STATES, MISSING, CellState, CellText, attempts, shown, state
 from quicsat.site.recent import Past
+
+Found = TypeVar("Found")
 
 MOST_CELLS = 1300
 """Of measurements on the start page."""
@@ -41,20 +43,27 @@ class Row:
     """All cells of a client."""
 
     client: str
-    cells: tuple[Place, ...]
-    mean: str
-    """Of the efficiency of those that have one."""
+    cells: tuple[Any, ...]
+    """Of each server: a ``Place`` or a ``TestPlace``."""
+    total: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Clients by servers: a cell per pair, and what sums up each client, each server, and all."""
+
+    rows: tuple[Row, ...]
+    totals: tuple[str, ...]
+    """Per server."""
+    total: str
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Clients by servers of one measurement."""
+    """One measurement; mean efficiencies sum it up."""
 
     case: TestCase
-    rows: tuple[Row, ...]
-    means: tuple[str, ...]
-    """Mean efficiency per server."""
-    mean: str
+    grid: Grid
 
 
 @dataclass(frozen=True)
@@ -68,24 +77,12 @@ class OutcomeGroup:
 
 @dataclass(frozen=True)
 class Tests:
-    """Clients by servers, all test cases of a pair in one cell."""
+    """All test cases of a pair in one cell; ``12 of 14``, tests that succeeded of the conclusive ones, sums it up."""
 
     cases: tuple[TestCase, ...]
-    rows: tuple[TestRow, ...]
-    totals: tuple[str, ...]
-    """``12 of 14`` per server: tests that succeeded, of the conclusive ones."""
-    total: str
+    grid: Grid
     counted: bool
     """The tests of a pair that succeeded are not named."""
-
-
-@dataclass(frozen=True)
-class TestRow:
-    """All pairs of a client."""
-
-    client: str
-    cells: tuple[TestPlace, ...]
-    total: str
 
 
 @dataclass(frozen=True)
@@ -106,31 +103,34 @@ def split(campaign: SiteCampaign) -> tuple[tuple[TestCase, ...], tuple[TestCase,
     return campaign.measurements[:fitting], campaign.measurements[fitting:]
 
 
+def _grid(
+    campaign: SiteCampaign,
+    cells_of: Callable[[str, str], Found],
+    place: Callable[[str, str, Found], object],
+    total: Callable[[Iterable[Found]], str],
+) -> Grid:
+    """``cells_of``: what is found of a server and client, ``place``: how a cell shows it."""
+    servers, clients = campaign.manifest.servers, campaign.manifest.clients
+    found = [[cells_of(server, client) for server in servers] for client in clients]
+    rows = tuple(
+        Row(client, tuple(place(server, client, cell) for server, cell in zip(servers, row, strict=True)), total(row))
+        for client, row in zip(clients, found, strict=True)
+    )
+    totals = tuple(total(column) for column in zip(*found, strict=True))
+    return Grid(rows, totals, total(cell for row in found for cell in row))
+
+
 def matrix(campaign: SiteCampaign, case: TestCase, past: Mapping[Key, Past]) -> Matrix:
     """The matrix of one measurement; ``past``: of its cells in the last campaigns."""
-    manifest = campaign.results.manifest
-    grid = [
-        [campaign.cells.get((server, client, case.name)) for server in manifest.servers] for client in manifest.clients
-    ]
-    rows = tuple(
-        Row(
-            client,
-            tuple(
-                _place(campaign, (server, client, case.name), cell, past)
-                for server, cell in zip(manifest.servers, row, strict=True)
-            ),
-            _mean(row),
-        )
-        for client, row in zip(manifest.clients, grid, strict=True)
-    )
-    means = tuple(_mean(column) for column in zip(*grid, strict=True))
-    return Matrix(case, rows, means, _mean(cell for row in grid for cell in row))
 
+    def cell_of(server: str, client: str) -> Cell | None:
+        return campaign.cells.get((server, client, case.name))
 
-def _place(campaign: SiteCampaign, key: Key, cell: Cell | None, past: Mapping[Key, Past]) -> Place:
-    if cell is None:
-        return Place(shown(None), "")
-    return Place(shown(cell), f"{address.cell(*key)}/index.html", past.get(key))
+    def place(server: str, client: str, cell: Cell | None) -> Place:
+        key = (server, client, case.name)
+        return Place(shown(cell), f"{address.cell(*key)}/index.html" if cell else "", past.get(key) if cell else None)
+
+    return Matrix(case, _grid(campaign, cell_of, place, _mean))
 
 
 def _mean(cells: Iterable[Cell | None]) -> str:
@@ -143,25 +143,31 @@ def tests(campaign: SiteCampaign) -> Tests | None:
     cases = tuple(case for case in campaign.results.manifest.test_cases if case not in split(campaign)[0])
     if not cases:
         return None
-    manifest = campaign.results.manifest
+    manifest = campaign.manifest
     counted = len(cases) * len(manifest.servers) * len(manifest.clients) > MOST_NAMED
-    grid = [
-        [[campaign.cells.get((server, client, case.name)) for case in cases] for server in manifest.servers]
-        for client in manifest.clients
-    ]
-    rows = tuple(
-        TestRow(
-            client,
-            tuple(
-                _test_place(campaign, server, client, cases, cells, counted=counted)
-                for server, cells in zip(manifest.servers, row, strict=True)
-            ),
-            _share(row),
+
+    def cells_of(server: str, client: str) -> Sequence[Cell | None]:
+        return [campaign.cells.get((server, client, case.name)) for case in cases]
+
+    def place(server: str, client: str, cells: Sequence[Cell | None]) -> TestPlace:
+        groups: dict[str, list[str]] = {}
+        notes: list[str] = []
+        for case, cell in zip(cases, cells, strict=True):
+            groups.setdefault(state(cell).key if cell else MISSING, []).append(case.abbreviation)
+            if cell is not None and (more := attempts(cell)):
+                notes.append(f"{case.abbreviation}: {more}")
+        if groups.keys() == {MISSING}:
+            return TestPlace("", ())
+        ordered = tuple(
+            OutcomeGroup(
+                BY_KEY[each.key], str(len(names)) if counted and each.key == Outcome.SUCCEEDED else " ".join(names)
+            )
+            for each in CELL_STATES
+            if (names := groups.get(each.key))
         )
-        for client, row in zip(manifest.clients, grid, strict=True)
-    )
-    totals = tuple(_share(column) for column in zip(*grid, strict=True))
-    return Tests(cases, rows, totals, _share(cells for row in grid for cells in row), counted)
+        return TestPlace(f"{address.pair(server, client)}/index.html", ordered, "; ".join(notes))
+
+    return Tests(cases, _grid(campaign, cells_of, place, _share), counted)
 
 
 def _share(pairs: Iterable[Sequence[Cell | None]]) -> str:
@@ -170,33 +176,6 @@ def _share(pairs: Iterable[Sequence[Cell | None]]) -> str:
     ]
     good = sum(state(cell).key == Outcome.SUCCEEDED for cell in conclusive)
     return f"{good} of {len(conclusive)}" if conclusive else "–"
-
-
-def _test_place(
-    campaign: SiteCampaign,
-    server: str,
-    client: str,
-    cases: Sequence[TestCase],
-    cells: Sequence[Cell | None],
-    *,
-    counted: bool,
-) -> TestPlace:
-    groups: dict[str, list[str]] = {}
-    notes: list[str] = []
-    for case, cell in zip(cases, cells, strict=True):
-        groups.setdefault(state(cell).key if cell else MISSING, []).append(case.abbreviation)
-        if cell is not None and (more := attempts(cell)):
-            notes.append(f"{case.abbreviation}: {more}")
-    if groups.keys() == {MISSING}:
-        return TestPlace("", ())
-    ordered = tuple(
-        OutcomeGroup(
-            BY_KEY[each.key], str(len(names)) if counted and each.key == Outcome.SUCCEEDED else " ".join(names)
-        )
-        for each in CELL_STATES
-        if (names := groups.get(each.key))
-    )
-    return TestPlace(f"{address.pair(server, client)}/index.html", ordered, "; ".join(notes))
 
 
 def legend(campaign: SiteCampaign) -> list[tuple[CellState, int]]:
