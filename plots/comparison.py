@@ -15,7 +15,7 @@ from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences,
 from quicsat.report.plot_request import PlotRequest
 from quicsat.statistics import comparison
 from quicsat.statistics.comparison import BETTER, CHANGED, WITHOUT_RESULT, WORSE, Change, Comparison, PairChange
-from quicsat.statistics.significance import LEVEL, SMALLEST_CHANGE
+from quicsat.statistics.significance import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def _drawings(changes: Comparison, title: str, sides: str, metric: str) -> list[
         f"The figure shows the n = {counted(len(both), 'pair')} with values in both {sides}, sorted by change. {rule}",
         f"Not shown: {lost} without a value in one of the {sides}; {len(only_one)} of these newly failed or were fixed"
         if lost else "",
-        f"With so few repetitions, no change can be significant for {changes.blind} of the pairs"
+        f"A loss of {percent(comparison.COARSEST)} might not have been found for {changes.blind} of the pairs"
         if changes.blind and changes.tests else "",
     )  # fmt: skip
     ranks = Drawing("", title, caption, ((histogram, Panel(rows, facts)),), (8.6, 4.6), share_y=True, widths=(1, 3.4))
@@ -71,14 +71,11 @@ def _drawings(changes: Comparison, title: str, sides: str, metric: str) -> list[
 
 def _rule(changes: Comparison, count: int) -> str:
     """How many changes are reported, and by which rule."""
-    if not changes.tested:
-        return f"With the same seeds in virtual time, {count} of them changed by at least {percent(SMALLEST_CHANGE)}"
     if not changes.tests:
         return "There are too few repetitions for any test, so no change can be significant"
     tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"
-    pairs = counted(changes.compared_by_seed, "pair was", "pairs were")
-    by_seed = f". {pairs} compared seed by seed" if changes.compared_by_seed else ""
-    return f"{count} of them changed significantly at the level {LEVEL:g}, corrected for {tests}{by_seed}"
+    same = f". {counted(changes.identical, 'pair')} gave the same results to the bit" if changes.identical else ""
+    return f"{count} of them changed significantly at the level {LEVEL:g}, corrected for {tests}{same}"
 
 
 def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator[Drawing]:
@@ -92,7 +89,7 @@ def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator
             f"Each tile shows the change of the geometric mean {metric} in per cent (n = "
             f"{counted(len(numbers), 'pair')} with "
             f"values in both {sides}). The colour scale ends at ±100 %. "
-            f"{'Significant' if changes.tested else 'Reported'} changes are bold and starred "
+            f"Significant changes are bold and starred "
             f"({sum(map(_sure, numbers)) or 'none'} in this figure). × marks a new failure, ✓ a pair that no longer "
             f"fails, and – a pair that fails in both {sides}. An empty tile marks a pair that is missing from one of "
             f"the two {sides}",

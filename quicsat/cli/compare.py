@@ -29,8 +29,7 @@ DESCRIPTION = (
     "Show which pairs became significantly slower or faster, broke, or were fixed between two campaigns. With two test "
     "cases of one campaign, show how pairs differ between them. The exit status is 1 if something became significantly "
     "worse or the second campaign is unfinished, 2 if their conditions differ, 3 if one of its runs ended in an error, "
-    "and 5 if something may be worse that the results cannot show. In virtual time, runs with the same seed are "
-    "reproducible, so one repetition is enough to find a change in goodput of 1 %."
+    "and 5 if something may be worse that the results cannot show. The table states which loss would have been found."
 )
 EXAMPLES = (
     "compare results/before results/after",

@@ -302,7 +302,9 @@ def _show(judgement: Judgement, *, decides: bool) -> None:
         console.show(f"{cell.case.name}, server {sample.server}, client {sample.client}: {cell.finding}")
         console.show("\n".join(f"  {line}" for line in (*cell.details, *reasons(cell))))
     groups = [each.text for each in judgement.groups]
-    for line in filter(None, (*groups, *judgement.builds, *judgement.notes, *judgement.open, judgement.unfinished)):
+    for line in filter(
+        None, (*groups, *judgement.builds, *judgement.notes, *judgement.open, judgement.power, judgement.unfinished)
+    ):
         console.show(line)
     verdict = judgement.conclusion
     console.show(f"{verdict[0].upper()}{verdict[1:]}: {judgement.counts}.")

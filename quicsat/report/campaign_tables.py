@@ -15,12 +15,14 @@ from quicsat.report.table import Column, Table, Unit
 from quicsat.statistics.comparison import (
     ALL,
     CHANGED,
+    COARSEST,
     UNSURE,
     Change,
     Comparison,
     Conclusion,
     Doubt,
     PairChange,
+    detectable_in_words,
     geometric_mean_ratio,
 )
 from quicsat.statistics.history import (
@@ -282,20 +284,20 @@ def comparison(
     found: Comparison, first: str, second: str, unit: Unit = Unit.RATE, *, everything: bool = False
 ) -> Table:
     """Implementations and pairs that changed from ``first`` to ``second``; pairs without a change too, if asked for."""
-    directions, tested = any(pair.seeds is not None and pair.seeds.direction for pair in found.pairs), found.tested
+    members = any(pair.members for pair in (*found.groups, *found.pairs))
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("change"),
         Column(f"mean, {first}", unit), Column(f"mean, {second}", unit), Column("difference", Unit.SHARE, 1),
-        *([Column("corrected p", Unit.P)] if tested else []),
+        Column("low", Unit.SHARE, 1), Column("high", Unit.SHARE, 1), Column("corrected p", Unit.P),
         Column(f"succeeded, {first}"), Column(f"succeeded, {second}"),
-        *([Column("seeds in this direction")] if directions else []),
+        *([Column("members in this direction")] if members else []),
     )  # fmt: skip
     rows = [
         (
             pair.first.test_case, pair.first.server, pair.first.client, pair.change.value, pair.first.mean,
-            pair.second.mean, pair.ratio, *([pair.p] if tested else []),
+            pair.second.mean, pair.ratio, *((pair.effect and pair.effect.interval) or (None, None)), pair.p,
             f"{pair.first.succeeded}/{pair.first.conclusive}", f"{pair.second.succeeded}/{pair.second.conclusive}",
-            *([pair.seeds.direction if pair.seeds is not None else ""] if directions else []),
+            *([pair.members] if members else []),
         )
         for pair in (*found.groups, *found.pairs)
         if everything or pair.change in CHANGED or pair.perhaps_worse
@@ -311,16 +313,13 @@ def _verdict(found: Comparison) -> list[str]:
     notes += [f"Image that changed: {each}." for each in found.changed_images]
     if overall is not None:
         notes.append(f"The change over all pairs with numbers in both is {overall * 100:+.1f} % (geometric mean).")
-    if found.compared_by_seed:
-        notes += _by_seed(found)
-    if alike := sum(pair.by_seed for pair in found.pairs):
+    if found.identical:
         notes.append(
-            f"Of {_pairs(alike)} with the same seeds, no run failed that had succeeded, and none lost as much as "
-            f"{percent(SMALLEST_CHANGE)} of its goodput, so no test is needed."
+            f"{_pairs(found.identical)} gave the same results to the bit with all common seeds, so no test is needed."
         )
-    notes += found.notes
-    if found.tested:
-        notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
+    notes += [*found.notes, f"{_correction(found.tests)} Differences are those of geometric means."]
+    if sizes := detectable_in_words(found):
+        notes.append(sizes)
     return [*notes, *_not_shown(found)]
 
 
@@ -329,8 +328,7 @@ def _not_shown(found: Comparison) -> list[str]:
     notes = []
     if any(found.counts[change] for change in UNSURE):
         notes.append(
-            "Changes that are not significant, or not those of all seeds, may be due to chance: there are too few "
-            "repetitions to be certain."
+            "Changes that are not significant may be due to chance: there are too few repetitions to be certain."
         )
     for doubt, words in _DOUBTS.items():
         if some := found.with_doubt(doubt):
@@ -350,8 +348,8 @@ def _not_shown(found: Comparison) -> list[str]:
 
 
 _DOUBTS = {
-    Doubt.BLIND: "could be slower without a significant change, because there are too few repetitions",
-    Doubt.MISSING: "had no result with some seeds of the first campaign, or in some repetitions",
+    Doubt.BLIND: f"could be {percent(COARSEST)} slower without a significant change",
+    Doubt.MISSING: "had no result in some repetitions",
     Doubt.NO_NUMBER: "succeeded, and some of the goodputs are unknown",
     Doubt.NEW_FAILURE: "failed, and had no valid result in the first campaign",
     Doubt.PROTOCOL: "used another application protocol than in the first campaign",
@@ -366,26 +364,6 @@ def _with(some: Sequence[PairChange]) -> str:
 
 def _pairs(count: int) -> str:
     return counted(count, "pair")
-
-
-def _by_seed(found: Comparison) -> list[str]:
-    """The rule for pairs that are compared without a test, and what their changes do not show."""
-    rule = (
-        "Slower and faster mean that the geometric mean over the seeds that succeeded in both changed by at least "
-        f"{percent(SMALLEST_CHANGE)}, with every seed or significantly many. New failure and fixed "
-        "mean that a seed newly fails or succeeds."
-    )
-    pairs = _pairs(found.compared_by_seed)
-    notes = [
-        f"{pairs} ran with the same seeds in virtual time. There, a run is repeatable, so no test is needed.",
-        rule,
-    ]
-    if any(pair.seeds is not None and pair.change in CHANGED for pair in found.pairs):
-        notes.append(
-            "There is certainly a change, but it may not be systematic: one different packet can change the rest of a "
-            "transfer. With several seeds, you can see whether most of them change in the same direction."
-        )
-    return notes
 
 
 def _correction(tests: int) -> str:

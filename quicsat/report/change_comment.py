@@ -22,7 +22,7 @@ TICKS = re.compile("`+")
 SIGNS = {
     **dict.fromkeys((Finding.BROKEN, Finding.FAILURE, Finding.LOST, Finding.SLOWER, Finding.BELOW_FLOOR), "❌"),
     **dict.fromkeys((Finding.ERROR, Finding.UNEXPECTED_SUCCESS, Finding.SLIGHTLY_SLOWER, *OPEN), "⚠️"),
-    **dict.fromkeys((Finding.FIXED, Finding.FASTER, Finding.PARTLY_FASTER), "✅"),
+    **dict.fromkeys((Finding.FIXED, Finding.FASTER), "✅"),
 }
 _HEADINGS = {Conclusion.WORSE: "❌", Conclusion.FINE: "✅"}
 """All others are warnings."""
@@ -42,6 +42,7 @@ def comment(
     parts += [f"**{judgement.unfinished}**"] if judgement.unfinished else []
     parts += [code(each.text) for each in judgement.groups]
     parts += [f"{_first_up(judgement.counts)}.", *map(code, judgement.builds), *map(code, judgement.open)]
+    parts += [judgement.power] if judgement.power else []
     if changed:
         parts.append(_table(told))
         parts += [_section(cell, (pictures or {}).get(_key(cell), ""), where) for cell in told]

@@ -8,9 +8,19 @@ from typing import Any
 from quicsat.model.results import ResultSet
 from quicsat.model.text import counted, printable
 from quicsat.model.units import mbit_per_s
-from quicsat.statistics.comparison import BETTER, CHANGED, WORSE, Change, Comparison, Doubt, PairChange, in_words
+from quicsat.statistics.comparison import (
+    BETTER,
+    CHANGED,
+    WORSE,
+    Change,
+    Comparison,
+    Doubt,
+    PairChange,
+    detectable_in_words,
+    in_words,
+)
 
-_SPEEDS = (Change.SLOWER, Change.PARTLY_SLOWER, Change.FASTER, Change.PARTLY_FASTER)
+_SPEEDS = (Change.SLOWER, Change.PERHAPS_SLOWER, Change.FASTER)
 
 
 def line(change: PairChange) -> str:
@@ -45,6 +55,7 @@ def document(
         "undecided": found is None or found.undecided,
         "open": _reasons(found) if found is not None else [],
         "images": list(found.changed_images) if found is not None else [],
+        "power": detectable_in_words(found) if found is not None else "",
         "changes": [],
     }
     for each in (*found.groups, *found.pairs) if found is not None else ():
@@ -58,6 +69,8 @@ def document(
                     "worse": each.change in WORSE,
                     "better": each.change in BETTER,
                     "ratio": each.ratio,
+                    "interval": each.effect and each.effect.interval,
+                    "members": each.members,
                     "p": each.p,
                     "words": line(each),
                 }

@@ -45,7 +45,7 @@ def _largest(worse: Sequence[PairChange]) -> PairChange:
 def _words(pair: PairChange) -> str:
     sample = pair.second
     who = f"{sample.server} to {sample.client} over {sample.test_case}"
-    slower = pair.change in (Change.SLOWER, Change.PARTLY_SLOWER)
+    slower = pair.change in (Change.SLOWER, Change.PERHAPS_SLOWER)
     if slower and pair.ratio is not None and pair.first.mean and sample.mean:
         lost = round(-100 * pair.ratio)
         return f"{who}, {goodput(pair.first.mean)} → {goodput(sample.mean)} Mbit/s (−{lost} %)"

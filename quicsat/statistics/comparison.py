@@ -1,14 +1,10 @@
 """What has changed between two campaigns, or differs between two test cases of one, with its significance; pure.
 
-Of each pair two things are tested: whether it succeeds as often (Fisher's exact test), and whether the repetitions that
-succeeded are as fast (permutation of the logarithms). Of each implementation per role, and of all pairs, it is tested
-whether they succeed as often (``reliability``). Holm's correction goes over all of these tests together. Whether all
-pairs, and each implementation over all its pairs, are as fast (``group_speed``) has a level of its own, half of it for
-all pairs. Two campaigns of the same thing raise an alarm, any alarm, in at most 5 of 100 cases.
-See docs/reference/statistics.md for how that was checked.
-
-Where runs repeat exactly, in virtual time, pairs with seeds in common are compared seed by seed instead
-(``same_seeds``). Goodput that changed by less than ``SMALLEST_CHANGE`` has not changed.
+Goodput is tested at three levels (``effects``): of all cells together, of each implementation in a role over its cells,
+and of each cell. Success rates are tested for each cell (Fisher's exact test), and for implementations and all cells
+(``reliability``). Holm's correction goes over all of these tests together: two campaigns of the same thing raise an
+alarm, any alarm, in at most 5 of 100 cases, in both clocks. Members that are the same to the bit need no test, and
+changes of less than ``SMALLEST_CHANGE`` are none. See docs/reference/statistics.md for how that was checked.
 
 ``baseline check``, ``compare``, the website, its feed and nightly messages all follow what is found here: a pair is
 worse, may be worse (``PairChange.open``), or neither.
@@ -22,38 +18,39 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import count
 
+from quicsat.model.clock import Clock
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
+from quicsat.model.units import percent
 from quicsat.plan.order import is_named
-from quicsat.statistics import group_speed
-from quicsat.statistics.conditions import changed_images, differences, matching, repeatable, same_costs
+from quicsat.statistics import effects
+from quicsat.statistics.conditions import changed_images, differences, matching
+from quicsat.statistics.effects import Effect
 from quicsat.statistics.reliability import change as change_of_group
 from quicsat.statistics.reliability import groups
 from quicsat.statistics.reliability import smallest as smallest_of_change
-from quicsat.statistics.same_seeds import (
-    SeedChanges,
-    seed_changes,
-)
-from quicsat.statistics.samples import EFFICIENCY, GOODPUT, ReliabilityGroup, Sample, mean_ratio, positive, samples
+from quicsat.statistics.samples import EFFICIENCY, GOODPUT, ReliabilityGroup, Sample, mean_ratio, samples
 from quicsat.statistics.significance import (
     LEVEL,
-    MOST_EXACT,
     SMALLEST_CHANGE,
-    difference,
+    allot,
     holm,
-    matched,
     matters,
     proportions,
     smallest_of_proportions,
     smallest_p,
-    which_can_tell,
 )
 
+SHARES = (0.25, 0.25, 0.5)
+"""Of the level: for the goodput of all cells together, of implementations, and of cells, with all success rates."""
+SUSPECT = 0.05
+"""p-value, not corrected, up to which a loss that matters leaves a cell open; if it can be so small."""
+COARSEST = 0.1
+"""A cell is blind if neither a loss of it nor one of an implementation of it by so much would have been found."""
 Cell = tuple[str, str, str]
 """Server, client and test case."""
 ALL = "all"
@@ -64,7 +61,7 @@ class Change(StrEnum):
     """What became of a pair, worst first."""
 
     BROKEN = "new failure"
-    """All repetitions succeeded, now none does. Where runs repeat exactly: one seed succeeded, and no longer does."""
+    """All repetitions succeeded, now none does."""
     LESS_RELIABLE = "fails more often"
     SLOWER = "slower"
     UNSUPPORTED = "no longer supported"
@@ -74,14 +71,13 @@ class Change(StrEnum):
     PERHAPS_BROKEN = "new failure, not significant"
     """As a new failure, but chance may have done it; no alarm."""
     PERHAPS_LESS_RELIABLE = "fails more often, not significant"
-    PARTLY_SLOWER = "slower with some seeds"
-    """Slower in the mean, or with one seed so much that the mean may be, but not with each: chance may have done it."""
+    PERHAPS_SLOWER = "slower, not significant"
+    """By what matters, and chance would do so in fewer than 1 of 20 cases, or the cell cannot show more."""
     FIXED = "fixed"
-    """None succeeded, now all do. Where runs repeat exactly: one seed succeeds that did not, and none is broken."""
+    """None succeeded, now all do."""
     MORE_RELIABLE = "fails less often"
     FASTER = "faster"
     PERHAPS_FIXED = "fixed, not significant"
-    PARTLY_FASTER = "faster with some seeds"
     NONE = "no change shown"
     FAILING = "fails in both"
     ABSENT = "not in both"
@@ -92,9 +88,9 @@ class Doubt(StrEnum):
     """Why a pair may be worse, although no change shows it."""
 
     BLIND = "blind"
-    """A loss of goodput could be due to chance: there are too few repetitions, or they differ too much."""
-    MISSING = "seeds missing"
-    """Runs repeat exactly, and some seeds have a result in the first only; or some repetitions are unsupported."""
+    """A loss of ``COARSEST`` would not have been found: there are too few repetitions, or they differ too much."""
+    MISSING = "repetitions missing"
+    """More repetitions are unsupported than in the first."""
     NO_NUMBER = "goodput unknown"
     """It succeeded, and not all goodputs are known."""
     NEW_FAILURE = "failure of a new cell"
@@ -128,8 +124,8 @@ def conclude(*, unlike: bool = False, worse: bool, unfinished: bool, errors: boo
 
 WORSE = frozenset({Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER, Change.UNSUPPORTED})
 BETTER = frozenset({Change.FIXED, Change.MORE_RELIABLE, Change.FASTER})
-PERHAPS_WORSE = frozenset({Change.LOST, Change.PERHAPS_BROKEN, Change.PERHAPS_LESS_RELIABLE, Change.PARTLY_SLOWER})
-UNSURE = PERHAPS_WORSE | {Change.PERHAPS_FIXED, Change.PARTLY_FASTER}
+PERHAPS_WORSE = frozenset({Change.LOST, Change.PERHAPS_BROKEN, Change.PERHAPS_LESS_RELIABLE, Change.PERHAPS_SLOWER})
+UNSURE = PERHAPS_WORSE | {Change.PERHAPS_FIXED}
 """Shown as what changed, but no alarm."""
 CHANGED = WORSE | BETTER | UNSURE
 WITHOUT_RESULT = frozenset({Change.ABSENT, Change.LOST, Change.UNSUPPORTED})
@@ -138,24 +134,24 @@ _PLACE = {change: place for place, change in enumerate(Change)}
 
 @dataclass(frozen=True)
 class PairChange:
-    """A pair in both."""
+    """A pair in both; or an implementation, or all pairs, whose other names are ``ALL``."""
 
     first: Sample
     second: Sample
     change: Change
     p: float | None
     """Of the test that decided, or the smaller one; corrected for the number of tests. None if there is none."""
-    seeds: SeedChanges | None = None
-    """If the pair was compared seed by seed, without a test: its runs repeat exactly."""
-    over_all: float | None = None
-    """By how much an implementation has become faster over all its pairs; None for a pair, and for success rates."""
+    effect: Effect | None = None
+    """Of goodput; None if it has not been compared."""
+    detectable: float | None = None
+    """The share of goodput whose loss would have been found, see ``Effect.detectable``; None without an effect."""
     doubts: frozenset[Doubt] = frozenset()
     speed: Change = Change.NONE
     """Whether the repetitions that succeeded are slower or faster, whatever became of the others."""
     reliability: Change = Change.NONE
     """Whether it fails more or less often, whatever became of its speed. ``change`` is the worse of the two."""
-    by_seed: bool = False
-    """Tested runs with the same seeds that nearly repeat: none is worse, so none of the tests is needed."""
+    identical: bool = False
+    """In virtual time: all members that both have are the same to the bit."""
 
     @property
     def perhaps_worse(self) -> bool:
@@ -170,9 +166,19 @@ class PairChange:
     @cached_property
     def ratio(self) -> float | None:
         """By how much the mean has grown, see ``mean_ratio``."""
-        if self.over_all is not None:
-            return self.over_all
-        return mean_ratio(self.first.values, self.second.values) if self.seeds is None else self.seeds.ratio
+        if self.identical and self.second.values:
+            return 0.0
+        return mean_ratio(self.first.values, self.second.values) if self.effect is None else self.effect.ratio
+
+    @property
+    def over_all(self) -> float | None:
+        """By how much an implementation has become faster over all its pairs; None for a pair and for success rates."""
+        return self.effect.ratio if self.effect is not None and self.first.test_case == ALL else None
+
+    @property
+    def members(self) -> str:
+        """``4/5``: how many members with the same seeds changed in this direction; empty if there are none."""
+        return f"{self.effect.agreeing}/{self.effect.members}" if self.effect and self.effect.members else ""
 
 
 @dataclass(frozen=True)
@@ -188,6 +194,8 @@ class Comparison:
 
     Their partner and test case are ``ALL``.
     """
+    unchanged: tuple[PairChange, ...] = ()
+    """The others whose goodput was tested."""
     unlike: tuple[str, ...] = ()
     """Differences of their conditions because of which the campaigns cannot be compared, a sentence each."""
     notes: tuple[str, ...] = ()
@@ -206,15 +214,9 @@ class Comparison:
     """Whether a run of the second campaign ended with a fault of quicsat or of the machine."""
 
     @property
-    def compared_by_seed(self) -> int:
-        """Pairs that were compared seed by seed."""
-        return sum(pair.seeds is not None for pair in self.pairs)
-
-    @property
-    def tested(self) -> bool:
-        """Whether p-values say something: not if all pairs in both were compared seed by seed."""
-        in_both = [pair for pair in self.pairs if pair.change not in WITHOUT_RESULT]
-        return not in_both or any(pair.seeds is None for pair in in_both)
+    def identical(self) -> int:
+        """Pairs whose members are the same to the bit."""
+        return sum(pair.identical for pair in self.pairs)
 
     def with_doubt(self, doubt: Doubt) -> list[PairChange]:
         """The pairs that may be worse for this reason."""
@@ -226,10 +228,20 @@ class Comparison:
         return len(self.with_doubt(Doubt.BLIND))
 
     @property
-    def enough(self) -> int:
-        """Repetitions from which on a test of the goodput of each pair can be significant."""
-        measured = sum(bool(pair.first.values and pair.second.values) for pair in self.pairs)
-        return next(n for n in count(2) if smallest_p(n, n) * measured <= LEVEL)
+    def detectable(self) -> tuple[float | None, float | None, float | None]:
+        """The share of goodput whose loss would have been found, of 1.0 if none would have been; None if not tested.
+
+        Of all cells together, of the implementation of which it is largest, and of the cell in the middle.
+        """
+        tested = [each for each in (*self.groups, *self.unchanged) if each.detectable is not None]
+        everything = [each.detectable for each in tested if each.first.server == each.first.client]
+        implementations = [each.detectable for each in tested if each.first.server != each.first.client]
+        cells = sorted(each.detectable for each in self.pairs if each.detectable is not None)
+        return (
+            everything[0] if everything else None,
+            max(filter(None, implementations), default=None),
+            cells[len(cells) // 2] if cells else None,
+        )
 
     @property
     def nothing(self) -> bool:
@@ -273,23 +285,48 @@ class Comparison:
 class _Cell:
     first: Sample
     second: Sample
+    placebo: Sample | None
+    virtual: bool
 
     @property
     def conclusive(self) -> bool:
         return bool(self.first.conclusive and self.second.conclusive)
 
-    @property
-    def smallest_location(self) -> float:
-        return smallest_p(len(self.first.values), len(self.second.values))
+    @cached_property
+    def base(self) -> Sample:
+        """The first, with the members of a placebo where these are no more alike than any others."""
+        if self.placebo is None or self.alike:
+            return self.first
+        return replace(self.first, repetitions=(*self.first.repetitions, *self.placebo.repetitions))
 
-    def location(self, paired: bool) -> float:
-        """p-value of the logarithms, or of the values if one is not positive."""
-        scale = math.log if positive(self.first.values, self.second.values) else float
-        one, other = self.first, self.second
-        if paired:
-            seeds, others = one.by_seed, other.by_seed
-            return matched([scale(seeds[seed]) for seed in seeds], [scale(others[seed]) for seed in seeds])
-        return difference([scale(value) for value in one.values], [scale(value) for value in other.values])
+    @cached_property
+    def alike(self) -> bool:
+        """Whether a placebo shows that equal members are alike."""
+        return self.placebo is not None and effects.correlated(self.first, self.placebo)
+
+    @cached_property
+    def identical(self) -> bool:
+        """Whether a member repeats to the bit, and all that both have are the same."""
+        return self.virtual and effects.identical(self.first, self.second)
+
+    @cached_property
+    def tested(self) -> bool:
+        """Whether there is goodput to test."""
+        return effects.comparable(self.first, self.second) and not self.identical
+
+    @property
+    def smallest(self) -> float:
+        """The smallest p-value that a test of its goodput can reach."""
+        return smallest_p(len(self.base.values), len(self.second.values)) if self.tested else 1.0
+
+    def effect(self, level: float) -> Effect | None:
+        """The change of goodput, tested at this level."""
+        if not self.tested:
+            return None
+        signs = effects.same_members(self.first, self.second) and 2.0 ** (1 - len(self.first.values)) <= level
+        if signs and (self.placebo is None or self.alike):
+            return effects.of_cell(self.first, self.second, paired=True)
+        return effects.of_cell(self.base, self.second, paired=False)
 
     @property
     def reliability(self) -> tuple[int, int, int, int]:
@@ -301,82 +338,86 @@ def compare(
     first: Iterable[Sample],
     second: Iterable[Sample],
     *,
-    repeat: bool = False,
-    near: bool = False,
+    virtual: bool = False,
+    placebo: Iterable[Sample] = (),
     loss: float | None = None,
     measured: Collection[str] = (),
 ) -> Comparison:
     """Compare samples of the same metric; they belong together by server, client and test case.
 
-    With ``repeat``, runs with one seed repeat exactly. Pairs with seeds in common are then compared seed by seed, over
-    these seeds, and all others are tested. With ``near``, they repeat except on another processor: pairs whose runs
-    with no seed worse have passed. ``loss``: the smallest loss of goodput that counts, as a share; pairs that could not
-    show it are blind. ``measured``: test cases in which each run that succeeded should have a number.
+    ``virtual``: runs with one seed have the same conditions, whatever the machine does. ``placebo``: the first,
+    measured again. ``loss``: the smallest loss of goodput that counts, as a share. ``measured``: test cases in which
+    each run that succeeded should have a number.
 
-    Where both have the same seeds, tests compare equal seeds with each other if so few tests are made that this can be
-    significant. Else the repetitions are taken as if their seeds differed: it has less power and no more false alarms.
+    How a cell is tested is decided before its change is looked at: with a placebo, equal members are paired where
+    those of the first and of the placebo are alike, and elsewhere the placebo counts as further members of the first;
+    without one, they are paired if both have the same and so many that the test of signs can be significant.
     """
-    ours, theirs = _by_pair(first), _by_pair(second)
+    ours, theirs, placebos = _by_pair(first), _by_pair(second), _by_pair(placebo)
     keys = dict.fromkeys([*ours, *theirs])
-    cells = [_Cell(ours.get(key) or _absent(key), theirs.get(key) or _absent(key)) for key in keys]
-    exact = [seed_changes(cell.first, cell.second) if repeat else None for cell in cells]
-    tested = _test([cell for cell, seeds in zip(cells, exact, strict=True) if seeds is None], near, loss)
-    by_seed = [_judge_seeds(cell, seeds, loss) for cell, seeds in zip(cells, exact, strict=True) if seeds is not None]
-    pairs = [_with_doubts(pair, ours, theirs, measured) for pair in (*tested.pairs, *by_seed)]
-    return replace(tested, pairs=tuple(sorted(pairs, key=_rank)))
+    cells = [
+        _Cell(ours.get(key) or _absent(key), theirs.get(key) or _absent(key), placebos.get(key), virtual)
+        for key in keys
+    ]
+    found = _test(cells, virtual, loss)
+    pairs = [_with_doubts(pair, measured) for pair in found.pairs]
+    return replace(found, pairs=tuple(sorted(pairs, key=_rank)))
 
 
 def _rank(pair: PairChange) -> tuple[int, float, float, str, str]:
-    """Worst first; the most significant first, or the largest changes of pairs without a test."""
-    size = abs(pair.ratio or 0.0) if pair.seeds is not None else 0.0
-    return _PLACE[pair.change], pair.p or 0.0, -size, pair.first.server, pair.first.client
+    """Worst first; the most significant first, and of these the largest."""
+    return _PLACE[pair.change], pair.p or 0.0, -abs(pair.ratio or 0.0), pair.first.server, pair.first.client
 
 
-def _test(cells: Sequence[_Cell], near: bool, loss: float | None) -> Comparison:
-    """The pairs in no order, and the implementations that changed, with tests."""
-    found = groups([(cell.first, cell.second) for cell in cells])
-    smallest = [
-        *(cell.smallest_location for cell in cells),
-        *(smallest_of_proportions(*cell.reliability) if cell.conclusive else 1.0 for cell in cells),
-        *(smallest_of_change(group) for group in found),
+def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None) -> Comparison:
+    """The pairs in no order, and the implementations that changed."""
+    rates = groups([(cell.first, cell.second) for cell in cells])
+    speeds = groups([(cell.first, cell.second) for cell in cells if effects.comparable(cell.first, cell.second)])
+    together = [(group, effects.of_group(group, virtual=virtual)) for group in speeds]
+    families = [
+        [(group, effect) for group, effect in together if effect and bool(group.role) is of_one]
+        for of_one in (False, True)
     ]
-    able = which_can_tell(smallest, LEVEL)
-    tests, total = sum(able), len(cells)
+    smallest = [[effect.smallest for _, effect in family] for family in families]
+    smallest.append(
+        [
+            *(cell.smallest for cell in cells),
+            *(smallest_of_proportions(*cell.reliability) if cell.conclusive else 1.0 for cell in cells),
+            *(smallest_of_change(group) for group in rates),
+        ]
+    )
+    levels = allot(smallest, SHARES)
+    total, flat = len(cells), [level for family in levels for level in family]
+    of_cells, of_rates, of_groups = levels[2][:total], levels[2][total : 2 * total], levels[2][2 * total :]
+    found = [cell.effect(level) for cell, level in zip(cells, of_cells, strict=True)]
     p_values = [
-        *(_location(cell, tests) if able[n] else 1.0 for n, cell in enumerate(cells)),
-        *(proportions(*cell.reliability) if able[total + n] else 1.0 for n, cell in enumerate(cells)),
-        *(change_of_group(group, found[0]) if able[2 * total + n] else 1.0 for n, group in enumerate(found)),
+        *(effect.p for family in families for _, effect in family),
+        *(effect.p if effect else 1.0 for effect in found),
+        *(proportions(*cell.reliability) if level else 1.0 for cell, level in zip(cells, of_rates, strict=True)),
+        *(change_of_group(group, rates[0]) if level else 1.0 for group, level in zip(rates, of_groups, strict=True)),
     ]
-    corrected = iter(holm([p for p, made in zip(p_values, able, strict=True) if made]))
-    adjusted = [next(corrected) if made else 1.0 for made in able]
-    pairs = []
-    for n, cell in enumerate(cells):
-        found_of = _judge(cell, adjusted[n], adjusted[total + n])
-        alike = near and _no_seed_is_worse(cell, loss)
-        doubt = _doubt(cell, tests if able[n] else 0, loss, alike=alike)
-        pairs.append(replace(found_of, by_seed=alike, doubts=frozenset(filter(None, [doubt]))))
-    together = [_judge_group(group, p) for group, p in zip(found, adjusted[2 * total :], strict=True) if p <= LEVEL]
-    fast, made = _test_speed(cells)
-    together = sorted((*together, *fast), key=lambda each: _rank(each)[:2])
-    return Comparison(tuple(pairs), tests + made, tuple(each for each in together if each.change is not Change.NONE))
-
-
-def _test_speed(cells: Sequence[_Cell]) -> tuple[list[PairChange], int]:
-    """Implementations that became faster or slower over all their pairs, and how many tests were made.
-
-    All pairs have half of the level, and all implementations share the other half.
-    """
-    found = groups(group_speed.measured([(cell.first, cell.second) for cell in cells]))
-    changed, made = list[PairChange](), 0
-    for family in ([group for group in found if group.role is None], [group for group in found if group.role]):
-        able = which_can_tell([group_speed.smallest(group) for group in family], LEVEL / 2)
-        tested = [group for group, can in zip(family, able, strict=True) if can]
-        results = [group_speed.change(group) for group in tested]
-        made += len(tested)
-        for group, (ratio, _), p in zip(tested, results, holm([p for _, p in results]), strict=True):
-            if 2 * p <= LEVEL and matters(ratio):
-                changed.append(_speed_of_group(group, ratio, 2 * p))
-    return changed, made
+    made = [place for place, level in enumerate(flat) if level]
+    adjusted = [1.0] * len(flat)
+    for place, p in zip(made, holm([p_values[n] for n in made], [flat[n] for n in made]), strict=True):
+        adjusted[place] = p
+    corrected = iter(adjusted)
+    tested = [
+        _speed_of_group(group, effect, next(corrected), level)
+        for family, parts in zip(families, levels[:2], strict=True)
+        for (group, effect), level in zip(family, parts, strict=True)
+    ]
+    speed, fails = ([next(corrected) for _ in cells] for _ in range(2))
+    rated = [_judge_group(group, p) for group, p in zip(rates, corrected, strict=True) if p <= LEVEL]
+    changed = [each for each in (*tested, *rated) if each.change is not Change.NONE]
+    pairs = [
+        _blinded(_judge(*each, loss), tested, loss) for each in zip(cells, found, of_cells, speed, fails, strict=True)
+    ]
+    return Comparison(
+        tuple(pairs),
+        len(made),
+        tuple(sorted(changed, key=lambda each: _rank(each)[:2])),
+        tuple(each for each in tested if each.change is Change.NONE),
+    )
 
 
 def _least(loss: float | None) -> float:
@@ -384,10 +425,18 @@ def _least(loss: float | None) -> float:
     return max(loss or 0.0, SMALLEST_CHANGE)
 
 
-def _no_seed_is_worse(cell: _Cell, loss: float | None) -> bool:
-    """Whether each run of the first has one with the same seed in the second that is not worse."""
-    seeds = seed_changes(cell.first, cell.second)
-    return seeds is not None and seeds.without_loss(_least(loss))
+def _blinded(pair: PairChange, tested: Sequence[PairChange], loss: float | None) -> PairChange:
+    """With what the results cannot show: a large loss of the pair, or of an implementation of it; else of all pairs."""
+    unsupported, before = (each.outcomes.count(Outcome.UNSUPPORTED) for each in (pair.second, pair.first))
+    if pair.first.conclusive and pair.second.conclusive and unsupported > before:
+        return replace(pair, doubts=frozenset({Doubt.MISSING}))
+    if pair.identical or not (pair.first.values and pair.second.values):
+        return pair
+    server, client = pair.first.server, pair.first.client
+    own = [each for each in tested if each.first.server == server or each.first.client == client]
+    sizes = [each.detectable for each in (pair, *(own or tested[:1])) if each.detectable is not None]
+    blind = min(sizes, default=1.0) > max(COARSEST, loss or 0.0)
+    return replace(pair, doubts=frozenset({Doubt.BLIND})) if blind else pair
 
 
 def _unknown_number(first: Sample, second: Sample, measured: bool) -> bool:
@@ -397,13 +446,10 @@ def _unknown_number(first: Sample, second: Sample, measured: bool) -> bool:
     return len(second.values) < second.succeeded or (first.succeeded > 0 and not first.values)
 
 
-def _with_doubts(
-    pair: PairChange, ours: Mapping[Cell, Sample], theirs: Mapping[Cell, Sample], measured: Collection[str]
-) -> PairChange:
-    """A pair with the doubts that do not depend on how it was compared; a number that is unknown makes it not blind."""
-    key = (pair.first.server, pair.first.client, pair.first.test_case)
-    first, second = ours.get(key) or _absent(key), theirs.get(key) or _absent(key)  # with all seeds
-    unknown = _unknown_number(first, second, key[2] in measured) or _unknown_number(pair.first, pair.second, False)
+def _with_doubts(pair: PairChange, measured: Collection[str]) -> PairChange:
+    """A pair with the doubts that do not depend on the tests; a number that is unknown makes it not blind."""
+    first, second = pair.first, pair.second
+    unknown = _unknown_number(first, second, first.test_case in measured)
     holding = {
         Doubt.NO_NUMBER: unknown,
         Doubt.NEW_FAILURE: second.failed and not first.conclusive,
@@ -411,34 +457,6 @@ def _with_doubts(
     }
     found = pair.doubts - {Doubt.BLIND} if unknown else pair.doubts
     return replace(pair, doubts=found | {doubt for doubt, holds in holding.items() if holds})
-
-
-def _doubt(cell: _Cell, tests: int, loss: float | None, *, alike: bool) -> Doubt | None:
-    """Of a tested pair; ``alike``: no test is needed; ``tests``: as many are made; 0 if this one cannot be significant.
-
-    A pair is blind if a loss of goodput, with numbers about as widely spread as they are, would not be significant.
-    """
-    unsupported, before = (each.outcomes.count(Outcome.UNSUPPORTED) for each in (cell.second, cell.first))
-    if cell.conclusive and unsupported > before:
-        return Doubt.MISSING
-    if alike or not cell.first.values or not cell.second.values:
-        return None
-    if not tests or loss is None:
-        return None if tests else Doubt.BLIND
-    ratio = mean_ratio(cell.first.values, cell.second.values)
-    if ratio is None or ratio <= -1:
-        return Doubt.BLIND
-    # A gain makes a loss less likely: the mean is then as far above that loss as the gain and the loss together.
-    scale = (1 - loss) / (1 + ratio) / (1 + max(0.0, ratio))
-    found = _location(_Cell(cell.first, cell.second.scaled(scale)), tests) * tests
-    return Doubt.BLIND if found > LEVEL else None
-
-
-def _location(cell: _Cell, tests: int) -> float:
-    """Equal seeds are paired where that can be significant, which only their number decides."""
-    seeds = cell.first.by_seed.keys()
-    same = len(seeds) > 0 and seeds == cell.second.by_seed.keys()
-    return cell.location(paired=same and len(seeds) <= MOST_EXACT and 2 * tests / 2 ** len(seeds) <= LEVEL)
 
 
 def _by_pair(many: Iterable[Sample]) -> dict[tuple[str, str, str], Sample]:
@@ -449,49 +467,44 @@ def _absent(key: tuple[str, str, str]) -> Sample:
     return Sample(*key, ())
 
 
-def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
+def _judge(
+    cell: _Cell, effect: Effect | None, level: float, location: float, reliability: float, loss: float | None
+) -> PairChange:
+    """``level``: of the test of its goodput; the p-values are corrected."""
     first, second = cell.first, cell.second
     if not cell.conclusive:
         gone = Change.UNSUPPORTED if Outcome.UNSUPPORTED in second.outcomes else Change.LOST
         return PairChange(first, second, gone if first.conclusive else Change.ABSENT, 1.0)
     if not first.succeeded and not second.succeeded:
         return PairChange(first, second, Change.FAILING, 1.0)
-    found, speed = PairChange(first, second, Change.NONE, min(location, reliability)), Change.NONE
-    if location <= LEVEL and found.ratio is not None and matters(found.ratio):
-        speed = Change.SLOWER if found.ratio < 0 else Change.FASTER
+    size = effect.detectable(level) if effect else None
+    p = min(location, reliability)
+    found = PairChange(first, second, Change.NONE, p, effect, size, identical=cell.identical)
+    speed = _speed(effect, location, loss)
     fails = _reliability(*cell.reliability, sure=reliability <= LEVEL)
     change = _worse(fails, speed)
     p = found.p if change is Change.NONE else location if change is speed else reliability
     return replace(found, change=change, p=p, speed=speed, reliability=fails)
 
 
+def _speed(effect: Effect | None, p: float, loss: float | None = None, *, single: bool = True) -> Change:
+    """``p``: corrected; ``single``: of a cell, which a loss that chance explains leaves open."""
+    if effect is None or not matters(effect.ratio):
+        return Change.NONE
+    if p <= LEVEL:
+        return Change.SLOWER if effect.ratio < 0 else Change.FASTER
+    lost = effect.ratio < 0 and matters(effect.ratio, _least(loss))
+    suspect = effect.p <= max(SUSPECT, effect.smallest)
+    return Change.PERHAPS_SLOWER if single and lost and suspect else Change.NONE
+
+
 def _worse(one: Change, other: Change) -> Change:
     return min(one, other, key=_PLACE.__getitem__)
 
 
-def _judge_seeds(cell: _Cell, seeds: SeedChanges, loss: float | None) -> PairChange:
-    """A seed that newly fails outweighs all else, as it is worse than any change of speed."""
-    speed, fails = Change.NONE, Change.NONE
-    if seeds.ratio is not None and matters(seeds.ratio):
-        slower, faster = (Change.SLOWER, Change.FASTER) if seeds.sure else (Change.PARTLY_SLOWER, Change.PARTLY_FASTER)
-        speed = slower if seeds.ratio < 0 else faster
-    if seeds.may_have_lost(_least(loss)):
-        speed = Change.PARTLY_SLOWER
-    if seeds.broken:
-        fails = Change.BROKEN
-    elif cell.second.failed > seeds.second.failed:  # with a seed that the first does not have
-        fails = Change.PERHAPS_LESS_RELIABLE if seeds.first.succeeded else Change.FAILING
-    elif seeds.fixed:
-        fails = Change.FIXED
-    elif not seeds.first.succeeded:
-        fails = Change.FAILING
-    found = frozenset({Doubt.MISSING} if seeds.missing else ())
-    change = fails if speed is Change.NONE else _worse(fails, speed)
-    return PairChange(seeds.first, seeds.second, change, None, seeds, doubts=found, speed=speed, reliability=fails)
-
-
-def _speed_of_group(group: ReliabilityGroup, ratio: float, p: float) -> PairChange:
-    return PairChange(*_pooled(group), Change.SLOWER if ratio < 0 else Change.FASTER, p, over_all=ratio)
+def _speed_of_group(group: ReliabilityGroup, effect: Effect, p: float, level: float) -> PairChange:
+    speed = _speed(effect, p, single=False)
+    return PairChange(*_pooled(group), speed, p, effect, effect.detectable(level), speed=speed)
 
 
 def _pooled(group: ReliabilityGroup) -> tuple[Sample, Sample]:
@@ -530,6 +543,28 @@ def in_words(change: PairChange) -> str:
     if one.server == one.client == ALL:
         return "all pairs together"
     return f"all pairs with the {f'client {one.client}' if one.server == ALL else f'server {one.server}'}"
+
+
+def effect_in_words(change: PairChange) -> str:
+    """``-10.0 % (95 % interval -14.2 to -5.5 %; 9/10 members)``; only what is known."""
+    known = list[str]()
+    if change.effect is not None and (interval := change.effect.interval) is not None:
+        known.append(f"95 % interval {interval[0] * 100:+.1f} to {interval[1] * 100:+.1f} %")
+    if change.members:
+        known.append(f"{change.members} members")
+    details = f" ({'; '.join(known)})" if known else ""
+    return f"{(change.ratio or 0.0) * 100:+.1f} %{details}"
+
+
+def detectable_in_words(found: Comparison) -> str:
+    """Which loss would have been found at each level: a sentence; empty if no goodput was tested."""
+    names = ("in all cells", "in all cells of an implementation", "in a single cell (median)")
+    sizes = [
+        f"{'none' if size >= 1 else percent(max(size, 0.001), 1)} {name}"
+        for size, name in zip(found.detectable, names, strict=True)
+        if size is not None
+    ]
+    return f"Loss of goodput that would have been found with 80 % power: {', '.join(sizes)}." if sizes else ""
 
 
 def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:
@@ -609,8 +644,7 @@ def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase], lo
     found = compare(
         before,
         after,
-        repeat=repeatable(one, two),
-        near=same_costs(one, two),
+        virtual=one.clock is two.clock is Clock.VIRTUAL,
         loss=loss,
         measured={case.name for case, _ in both if not (case.functional or case.partly_known)},
     )

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.link_format import format_link
@@ -35,8 +34,6 @@ NO_CONDITIONS = frozenset(
 IN_FILES_OF_OTHERS = frozenset({"timeout", "link"})
 """Conditions that files of other runners contain at least in part: the time limit, and the rate of the link."""
 BASELINE = ("baseline", "campaign")
-VIRTUAL_MACHINE = "virtual-time"
-"""Image of the virtual machine among those of a campaign; its name changes with its source."""
 CAMPAIGNS = ("first campaign", "second campaign")
 """What sentences call the two."""
 
@@ -244,15 +241,13 @@ def _version(manifest: Manifest) -> str:
 
 
 def _machines(before: Manifest, now: Manifest, parties: tuple[str, str]) -> Iterator[str]:
-    if not same_costs(before, now):
+    if not before.clock is now.clock is Clock.VIRTUAL:
         return
     one, other = parties
-    if other_processor(before, now):
+    if before.processor and now.processor and before.processor != now.processor:
         yield (
             f"The {one} ran on {printable(before.processor)}, and the {other} on {printable(now.processor)}. "
-            "Runs with the same seed may not be exactly the same there, so quicsat uses the same statistical tests as "
-            "for real-time campaigns. It finds small changes only with several seeds, or with campaigns from the same "
-            "kind of machine."
+            "Runs with the same seed may not be exactly the same there."
         )
     unknown = [name for name, each in zip(parties, (before, now), strict=True) if not each.processor]
     if unknown:
@@ -260,38 +255,3 @@ def _machines(before: Manifest, now: Manifest, parties: tuple[str, str]) -> Iter
             f"The processor of the {' and of the '.join(unknown)} is unknown. On another one, runs with the same seed "
             "may not be exactly the same."
         )
-
-
-def other_processor(first: Manifest, second: Manifest) -> bool:
-    """Whether both are known to have run on different processors."""
-    return bool(first.processor and second.processor) and first.processor != second.processor
-
-
-def same_costs(first: Manifest, second: Manifest) -> bool:
-    """Whether both use virtual time with the same CPU costs."""
-    if not first.clock is second.clock is Clock.VIRTUAL or first.cpu_cost != second.cpu_cost:
-        return False
-    before, after = _own_cpu_costs(first), _own_cpu_costs(second)
-    return first.own_cpu_costs is second.own_cpu_costs and all(
-        before[name] == after[name] for name in before.keys() & after.keys()
-    )
-
-
-def _own_cpu_costs(manifest: Manifest) -> dict[str, CpuCost]:
-    return {each.name: each.cpu_cost for each in manifest.implementations}
-
-
-def repeatable(first: Manifest, second: Manifest) -> bool:
-    """Whether a run with a seed repeats exactly in both campaigns.
-
-    It does in virtual time with the same CPU costs in the same virtual machine, and on the same processor, as far as
-    these are known.
-    """
-    others = other_virtual_machine(first, second) or other_processor(first, second)
-    return same_costs(first, second) and not others
-
-
-def other_virtual_machine(first: Manifest, second: Manifest) -> bool:
-    """Whether both are known to have used virtual machines from different sources."""
-    before, after = first.images.get(VIRTUAL_MACHINE), second.images.get(VIRTUAL_MACHINE)
-    return before is not None and after is not None and before.reference != after.reference

@@ -15,6 +15,7 @@ from itertools import product
 import numpy as np
 
 from quicsat.model.arrays import Floats, Integers
+from quicsat.statistics.significance import student_quantile
 
 SEED = 20220315
 DRAWS = 3000
@@ -34,13 +35,6 @@ _SINGULAR = 1e-9
 _DEVIATIONS = np.linspace(0.0, 8.0, 4001)
 _HELD = np.array([math.erf(each / math.sqrt(2)) for each in _DEVIATIONS])
 """Share of a normal distribution within so many standard deviations."""
-_NORMAL = 1.959964
-# Student's t, 97.5 % quantile for 1, 2, … degrees of freedom (any table; scipy.stats.t.ppf(0.975, df)).
-_QUANTILES = (
-    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
-    *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
-    *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
-)
 
 
 @dataclass(frozen=True)
@@ -102,11 +96,8 @@ def over_partners(rows: Sequence[Mapping[int, float]]) -> Mean | None:
 
 
 def quantile(freedom: int) -> float:
-    """97.5 % quantile of Student's t; beyond a table of 30 by an expansion (Fisher 1941)."""
-    if freedom <= len(_QUANTILES):
-        return _QUANTILES[freedom - 1]
-    z = _NORMAL
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    """97.5 % quantile of Student's t."""
+    return student_quantile(0.025, freedom)
 
 
 def additive(rows: Sequence[int], columns: Sequence[int], values: Floats) -> tuple[Floats, Floats, Floats]:

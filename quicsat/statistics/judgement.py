@@ -18,6 +18,7 @@ from quicsat.plan.stored_plan import plan_of
 from quicsat.statistics import comparison
 from quicsat.statistics.comparison import (
     BETTER,
+    COARSEST,
     PERHAPS_WORSE,
     WORSE,
     Cell,
@@ -27,11 +28,13 @@ from quicsat.statistics.comparison import (
     Doubt,
     PairChange,
     conclude,
+    detectable_in_words,
+    effect_in_words,
     in_words,
     progress,
 )
-from quicsat.statistics.same_seeds import ROUNDING
 from quicsat.statistics.samples import GOODPUT, PairOutcome, Sample, samples
+from quicsat.statistics.significance import matters
 
 _LOST = frozenset({PairOutcome.UNSUPPORTED, PairOutcome.NOT_RUN})
 """Outcomes of a planned cell that do not show whether it became worse."""
@@ -57,8 +60,8 @@ class Finding(StrEnum):
     BELOW_FLOOR = "below the goodput floor"
     UNFINISHED = "unfinished"
     """The campaign was interrupted before all runs of the cell were made."""
-    PARTLY_SLOWER = "slower with some seeds"
-    """Slower in the mean over several seeds, but not with each of them: chance may have done it."""
+    PERHAPS_SLOWER = "slower, not significant"
+    """More repetitions would tell whether chance has done it."""
     NO_RESULT = "no result"
     """It was not run, and had a result in the baseline, or has a goodput floor."""
     UNDECIDED = "undecided"
@@ -70,7 +73,6 @@ class Finding(StrEnum):
     FIXED = "fixed"
     """It succeeds, or succeeds more often than in the baseline."""
     FASTER = "faster than the baseline"
-    PARTLY_FASTER = "faster with some seeds"
     KNOWN_FAILURE = "known failure"
     FAILS_AS_BEFORE = "fails as in the baseline"
     NOT_RUN = "not run"
@@ -80,19 +82,16 @@ class Finding(StrEnum):
 
 UNEXPECTED = frozenset({Finding.BROKEN, Finding.FAILURE, Finding.LOST, Finding.SLOWER, Finding.BELOW_FLOOR})
 """Findings that make a campaign fail."""
-OPEN = frozenset({Finding.PARTLY_SLOWER, Finding.NO_RESULT, Finding.UNDECIDED})
+OPEN = frozenset({Finding.PERHAPS_SLOWER, Finding.NO_RESULT, Finding.UNDECIDED})
 """Findings that do not make a campaign fail, and do not let it succeed either."""
-NEWS = frozenset(
-    {Finding.SLIGHTLY_SLOWER, Finding.UNEXPECTED_SUCCESS, Finding.FIXED, Finding.FASTER, Finding.PARTLY_FASTER}
-)
+NEWS = frozenset({Finding.SLIGHTLY_SLOWER, Finding.UNEXPECTED_SUCCESS, Finding.FIXED, Finding.FASTER})
 """Findings that reports show, and that let a campaign succeed."""
 CHANGED = UNEXPECTED | OPEN | NEWS | {Finding.ERROR}
 """Findings that a reader is told."""
 _SPEEDS = {
     Change.SLOWER: Finding.SLOWER,
-    Change.PARTLY_SLOWER: Finding.PARTLY_SLOWER,
+    Change.PERHAPS_SLOWER: Finding.PERHAPS_SLOWER,
     Change.FASTER: Finding.FASTER,
-    Change.PARTLY_FASTER: Finding.PARTLY_FASTER,
 }
 _CHANGES = {
     Change.BROKEN: Finding.BROKEN,
@@ -153,6 +152,8 @@ class Judgement:
     """Why the campaign as a whole cannot be judged, a sentence each, and how it could be."""
     errors: bool = False
     """Whether a run ended with a fault of quicsat or of the machine."""
+    power: str = ""
+    """Which loss would have been found, a sentence; empty if no goodput was tested."""
 
     @property
     def changed(self) -> tuple[JudgedCell, ...]:
@@ -204,6 +205,7 @@ def judge(
         progress(results),
         tuple(_open(results, expected, planned, found)),
         any(result.verdict.outcome is Outcome.ERROR for result in results.results),
+        detectable_in_words(found) if found is not None else "",
     )
 
 
@@ -232,12 +234,10 @@ def _open(
         for sample, case in planned
     ):
         yield f"In {counted(lost, 'cell')}, runs were skipped."
-    if found is not None and (blind := found.with_doubt(Doubt.BLIND)):
-        most = max(len(pair.second.values) for pair in blind)
-        at_least = f" ({found.enough} at least)" if found.enough > most else ""
+    if found is not None and found.blind:
         yield (
-            f"In {counted(len(blind), 'cell')}, a loss of goodput could be due to chance. For the baseline and the "
-            f"change, use more repetitions{at_least} or, in virtual time, the same kind of machine."
+            f"In {counted(found.blind, 'cell')}, a loss of "
+            f"{percent(max(COARSEST, expected.regression or 0.0))} might not have been found. Use more repetitions."
         )
 
 
@@ -250,9 +250,9 @@ def _groups(found: Comparison, regression: float) -> Iterator[GroupChange]:
     """What changed over all pairs of an implementation."""
     for each in found.groups:
         if each.over_all is not None:
-            worse = each.change in WORSE and -each.over_all >= regression - ROUNDING
+            worse = each.change in WORSE and matters(each.over_all, regression)
             within = "" if worse or each.change in BETTER else ", which is within the limit"
-            yield GroupChange(f"{_who(each)}: the goodput changed by {each.over_all * 100:+.1f} %{within}.", worse)
+            yield GroupChange(f"{_who(each)}: the goodput changed by {effect_in_words(each)}{within}.", worse)
             continue
         then, now = (f"{sample.succeeded}/{sample.conclusive}" for sample in (each.first, each.second))
         text = f"{_who(each)}: {each.change.value} than in the baseline, {then} then, {now} now."
@@ -370,18 +370,16 @@ def _undecided(
     elif Doubt.NO_NUMBER in doubts:
         yield Finding.UNDECIDED, "With no seed is the goodput known in the baseline, too."
     elif change is not None and Doubt.BLIND in doubts:
-        loss = f"a loss of {percent(expected.regression, 1)}" if expected.regression else "even a large loss"
         few = f"{counted(len(change.first.values), 'repetition')} in the baseline and {len(change.second.values)} now"
-        changed = f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}. " if change.ratio else ""
-        yield Finding.UNDECIDED, f"{changed}With {few}, {loss} could be due to chance."
-    if change is None or change.seeds is None:
-        if Doubt.MISSING in doubts:
-            yield Finding.UNDECIDED, "Some of its repetitions are unsupported."
-        return
-    if change.seeds.missing:
-        known = change.seeds.first.conclusive
-        of = f"{change.seeds.missing} of the {known + change.seeds.missing} seeds of the baseline"
-        yield Finding.UNDECIDED, f"There is no result with {of}."
+        changed = f"The goodput changed by {effect_in_words(change)}. " if change.ratio else ""
+        yield Finding.UNDECIDED, f"{changed}With {few}, {_detectable(change)} would have been found."
+    if Doubt.MISSING in doubts:
+        yield Finding.UNDECIDED, "Some of its repetitions are unsupported."
+
+
+def _detectable(change: PairChange) -> str:
+    size = 1.0 if change.detectable is None else change.detectable
+    return "no loss" if size >= 1 else f"only a loss of {percent(size)}"
 
 
 def _lost(
@@ -461,17 +459,10 @@ def _speed(change: PairChange | None, expected: Expectations) -> Iterator[tuple[
     """The goodput's change; what is lost within the limit is told and accepted."""
     if change is None or change.ratio is None or change.speed not in _SPEEDS:
         return
-    seeds, finding = change.seeds, _SPEEDS[change.speed]
-    told = ""
-    if seeds is not None and seeds.direction:
-        told = f" {seeds.agreeing} of {seeds.numbers} seeds agree."
-        if not seeds.sure:
-            told += f" With a seed, it changed by {seeds.worst * 100:+.1f} to {seeds.best * 100:+.1f} %."
-    limit = expected.regression or 0.0
-    doubtful = seeds is not None and seeds.may_have_lost(limit)
-    if change.ratio < 0 and -change.ratio < limit - ROUNDING and not doubtful:
+    finding = _SPEEDS[change.speed]
+    if finding is Finding.SLOWER and not matters(change.ratio, expected.regression or 0.0):
         finding = Finding.SLIGHTLY_SLOWER
-    yield finding, f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}.{told}"
+    yield finding, f"The goodput changed by {effect_in_words(change)}{_means(change)}."
 
 
 def _means(change: PairChange) -> str:

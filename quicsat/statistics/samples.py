@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
@@ -121,15 +121,6 @@ class Sample:
         conclusive = [each for each in self.repetitions if each.outcome in CONCLUSIVE_RUNS]
         outcomes = {each.seed: each.outcome for each in conclusive if each.seed is not None}
         return outcomes if len(outcomes) == len(conclusive) else {}
-
-    def scaled(self, factor: float) -> Sample:
-        """The same repetitions with values that are larger by a factor."""
-        scaled = (replace(each, value=each.value and each.value * factor) for each in self.repetitions)
-        return replace(self, repetitions=tuple(scaled))
-
-    def of_seeds(self, seeds: Collection[int]) -> Sample:
-        """The repetitions with these seeds; seeds must be known."""
-        return replace(self, repetitions=tuple(each for each in self.repetitions if each.seed in seeds))
 
     @property
     def mean(self) -> float | None:

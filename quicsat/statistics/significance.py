@@ -18,20 +18,21 @@ TIE = 1e-9
 """Relative: arrangements whose sums differ by less are as extreme as each other, for sums are rounded."""
 ARRANGEMENTS = 20_000
 """Drawn at random where there are too many to be counted."""
-LEVEL = 0.025
-"""Largest p-value that is significant in comparisons: half of the promised share of false alarms for pairs and success
-rates, and half for the goodput of implementations."""
+LEVEL = 0.05
+"""Largest corrected p-value that is significant in comparisons: the promised share of false alarms."""
 SMALLEST_CHANGE = 0.01
 """Relative change of a mean below which nothing is reported: comparisons and steps of trends use it, in both clocks."""
+_FARTHEST = 1e9
+"""Quantile beyond which none is looked for."""
 _REMEMBERED = 4096
 """Results for numbers of repetitions: thousands of cells have the same ones."""
 _ROUNDING = 1e-7
 """Relative: goodputs that were stored with some digits less still differ by 1 %."""
 
 
-def matters(ratio: float | None) -> bool:
-    """Whether a relative change (-0.3: a drop by 30 %) is at least ``SMALLEST_CHANGE``; None is no change."""
-    return ratio is not None and abs(ratio) >= SMALLEST_CHANGE * (1 - _ROUNDING)
+def matters(ratio: float | None, least: float = SMALLEST_CHANGE) -> bool:
+    """Whether a relative change (-0.3: a drop by 30 %) is at least ``least``; None is no change."""
+    return ratio is not None and abs(ratio) >= least * (1 - _ROUNDING)
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> float:
@@ -227,11 +228,55 @@ def which_can_tell(smallest: Sequence[float], level: float) -> list[bool]:
     return [False] * len(smallest)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted so that false alarms in all tests together stay below the level (Holm 1979); same order."""
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    adjusted, least = [1.0] * len(p_values), 0.0
-    for rank, position in enumerate(order):
-        least = max(least, min(1.0, p_values[position] * (len(p_values) - rank)))
-        adjusted[position] = least
+def allot(smallest: Sequence[Sequence[float]], shares: Sequence[float], level: float = LEVEL) -> list[list[float]]:
+    """The level of each test of several families, by the smallest p-value that it can reach; 0 for those not made.
+
+    Each family has a share of the level, and its tests that can become significant have equal parts of it. The share
+    of a family without any goes to the others.
+    """
+    active = [True] * len(shares)
+    while total := sum(share for share, on in zip(shares, active, strict=True) if on):
+        levels = [level * share / total * on for share, on in zip(shares, active, strict=True)]
+        able = [which_can_tell(each, part) for each, part in zip(smallest, levels, strict=True)]
+        before, active = active, [any(each) for each in able]
+        if active == before:
+            return [[part / max(1, sum(each)) * can for can in each] for each, part in zip(able, levels, strict=True)]
+    return [[0.0] * len(each) for each in smallest]
+
+
+def holm(p_values: Sequence[float], levels: Sequence[float] = ()) -> list[float]:
+    """p-values adjusted so that false alarms in all tests together stay below the level (Holm 1979); same order.
+
+    ``levels``: what part of it each test has, more than 0; by default equal parts.
+    """
+    parts = levels or [1.0] * len(p_values)
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place] / parts[place])
+    adjusted, least, left = [1.0] * len(p_values), 0.0, math.fsum(parts)
+    for position in order:
+        least = max(least, min(1.0, p_values[position] / parts[position] * left))
+        adjusted[position], left = least, left - parts[position]
     return adjusted
+
+
+@lru_cache(_REMEMBERED)
+def student_tail(statistic: float, freedom: int) -> float:
+    """Share of Student's t distribution above a number of at least 0 (Abramowitz and Stegun 1964, 26.7.3, 26.7.4)."""
+    angle = math.atan(statistic / math.sqrt(freedom))
+    odd, square = freedom % 2, math.cos(angle) ** 2
+    term = total = math.sin(angle) * (math.cos(angle) if odd else 1.0) if freedom > 1 else 0.0
+    for k in range(2 + odd, freedom - 1, 2):
+        term *= square * (k - 1) / k
+        total += term
+    return max(0.0, (1 - (2 / math.pi * (angle + total) if odd else total)) / 2)
+
+
+@lru_cache(_REMEMBERED)
+def student_quantile(tail: float, freedom: int) -> float:
+    """The number of at least 0 that so small a share (at most 0.5) of Student's t distribution exceeds."""
+    low, high = 0.0, 1.0
+    while student_tail(high, freedom) > tail and high < _FARTHEST:
+        low, high = high, 2 * high
+    while high - low > TIE * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_tail(middle, freedom) > tail else (low, middle)
+    return high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from quicsat.model.outcomes import Outcome
 from quicsat.site.since import sentence
 from quicsat.statistics.comparison import ALL, Change, Comparison, PairChange
+from quicsat.statistics.effects import Effect
 from quicsat.statistics.samples import Sample
 
 UNDECIDED = "Some changes could not be found with these results."
@@ -44,7 +46,7 @@ def test_the_sentence(pairs: list[PairChange], told: str) -> None:
 
 
 def test_what_changed_over_all_pairs_is_in_the_sentence() -> None:
-    group = replace(pair(Change.SLOWER, 8e6, 4e6), over_all=-0.5)
+    group = replace(pair(Change.SLOWER, 8e6, 4e6), effect=Effect(math.log(0.5), 0.01, 9, 0.01, 0.01, 0.01))
     first = replace(group.first, server=ALL, client=ALL, test_case=ALL, repetitions=())
     told = sentence(Comparison((pair(Change.NONE, 8e6, 8e6),), 1, (replace(group, first=first),)), "Monday")
     assert told == ("No pair got significantly worse or better since Monday. All pairs together: slower (-50.0 %).")

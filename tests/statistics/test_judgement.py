@@ -49,52 +49,42 @@ def only(results: ResultSet, expected: Expectations = NOTHING, baseline: ResultS
 def test_a_cell_against_the_baseline(
     before: tuple[float | None, ...], after: tuple[float | None, ...], finding: Finding, unexpected: bool
 ) -> None:
-    cell = only(campaign(*after), baseline=campaign(*before) if before else None)
+    """Each of these ten times."""
+    cell = only(campaign(*after * 10), baseline=campaign(*before * 10) if before else None)
     assert (cell.finding, cell.unexpected) == (finding, unexpected)
     assert bool(cell.details) is (finding is not Finding.PASSED)
 
 
 def test_a_smaller_loss_than_expected_passes() -> None:
-    losses = [only(campaign(7.6e6), Expectations(regression=share), campaign(8e6)) for share in (0.04, 0.06)]
+    before, after = (campaign(*[rate] * 10) for rate in (8e6, 7.6e6))
+    losses = [only(after, Expectations(regression=share), before) for share in (0.04, 0.06)]
     assert [(cell.finding, cell.unexpected) for cell in losses] == [
         (Finding.SLOWER, True),
         (Finding.SLIGHTLY_SLOWER, False),
     ]
     assert losses[0].details == losses[1].details
-    assert losses[0].details == ("The goodput changed by -5.0 %, from 8.00 Mbit/s to 7.60 Mbit/s.",)
-
-
-@pytest.mark.parametrize(
-    ("after", "finding"),
-    [
-        ((7e6, 7e6, 7.99e6), Finding.SLOWER),
-        ((5e6, 5e6, 8.01e6), Finding.PARTLY_SLOWER),
-        ((9e6, 9e6, 7.95e6), Finding.PARTLY_FASTER),
-        ((9e6, 9e6, 7.9e6), Finding.PARTLY_SLOWER),
-        ((5.6e6, 11.4e6, 8e6), Finding.PARTLY_SLOWER),
-        ((9e6, 9e6, 8.1e6), Finding.FASTER),
-    ],
-)
-def test_with_three_seeds_all_must_agree(after: tuple[float, ...], finding: Finding) -> None:
-    cell = only(campaign(*after), baseline=campaign(8e6, 8e6, 8e6))
-    assert (cell.finding, cell.unexpected) == (finding, finding is Finding.SLOWER)
-    assert " of 3 seeds agree." in cell.details[0]
+    told = "-5.0 % (95 % interval -5.0 to -5.0 %; 10/10 members), from 8.00 Mbit/s to 7.60 Mbit/s"
+    assert losses[0].details == (f"The goodput changed by {told}.",)
 
 
 @pytest.mark.parametrize(
     ("after", "regression", "finding"),
     [
-        ((5e6, 7.9e6), None, Finding.SLOWER),
-        ((5e6, 8.01e6), None, Finding.PARTLY_SLOWER),
-        ((5.6e6, 11.36e6), None, Finding.PARTLY_SLOWER),
-        ((5.6e6, 11.36e6), 0.05, Finding.PARTLY_SLOWER),
-        ((7.7e6, 8.3e6), 0.05, Finding.PASSED),
-        ((7e6, 8e6), 0.08, Finding.PARTLY_SLOWER),
-        ((7.5e6, 8e6), 0.08, Finding.SLIGHTLY_SLOWER),
+        ((7e6,) * 10, None, Finding.SLOWER),
+        ((*(7e6,) * 9, 8.1e6), None, Finding.SLOWER),
+        ((*(5e6,) * 5, *(12e6,) * 5), None, Finding.UNDECIDED),
+        ((*(7e6,) * 5, *(8.5e6,) * 5), 0.1, Finding.PASSED),
+        ((9e6,) * 10, None, Finding.FASTER),
+        ((7e6,) * 3, None, Finding.PERHAPS_SLOWER),
+        ((7e6,) * 3, 0.15, Finding.UNDECIDED),
+        ((7.95e6,) * 3, None, Finding.UNDECIDED),
+        ((9e6,) * 3, None, Finding.UNDECIDED),
+        ((8e6,) * 3, None, Finding.PASSED),
     ],
 )
-def test_with_two_seeds_both_must_agree(after: tuple[float, ...], regression: float | None, finding: Finding) -> None:
-    assert only(campaign(*after), Expectations(regression=regression), campaign(8e6, 8e6)).finding is finding
+def test_what_members_show_of_a_cell(after: tuple[float, ...], regression: float | None, finding: Finding) -> None:
+    cell = only(campaign(*after), Expectations(regression=regression), campaign(*[8e6] * len(after)))
+    assert (cell.finding, cell.unexpected) == (finding, finding is Finding.SLOWER)
 
 
 def test_known_failures() -> None:
@@ -122,7 +112,7 @@ def test_a_known_failure_hides_no_violated_floor(now: ResultSet) -> None:
 
 
 def test_a_known_failure_hides_no_loss_of_goodput() -> None:
-    slower = only(campaign(5e6), Expectations((KnownFailure(ALL, "issue 7"),)), campaign(8e6))
+    slower = only(campaign(*[5e6] * 10), Expectations((KnownFailure(ALL, "issue 7"),)), campaign(*[8e6] * 10))
     assert (slower.finding, slower.unexpected) == (Finding.SLOWER, True)
     assert "Remove the known failure." in slower.details[1]
 
@@ -130,9 +120,9 @@ def test_a_known_failure_hides_no_loss_of_goodput() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "expected", "finding"),
     [
-        ((None, 8e6, 8e6), (8e6, 4e6, 4e6), Expectations(regression=0.05), Finding.SLOWER),
-        ((8e6, 8e6, 8e6), (None, 4e6, 4e6), Expectations((KnownFailure(ALL, "issue 7"),)), Finding.SLOWER),
-        ((8e6, 8e6, 8e6), (7.6e6, 7.6e6, 7.6e6), Expectations(regression=0.05), Finding.SLOWER),
+        ((None, *[8e6] * 9), (8e6, *[4e6] * 9), Expectations(regression=0.05), Finding.SLOWER),
+        ((8e6,) * 10, (None, *[4e6] * 9), Expectations((KnownFailure(ALL, "issue 7"),)), Finding.SLOWER),
+        ((8e6,) * 10, (7.6e6,) * 10, Expectations(regression=0.05), Finding.SLOWER),
         ((None, 8e6), (None, 8e6, None), NOTHING, Finding.UNDECIDED),
         ((None, 8e6), (None, 8e6), NOTHING, Finding.FAILS_AS_BEFORE),
     ],
@@ -237,14 +227,19 @@ def test_a_cell_without_a_result_is_lost_if_something_is_expected_of_it(outcome:
 
 @pytest.mark.parametrize(
     ("goodputs", "finding"),
-    [((), Finding.UNFINISHED), ((8e6,), Finding.UNFINISHED), ((2e6,), Finding.SLOWER), ((8e6, 8e6), Finding.PASSED)],
+    [
+        ((), Finding.UNFINISHED),
+        ((8e6,) * 5, Finding.UNFINISHED),
+        ((2e6,) * 9, Finding.SLOWER),
+        ((8e6,) * 10, Finding.PASSED),
+    ],
 )
 def test_cells_of_which_runs_are_left(goodputs: tuple[float, ...], finding: Finding) -> None:
-    cut = virtual(result_set(runs(*goodputs), repetitions=2, finished=None))
-    judged = judge(cut, NOTHING, campaign(8e6, 8e6))
+    cut = virtual(result_set(runs(*goodputs), repetitions=10, finished=None))
+    judged = judge(cut, NOTHING, campaign(*[8e6] * 10))
     assert [cell.finding for cell in judged.cells] == [finding]
-    left = 2 - len(goodputs)
-    assert judged.unfinished == (f"{len(goodputs)} of 2 runs measured; unfinished." if left else "")
+    left = 10 - len(goodputs)
+    assert judged.unfinished == (f"{len(goodputs)} of 10 runs measured; unfinished." if left else "")
     assert (f"Remaining runs of this cell: {left}." in judged.cells[0].details) is (left > 0)
 
 
@@ -312,7 +307,8 @@ def test_halved_goodput_everywhere_is_found_whatever_the_cells_can_show(repetiti
         before, after = (virtual(each, clock=Clock.REAL, cpu_cost=None) for each in (before, after))
     judged = judge(after, Expectations(regression=0.05), before)
     assert judged.conclusion is Conclusion.WORSE
-    assert [each.text for each in judged.groups] == ["All pairs together: the goodput changed by -50.0 %."]
+    [group] = judged.groups
+    assert group.text.startswith("All pairs together: the goodput changed by -50.0 %")
 
 
 @pytest.mark.parametrize(
@@ -323,7 +319,7 @@ def test_halved_goodput_everywhere_is_found_whatever_the_cells_can_show(repetiti
         # The same with as many seeds as the test needs.
         (matrix(8e6, 8), (matrix(8e6, 8, "B"), "a", 4e6), Conclusion.WORSE),
         # All runs are as in the baseline, on another processor.
-        (matrix(8e6, 1), (matrix(8.05e6, 1, "B"), "", 0), Conclusion.FINE),
+        (matrix(8e6, 1), (matrix(8e6, 1, "B"), "", 0), Conclusion.FINE),
         # Cells of the baseline are gone, or new.
         (matrix(8e6, 3), (matrix(8e6, 3, servers=SERVERS[:4]), "", 0), Conclusion.UNDECIDED),
         (matrix(8e6, 3, servers=SERVERS[:4]), (matrix(8e6, 3), "", 0), Conclusion.UNDECIDED),
@@ -349,10 +345,10 @@ def real(*goodputs: float | None) -> ResultSet:
 @pytest.mark.parametrize(
     ("before", "after", "loss", "finding"),
     [
-        ((8e6,) * 3, (4e6,) * 3, None, Finding.UNDECIDED),
+        ((8e6,) * 3, (4e6,) * 3, None, Finding.PERHAPS_SLOWER),
         ((8e6, 8.1e6, 8.2e6, 8.3e6) * 2, (8.05e6, 8.15e6, 8.2e6, 8.3e6) * 2, None, Finding.PASSED),
         ((8e6, 8.1e6, 8.2e6, 8.3e6) * 2, (8.05e6, 8.15e6, 8.2e6, 8.3e6) * 2, 0.05, Finding.PASSED),
-        ((8e6, 8.1e6, 8.2e6, 8.3e6) * 2, (8.3e6, 8.2e6, 8.15e6, 8.05e6) * 2, 0.01, Finding.UNDECIDED),
+        ((8e6, 8.1e6, 8.2e6, 8.3e6) * 2, (8.3e6, 8.2e6, 8.15e6, 8.05e6) * 2, 0.01, Finding.PASSED),
         ((6e6, 8.1e6, 10e6, 12e6) * 2, (12e6, 9e6, 8e6, 6.1e6) * 2, 0.05, Finding.UNDECIDED),
         ((8e6, 8e6, None), (None, None, None), None, Finding.UNDECIDED),
         ((8e6, 8.1e6) * 4 + (None,) * 2, (8e6, 8.1e6) * 4 + (None,), None, Finding.FAILS_AS_BEFORE),
