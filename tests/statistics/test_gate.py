@@ -17,6 +17,7 @@ from quicsat.model.errors import InputError
 from quicsat.model.expectations import Expectations
 from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import Outcome
+from quicsat.model.perturbation import Amplitudes
 from quicsat.model.results import ImageFacts, Manifest, ResultSet, RunResult, Schedule, Versions
 from quicsat.report import campaign_tables
 from quicsat.report.comparison_lines import document
@@ -229,6 +230,7 @@ CONDITIONS: dict[str, Any] = {
     "test_cases": (replace(SAT, timeout=5.0),),
     "images": {"picoquic": ImageFacts("me/x:1", "sha256:1"), "simulator": ImageFacts("quicsat/s:2", "sha256:9")},
     "options": {"qlog": False},
+    "amplitudes": Amplitudes(delay=0.02),
 }
 """Facts of a campaign that must be the same, and other values of them."""
 OTHERS: dict[str, Any] = {
@@ -239,7 +241,7 @@ OTHERS: dict[str, Any] = {
 NO_MATTER: dict[str, Any] = {
     "id": "x", "started": "2026-12-01T00:00:00Z", "command": ("x",), "tool_version": "9", "shard": "1/1", "note": "x",
     "schedule": Schedule(testbeds=2), "versions": Versions("9"), "processor": "CPU", "must_include": ("quiche",),
-    "planned_runs": 1, "servers": ("picoquic",), "clients": ("quiche",),
+    "placebo": True, "planned_runs": 1, "servers": ("picoquic",), "clients": ("quiche",),
 }  # fmt: skip
 
 
