@@ -478,12 +478,12 @@ def _judge(
     if not first.succeeded and not second.succeeded:
         return PairChange(first, second, Change.FAILING, 1.0)
     size = effect.detectable(level) if effect else None
-    p = min(location, reliability)
-    found = PairChange(first, second, Change.NONE, p, effect, size, identical=cell.identical)
+    least = min(location, reliability)
+    found = PairChange(first, second, Change.NONE, least, effect, size, identical=cell.identical)
     speed = _speed(effect, location, loss)
     fails = _reliability(*cell.reliability, sure=reliability <= LEVEL)
     change = _worse(fails, speed)
-    p = found.p if change is Change.NONE else location if change is speed else reliability
+    p = least if change is Change.NONE else location if change is speed else reliability
     return replace(found, change=change, p=p, speed=speed, reliability=fails)
 
 
