@@ -41,6 +41,7 @@ from tests.fakes import (
     simulate,
     traces,
 )
+from tests.links.test_guest_description import values
 
 TCP_TUNNEL = replace(VPNS["openvpn"], transport=VpnTransport.TCP)
 SPLIT = replace(LINK, pep=PEPS["D"], endpoint_tcp=LINUX)
@@ -214,9 +215,7 @@ def test_a_machine_with_gateways_has_a_disk_for_them(run: Run, disks: list[str])
 
 
 def test_what_a_machine_is_told() -> None:
-    found: dict[str, list[str]] = {}
-    for key, value in describe(request_of(split_run()), PROGRAMS):
-        found.setdefault(key, []).append(value)
+    found = values(request_of(split_run()), PROGRAMS)
     assert found["client-gateway.argument"] == ["gateway", "client"]
     assert found["server-gateway.argument"] == ["gateway", "server"]
     assert found["client-gateway.address"] == [

@@ -40,7 +40,13 @@ def keys(
     """Values by key."""
     endpoints = {role: Endpoint(f"image of {role}", {"ROLE": str(role), "TESTCASE": "transfer"}) for role in roles}
     programs = {"simulator": SIMULATOR} | {str(role): ENDPOINT for role in roles}
-    request = SessionRequest(run or run_of(), endpoints, RunControl(threading.Event()))
+    return values(SessionRequest(run or run_of(), endpoints, RunControl(threading.Event())), programs, wait)
+
+
+def values(
+    request: SessionRequest, programs: Mapping[str, ImageProgram], wait: float | None = None
+) -> dict[str, list[str]]:
+    """Values by key of the description of a run."""
     found: dict[str, list[str]] = {}
     for key, value in describe(request, programs, wait_for_ends=wait):
         found.setdefault(key, []).append(value)
@@ -69,11 +75,8 @@ def test_a_transfer() -> None:
     assert found["client.argument"] == ["/entry", "word"]
     assert (found["client.directory"], found["client.user"], found["client.terminal"]) == (["/opt"], ["7:8"], ["1"])
     assert (found["simulator.user"], found["simulator.terminal"]) == ([""], ["0"])
-    assert [found[f"{part}.hostname"] for part in ("client", "simulator", "server")] == [
-        ["client"],
-        ["sim"],
-        ["server"],
-    ]
+    hostnames = [found[f"{part}.hostname"] for part in ("client", "simulator", "server")]
+    assert hostnames == [["client"], ["sim"], ["server"]]
     assert [found[f"{part}.collect"] for part in ("client", "simulator", "server")] == [
         ["/logs", "/downloads"], ["/logs"], ["/logs"],
     ]  # fmt: skip
@@ -136,12 +139,9 @@ def test_environments_are_merged_as_docker_merges_them() -> None:
 
 def test_an_image_without_an_environment_gets_the_default_path() -> None:
     request = SessionRequest(run_of(), {Role.CLIENT: Endpoint("i", {})}, RunControl(threading.Event()))
-    bare = ImageProgram(("/entry",), {}, "/", "")
-    found = dict(describe(request, {"simulator": SIMULATOR, Role.CLIENT: bare}, wait_for_ends=1.0))
-    assert found["client.environment"] == "OPENSSL_ia32cap=~0x4000000000000000:~0x40000"
-    assert ("client.environment", f"PATH={DEFAULT_PATH}") in [
-        *describe(request, {"simulator": SIMULATOR, Role.CLIENT: bare}, wait_for_ends=1.0)
-    ]
+    found = values(request, {"simulator": SIMULATOR, Role.CLIENT: ImageProgram(("/entry",), {}, "/", "")}, 1.0)
+    assert found["client.environment"][-1] == "OPENSSL_ia32cap=~0x4000000000000000:~0x40000"
+    assert f"PATH={DEFAULT_PATH}" in found["client.environment"]
 
 
 def test_rights_are_those_of_the_containers_of_real_time() -> None:
@@ -213,9 +213,7 @@ def test_further_flows_have_endpoints_addresses_and_starts_of_their_own() -> Non
     further = tuple(FurtherFlow(ends, flow.start) for flow in flows)
     request = SessionRequest(run, ends, RunControl(threading.Event()), further=further)
     programs = {"simulator": SIMULATOR} | {part_name(role, flow): ENDPOINT for role in Role for flow in (1, 2, 3)}
-    found: dict[str, list[str]] = {}
-    for key, value in describe(request, programs):
-        found.setdefault(key, []).append(value)
+    found = values(request, programs)
     assert parts(found) == {"client", "server", "simulator", "client-2", "server-2", "client-3", "server-3"}
     assert found["client-2.address"] == ["eth0 193.167.0.101/24", "eth0 fd00:cafe:cafe::101/64"]
     assert found["server-3.address"] == ["eth0 193.167.100.102/24", "eth0 fd00:cafe:cafe:100::102/64"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -51,16 +51,11 @@ from tests.links.test_ns3_testbed import SYMMETRIC
 IMAGES = {SIMULATOR: SIMULATOR, VIRTUAL_TIME: VIRTUAL_TIME}
 BEGIN = round(START.timestamp()) * 10**9
 WWW: Mapping[str, bytes | Path] = {"www/a": b"a" * 2500, "www/b": b"b" * 700}
-ENDS = {
-    "carried": 1,
-    **{
-        f"client.{key}": value for key, value in {"begin": BEGIN + 10**9, "end": BEGIN + 3 * 10**9, "status": 0}.items()
-    },
-    **{f"server.{key}": value for key, value in {"begin": BEGIN, "end": BEGIN + 4 * 10**9, "status": 143}.items()},
-    **{f"simulator.{key}": value for key, value in {"begin": BEGIN, "end": BEGIN + 5 * 10**9, "status": 143}.items()},
-    "server.killed": 1,
-    "simulator.killed": 1,
-}
+PARTS = {"client": (1, 3, 0), "server": (0, 4, 143), "simulator": (0, 5, 143)}
+"""First and last second and exit status of each part."""
+ENDS: dict[str, object] = {"carried": 1, "server.killed": 1, "simulator.killed": 1}
+for part, (begin, end, status) in PARTS.items():
+    ENDS |= {f"{part}.begin": BEGIN + begin * 10**9, f"{part}.end": BEGIN + end * 10**9, f"{part}.status": status}
 """The report of a run that went well."""
 
 
@@ -97,9 +92,12 @@ def session_of(
     assert engine.lives == {}
 
 
-def engine_of(program: Program = endpoint, **machines: Program) -> FakeEngine:
+def engine_of(program: Program = endpoint, unstartable: Collection[str] = (), **machines: Program) -> FakeEngine:
     """An engine with the image ``good``, and ``bad`` that runs ``program``."""
-    return FakeEngine(good=endpoint, bad=program, **{name.replace("_", "-"): each for name, each in machines.items()})
+    others = {name.replace("_", "-"): each for name, each in machines.items()}
+    engine = FakeEngine(good=endpoint, bad=program, **others)
+    engine.unstartable = {*unstartable}
+    return engine
 
 
 def record_of(engine: FakeEngine) -> SessionRecord:
@@ -287,8 +285,8 @@ def test_a_client_that_never_ends(tmp_path: Path) -> None:
 
 
 def test_a_server_that_ends_at_once(tmp_path: Path) -> None:
-    record = SessionRecord()
-    with session_of(engine_of(only_as(Role.SERVER, end_with(2))), request_of(run_of(server="bad")), record) as session:
+    record, engine = SessionRecord(), engine_of(only_as(Role.SERVER, end_with(2)))
+    with session_of(engine, request_of(run_of(server="bad")), record) as session:
         assert session.collect(tmp_path, None) is None
     assert record.timed_out is Deadline.READY
     assert record.exits_of(1)[Role.SERVER].status == 2
@@ -307,8 +305,7 @@ def test_a_server_that_is_silent_is_not_ready(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("role", Role)
 def test_an_endpoint_that_cannot_be_executed(role: Role) -> None:
-    engine, record = engine_of(), SessionRecord()
-    engine.unstartable = {"bad"}
+    engine, record = engine_of(unstartable={"bad"}), SessionRecord()
     run = run_of(server="bad") if role is Role.SERVER else run_of(client="bad")
     with session_of(engine, request_of(run), record):
         pass
@@ -334,26 +331,27 @@ def test_files_that_were_lost_are_noted() -> None:
 # ---- machines that fail ---------------------------------------------------------------------
 
 
-def test_a_fault_of_the_guest() -> None:
-    disk = output_disk({"fault": "mounting the image of the client: Invalid argument"}, {})
-    fault = fault_of(engine_of(virtual_time=leaves(disk)))
-    assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
-    assert fault.reason == "the virtual machine failed: mounting the image of the client: Invalid argument"
+def without(key: str) -> dict[str, object]:
+    return {name: value for name, value in ENDS.items() if name != key}
 
 
 @pytest.mark.parametrize(
-    "console",
+    ("report", "console", "reason"),
     [
-        "Out of memory: Killed process 42 (client) total-vm:1kB",
-        "UML ran out of memory on the host side! This can happen due to a memory limitation or vm.max_map_count.",
+        ({"fault": "mounting the image: Invalid argument"}, "", "virtual machine failed: mounting the image: Invalid"),
+        (ENDS, "Out of memory: Killed process 42 (client) total-vm:1kB", "the virtual machine ran out of memory"),
+        (ENDS, "UML ran out of memory on the host side! This can happen due", "the virtual machine ran out of memory"),
+        (ENDS | {"timed_out": "never"}, "", "report that cannot be read"),
+        (ENDS | {"client.status": "fine"}, "", "report that cannot be read"),
+        (ENDS | {"server.end": ""}, "", "report that cannot be read"),
+        (ENDS | {"client.begin": "9" * 400}, "", "report that cannot be read"),
+        (without("client.status"), "", "report that cannot be read"),
     ],
 )
-def test_no_memory(console: str) -> None:
-    fault = fault_of(engine_of(virtual_time=leaves(output_disk(ENDS, {}), "quiet", console)))
-    assert (fault.code, fault.reason) == (
-        ErrorCode.VIRTUAL_MACHINE_FAILED,
-        "the virtual machine ran out of memory",
-    )
+def test_machines_that_fail(report: dict[str, object], console: str, reason: str) -> None:
+    fault = fault_of(engine_of(virtual_time=leaves(output_disk(report, {}), "quiet", console)))
+    assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
+    assert reason in fault.reason
 
 
 ADJUSTED = {"client.oom_score_adj": "1", "simulator.oom_score_adj": "2", "server.oom_score_adj": "3"}
@@ -453,21 +451,6 @@ def test_a_machine_that_leaves_too_much(monkeypatch: pytest.MonkeyPatch) -> None
     assert fault.code == ErrorCode.TRACE_LIMIT
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"timed_out": "never"}, {"client.status": "fine"}, {"server.end": ""}, {"client.begin": "9" * 400}],
-)
-def test_a_report_that_cannot_be_read(wrong: dict[str, object]) -> None:
-    fault = fault_of(engine_of(virtual_time=leaves(output_disk(ENDS | wrong, {}))))
-    assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
-    assert "report that cannot be read" in fault.reason
-
-
-def test_a_report_that_lacks_a_value() -> None:
-    lacking = {key: value for key, value in ENDS.items() if key != "client.status"}
-    assert "report that cannot be read" in fault_of(engine_of(virtual_time=leaves(output_disk(lacking, {})))).reason
-
-
 def never_ends(life: Life) -> int:
     if life.command[0] != "run":
         return virtual_time(life)
@@ -557,9 +540,16 @@ def statuses(ends: Mapping[Role, Exit | str]) -> dict[Role, int | str | None]:
     return {role: end if isinstance(end, str) else end.status for role, end in ends.items()}
 
 
-@pytest.mark.parametrize(("program", "status"), [(endpoint, 127), (end_with(0), 0)])
-def test_exits(program: Program, status: int) -> None:
-    assert statuses(exits(engine_of(program))) == dict.fromkeys(Role, status)
+@pytest.mark.parametrize(
+    ("engine", "found"),
+    [
+        (engine_of(endpoint), 127),
+        (engine_of(end_with(0)), 0),
+        (engine_of(unstartable={"bad"}), "guest: /run_endpoint.sh: No such file or directory"),
+    ],
+)
+def test_exits(engine: FakeEngine, found: int | str) -> None:
+    assert statuses(exits(engine)) == dict.fromkeys(Role, found)
 
 
 @pytest.mark.parametrize("role", Role)
@@ -575,12 +565,6 @@ def test_exits_of_who_does_not_end() -> None:
     engine.stop_grace = 0.05
     ends = exits(engine, patience=0.2)
     assert [isinstance(end, Exit) and end.killed for end in ends.values()] == [True, True]
-
-
-def test_exits_of_what_cannot_be_executed() -> None:
-    engine = engine_of()
-    engine.unstartable = {"bad"}
-    assert statuses(exits(engine)) == dict.fromkeys(Role, "guest: /run_endpoint.sh: No such file or directory")
 
 
 @pytest.mark.usefixtures("_impatient")
