@@ -120,7 +120,7 @@ def heard(tmp_path: Path) -> Heard:
     return Heard(tmp_path)
 
 
-GOOD, BAD = run_of(), run_of(client="bad")
+GOOD, AGAIN, BAD = run_of(), run_of(repetition=2), run_of(client="bad")
 TWICE = replace(CASE, repetitions=2)
 FIRST, SECOND = run_of(case=TWICE), run_of(case=TWICE, repetition=2)
 BAD_TWICE = [run_of(client="bad", case=TWICE, repetition=number) for number in (1, 2)]
@@ -148,6 +148,14 @@ def first_time(verdict: Verdict | Exception) -> Analyse:
 
 
 def test_runs_share_a_testbed_and_leave_nothing_behind(heard: Heard) -> None:
+    """Each result is on disk before anyone hears of it."""
+
+    class Careful(list[RunResult]):
+        def append(self, result: RunResult) -> None:
+            assert heard.journalled[-1] == result
+            super().append(result)
+
+    heard.done = Careful()
     engine = FakeEngine(good=endpoint)
     run_all(engine, heard, FIRST, SECOND)
     assert heard.codes == ["", ""]
@@ -158,17 +166,6 @@ def test_runs_share_a_testbed_and_leave_nothing_behind(heard: Heard) -> None:
     assert evidence.host is not None
     assert evidence.host.engine == "99.0"
     assert "analyse" in evidence.phases
-
-
-def test_a_result_is_on_disk_before_anyone_hears_of_it(heard: Heard) -> None:
-    class Careful(list[RunResult]):
-        def append(self, result: RunResult) -> None:
-            assert heard.journalled[-1] == result
-            super().append(result)
-
-    heard.done = Careful()
-    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND)
-    assert len(heard.done) == 2
 
 
 def test_a_run_that_is_judged_is_nobodys_neighbour(heard: Heard) -> None:
@@ -186,15 +183,10 @@ def test_a_run_that_is_judged_is_nobodys_neighbour(heard: Heard) -> None:
     assert [result.evidence.host and result.evidence.host.neighbours for result in heard.done] == [0, 0]
 
 
-def test_failures_of_the_pair_are_not_repeated(heard: Heard) -> None:
-    run_all(with_bad(end_with(1)), heard, BAD, GOOD)
+def test_failures_of_the_pair_are_not_repeated_and_their_files_are_kept(heard: Heard) -> None:
+    run_all(with_bad(end_with(1)), heard, BAD, GOOD, keep_files=True)
     assert heard.codes == ["client-failed", ""]
     assert [result.attempt for result in heard.journalled] == [1, 1]
-
-
-def test_files_are_kept_of_failed_runs_only(heard: Heard) -> None:
-    engine = with_bad(end_with(1))
-    run_all(engine, heard, BAD, GOOD, keep_files=True)
     assert len(list((heard.directory / BAD.path / "www").iterdir())) == len(CASE.file_sizes)
     assert not (heard.directory / GOOD.path / "www").exists()
     assert not (heard.directory / GOOD.path / "downloads").exists()
@@ -283,9 +275,8 @@ def test_a_run_is_tried_a_few_times_at_most(heard: Heard) -> None:
     run_all(dying_simulator(ATTEMPTS), heard, FIRST, SECOND)
     assert heard.codes == ["simulator-failed", ""]
     assert [result.attempt for result in heard.journalled] == [*range(1, ATTEMPTS + 1), 1]
-    assert {path.name for path in (heard.directory / GOOD.path).parent.iterdir()} == {
-        "1", "2", *(f"1.attempt-{attempt}" for attempt in range(1, ATTEMPTS)),
-    }  # fmt: skip
+    names = {path.name for path in (heard.directory / GOOD.path).parent.iterdir()}
+    assert names == {"1", "2", *(f"1.attempt-{attempt}" for attempt in range(1, ATTEMPTS))}
 
 
 def test_a_daemon_that_comes_back_is_waited_for(heard: Heard) -> None:
@@ -429,7 +420,7 @@ def test_a_full_disk_ends_the_campaign_and_keeps_what_is_finished(
     assert engine.lives == {}
 
 
-def test_an_interrupted_run_leaves_nothing(heard: Heard) -> None:
+def test_an_interrupted_run_leaves_nothing_and_none_begins_after_it(heard: Heard) -> None:
     stop = Stop()
 
     def interrupt(life: Life) -> int:
@@ -438,20 +429,11 @@ def test_an_interrupted_run_leaves_nothing(heard: Heard) -> None:
 
     engine = with_bad(interrupt)
     with pytest.raises(Interrupted):
-        run_all(engine, heard, GOOD, BAD, stop=stop)
+        run_all(engine, heard, GOOD, BAD, AGAIN, stop=stop)
     assert heard.codes == [""]
     assert (heard.directory / GOOD.path).is_dir()
     assert not (heard.directory / BAD.path).exists()
-    assert engine.lives == {}
-
-
-def test_no_run_begins_after_the_interruption(heard: Heard) -> None:
-    stop = Stop()
-    stop.set()
-    engine = FakeEngine(good=endpoint)
-    with pytest.raises(Interrupted):
-        run_all(engine, heard, GOOD, stop=stop)
-    assert heard.done == []
+    assert not (heard.directory / AGAIN.path).exists()
     assert engine.lives == {}
 
 

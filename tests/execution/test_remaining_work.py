@@ -19,7 +19,7 @@ from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.model.results import RunResult
+from quicsat.model.results import PARAMETERS, RunResult
 from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.order import involving, part_of, shuffled
@@ -124,9 +124,13 @@ def test_what_was_skipped_is_made_if_asked_for(engine: FakeEngine, tmp_path: Pat
     assert outcomes == [Outcome.SUCCEEDED, Outcome.SKIPPED, Outcome.SKIPPED, Outcome.SKIPPED]
     assert first.record.result_set.finished is not None
     assert go_on(first.directory)[1] == []
+    killed = first.directory / "good_bad" / TWICE.name / "1"  # an attempt that was killed
+    (killed / ".inputs-killed").mkdir(parents=True)
     engine.programs["bad"] = endpoint
     results = go_on(first.directory, Outcome.SKIPPED)[0].record.result_set.results
     assert [result.verdict.outcome for result in results] == [Outcome.SUCCEEDED] * 4
+    assert [path.name for path in killed.parent.iterdir() if "1" in path.name] == ["1"]
+    assert not (killed / ".inputs-killed").exists()
 
 
 def test_what_was_spent_before_counts_unless_it_is_asked_for_what_that_skipped(
@@ -144,13 +148,12 @@ def test_what_was_spent_before_counts_unless_it_is_asked_for_what_that_skipped(
 def test_half_a_run_of_a_killed_campaign_is_no_evidence(engine: FakeEngine, tmp_path: Path) -> None:
     interrupt(engine)
     cut = begin(tmp_path, "good", "bad")
-    leftover = cut.directory / "good_bad" / TWICE.name / "1" / "client"
-    leftover.mkdir(parents=True)
-    (leftover / "old.log").write_text("of the run that was killed")
+    leftover = cut.directory / "good_bad" / TWICE.name / "1" / "client" / "old.log"
+    leftover.parent.mkdir(parents=True)
+    leftover.write_text("of the run that was killed")
     go_on(cut.directory)
-    assert (leftover / "server.log").exists() is False
-    assert not (leftover / "old.log").exists()
-    assert sorted(path.name for path in leftover.parent.parent.iterdir()) == ["1", "2"]
+    assert not leftover.exists()
+    assert sorted(path.name for path in leftover.parents[2].iterdir()) == ["1", "2"]
 
 
 def test_failures_are_made_again_only_if_asked_for(engine: FakeEngine, tmp_path: Path) -> None:
@@ -181,18 +184,6 @@ def test_an_attempt_that_was_killed_does_not_take_the_place_of_the_one_before(
     go_on(first.directory, Outcome.FAILED)
     assert (folder / "1.attempt-1" / "evidence").exists()
     assert not (folder / "1" / "evidence").exists()
-
-
-def test_an_attempt_that_was_killed_leaves_nothing_of_a_run_that_had_been_skipped(
-    engine: FakeEngine, tmp_path: Path
-) -> None:
-    first = begin(tmp_path, "good", "bad", limits=CampaignLimits(budget=1e-6))
-    killed = first.directory / "good_bad" / TWICE.name / "1"
-    (killed / ".inputs-killed").mkdir(parents=True)
-    engine.programs["bad"] = endpoint
-    go_on(first.directory, Outcome.SKIPPED)
-    assert [path.name for path in killed.parent.iterdir() if "1" in path.name] == ["1"]
-    assert not (killed / ".inputs-killed").exists()
 
 
 def test_what_had_no_image_when_the_campaign_began_has_none_later(engine: FakeEngine, tmp_path: Path) -> None:
@@ -234,13 +225,8 @@ def test_parameters_of_endpoints_are_those_of_the_beginning(
     monkeypatch.setenv("CRON", "true")
     interrupt(engine)
     cut = begin(tmp_path, "good", "bad")
-    assert cut.record.result_set.manifest.parameters == {
-        "CLIENT_PARAMS": "--cc bbr",
-        "SERVER_PARAMS": "",
-        "CRON": "true",
-        "PROTOCOLS_CLIENT": "",
-        "PROTOCOLS_SERVER": "",
-    }
+    given = {"CLIENT_PARAMS": "--cc bbr", "CRON": "true"}
+    assert cut.record.result_set.manifest.parameters == dict.fromkeys(PARAMETERS, "") | given
     monkeypatch.delenv("CRON")
     monkeypatch.setenv("CLIENT_PARAMS", "--cc cubic")
     before, said = len(engine.all_lives), list[str]()

@@ -114,21 +114,17 @@ def test_a_good_run_leaves_all_that_the_analysis_needs(tmp_path: Path) -> None:
     assert measurement.notes == ()
 
 
-def test_the_client_starts_last_and_the_server_is_stopped_before_the_link(tmp_path: Path) -> None:
+def test_the_order_of_starts_and_stops(tmp_path: Path) -> None:
+    """Networks are reset before a run creates anything; the client starts last, and the server is stopped first."""
     engine = FakeEngine(good=endpoint)
     carry_out(engine, tmp_path)
+    verbs = [entry for entry in engine.log if entry[0] == "SIGHUP" or entry == ("create", "sim")]
+    assert verbs == [("SIGHUP", "holder")] * 3 + [("create", "sim")]
     begun = [name for name in engine.started() if name in ("sim", "server", "client")]
     assert sorted(begun[:2]) == ["server", "sim"]
     assert begun[2:] == ["client"]
     ends = [entry for entry in engine.log if entry[0] == "SIGTERM" and entry[1] in ("sim", "server")]
     assert ends == [("SIGTERM", "server"), ("SIGTERM", "sim")]
-
-
-def test_networks_are_reset_before_a_run_creates_anything(tmp_path: Path) -> None:
-    engine = FakeEngine(good=endpoint)
-    carry_out(engine, tmp_path)
-    verbs = [entry for entry in engine.log if entry[0] == "SIGHUP" or entry == ("create", "sim")]
-    assert verbs == [("SIGHUP", "holder")] * 3 + [("create", "sim")]
 
 
 INPUTS = Inputs((File("one", 1, ""), File("two", 2, "")), {}, {})
