@@ -13,6 +13,7 @@ import pytest
 from quicsat.docker import resource_use
 from quicsat.docker.resource_use import ControlGroup, ResourceMonitor, control_group
 from quicsat.model.evidence import ResourceUse
+from tests.waiting import until
 
 IDENTITY = "ab12"
 FIRST = f"4:memory:/docker/{IDENTITY}\n3:cpuset:/\n2:cpu,cpuacct:/docker/{IDENTITY}\n0::/\n"
@@ -103,11 +104,8 @@ def test_a_container_of_another_machine_is_not_watched(place: Path) -> None:
     assert monitor.use == {}
 
 
-def until(monitor: ResourceMonitor, wanted: ResourceUse) -> None:
-    deadline = time.monotonic() + 10
-    while monitor.use.get("client") != wanted and time.monotonic() < deadline:
-        time.sleep(resource_use.PERIOD)
-    assert monitor.use == {"client": wanted}
+def assert_use(monitor: ResourceMonitor, wanted: ResourceUse) -> None:
+    assert until(lambda: monitor.use == {"client": wanted}), monitor.use
 
 
 def test_the_largest_memory_and_the_last_cpu_time_stay_when_a_container_ends(place: Path) -> None:
@@ -115,9 +113,9 @@ def test_the_largest_memory_and_the_last_cpu_time_stay_when_a_container_ends(pla
     monitor = ResourceMonitor()
     with monitor.watching():
         monitor.add("client", 7, IDENTITY)
-        until(monitor, ResourceUse(2.5, 0.5, 4096))
+        assert_use(monitor, ResourceUse(2.5, 0.5, 4096))
         first(place, 3_000_000_000, 1024)
-        until(monitor, ResourceUse(3.0, 0.5, 4096))
+        assert_use(monitor, ResourceUse(3.0, 0.5, 4096))
         shutil.rmtree(place / "groups")
         time.sleep(3 * resource_use.PERIOD)
     assert monitor.use == {"client": ResourceUse(3.0, 0.5, 4096)}
@@ -131,6 +129,6 @@ def test_system_calls_of_the_threads_that_the_container_began_with(
     monitor = ResourceMonitor()
     with monitor.watching():
         monitor.add("client", 7, IDENTITY)
-        until(monitor, ResourceUse(2.5, 0.5, 4096))
+        assert_use(monitor, ResourceUse(2.5, 0.5, 4096))
     assert monitor.use == {"client": ResourceUse(2.5, 0.5, 4096, 16)}
     assert [counter.open for counter in Counter.made] == [False]

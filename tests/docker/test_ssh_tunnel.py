@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from quicsat.docker.ssh_tunnel import connected
 from quicsat.model.errors import MachineError
 from quicsat.model.real_link import Host
 from tests.fakes import FakeEngine
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = Host("far", "ssh://me@far.example:2222/run/user/7/docker.sock", ssh_config=Path("/c/config"))
@@ -43,15 +43,11 @@ def calls(folder: Path) -> list[str]:
     return (folder / "calls").read_text().splitlines()
 
 
-def gone(pid: int) -> bool:
-    for _ in range(200):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False
+def has_ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def test_how_ssh_is_called(ssh: Path) -> None:
@@ -63,7 +59,7 @@ def test_how_ssh_is_called(ssh: Path) -> None:
                   " ForwardAgent=no ", " ForwardX11=no ", " PermitLocalCommand=no ",
                   " RemoteCommand=none ", " Tunnel=no "):  # fmt: skip
         assert words in f"{call} "
-    assert gone(int(call.split()[0]))
+    assert until(lambda: has_ended(int(call.split()[0])))
 
 
 def test_the_usual_socket_and_user() -> None:
@@ -76,12 +72,9 @@ def test_it_connects_again(ssh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssh_tunnel, "SHORTEST_PAUSE", 0.01)
     with connected(HOST, "test"):
         os.kill(int(calls(ssh)[0].split()[0]), signal.SIGKILL)
-        for _ in range(200):
-            if len(calls(ssh)) > 1:
-                break
-            time.sleep(0.05)
+        assert until(lambda: len(calls(ssh)) > 1)
         second = int(calls(ssh)[1].split()[0])
-    assert gone(second)
+    assert until(lambda: has_ended(second))
 
 
 def test_what_ssh_complains_about_is_told(ssh: Path) -> None:
@@ -103,4 +96,4 @@ with patch.object(docker, "APIClient", FakeEngine().client), connected(Host("far
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
     assert done.returncode == -signal.SIGKILL
-    assert gone(int(calls(ssh)[0].split()[0]))
+    assert until(lambda: has_ended(int(calls(ssh)[0].split()[0])))

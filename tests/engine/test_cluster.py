@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from quicsat.traces.pcap import check
 from tests.dockerds import running, wait_for
 from tests.engine.conftest import ROOT
 from tests.engine.test_command import PAIR, UNCHECKED, finished, mine  # noqa: F401 - a fixture
+from tests.waiting import until
 
 LEFT_AFTER = 15.0
 """Seconds after which nothing may be left."""
@@ -54,15 +54,6 @@ def begin(address: str, directory: Path, *words: str | Path) -> subprocess.Popen
     command = [sys.executable, "run.py", *PAIR, *map(str, words), "--cluster", address, "-l", str(directory)]
     command += ["--images", "local", "--no-qlog"]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-def until(true: Callable[[], object], patience: float) -> bool:
-    deadline = time.monotonic() + patience
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 @pytest.fixture(scope="class")

@@ -22,6 +22,7 @@ from quicsat.model.results import RunResult
 from quicsat.results.store import load
 from quicsat.traces.pcap import check
 from tests.engine.conftest import LOCK_PATIENCE, ROOT
+from tests.waiting import until
 
 MINE = """\
 name: mine
@@ -124,6 +125,11 @@ def leftovers(daemon: Daemon, directory: Path) -> tuple[str, ...]:
     return list_containers(daemon, load(directory).result_set.manifest.id)
 
 
+def nothing_is_left(daemon: Daemon, directory: Path) -> bool:
+    """Whether the reaper of a campaign that was killed soon has removed its containers."""
+    return until(lambda: not leftovers(daemon, directory), 15)
+
+
 # ---- transfers ------------------------------------------------------------------------------
 
 
@@ -200,10 +206,7 @@ def test_kill_9_at_any_moment(image_ids: Mapping[str, str], daemon: Daemon, tmp_
             before = finished(directory)
             process.kill()
             process.communicate()
-        deadline = time.monotonic() + 15
-        while leftovers(daemon, directory) and time.monotonic() < deadline:
-            time.sleep(0.2)
-        assert leftovers(daemon, directory) == ()
+        assert nothing_is_left(daemon, directory)
         results = load(directory).result_set.results
         assert [(result.test_case, result.repetition) for result in results][: len(before)] == before
         assert len(results) >= len(before) >= 1

@@ -27,6 +27,7 @@ from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.units import MIB
 from tests.engine.bench import CASE, SHORT, Bench
+from tests.waiting import until
 
 
 def test_an_honest_pair_is_the_measure_of_all_others(bench: Bench) -> None:
@@ -300,13 +301,12 @@ def test_a_testbed_that_ends_during_a_run_is_our_fault(
         mine = Bench(daemon, testbed, image_ids, tmp_path)
         holder = testbed.network(Role.SERVER).removeprefix("container:")
 
+        def client_runs() -> bool:
+            found = daemon.quick.containers(filters={"name": f"quicsat-{daemon.campaign}-.*-client$"})
+            return any("holder" not in name for each in found for name in each["Names"])
+
         def end_all_once_the_client_runs() -> None:
-            deadline = time.monotonic() + 60
-            while time.monotonic() < deadline:
-                found = daemon.quick.containers(filters={"name": f"quicsat-{daemon.campaign}-.*-client$"})
-                if any("holder" not in name for each in found for name in each["Names"]):
-                    break
-                time.sleep(0.05)
+            until(client_runs)
             time.sleep(0.5)
             for each in daemon.quick.containers(filters={"label": f"quicsat.campaign={daemon.campaign}"}):
                 daemon.quick.kill(each["Id"], "SIGTERM" if each["Id"] != holder else "SIGKILL")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from quicsat.results.store import load
 from tests.engine.bench import Bench
 from tests.engine.conftest import need
 from tests.engine.crashes import Crash, image, play
-from tests.engine.test_command import UNCHECKED, call, finished, leftovers, measure, start_when_free
+from tests.engine.test_command import UNCHECKED, call, finished, measure, nothing_is_left, start_when_free
 from tests.engine.test_gateways import window
 
 MINE = """\
@@ -86,8 +85,6 @@ file sizes: [600 B, 800 B, 998 B]
 """
 VIRTUAL = ("--clock", "virtual", "--seed", "7")
 AGAIN = "quicsat/quic-go-again:test"
-LEFT_AFTER = 15.0
-"""Seconds after which the containers of a runner that was killed are gone."""
 TRACES = ("trace_node_left.pcap", "trace_node_right.pcap")
 
 
@@ -275,10 +272,7 @@ def test_kill_9_and_resume(mine: tuple[str, str], daemon: Daemon, tmp_path: Path
         process.communicate()
     before = finished(directory)
     assert 1 <= len(before) < 4
-    deadline = time.monotonic() + LEFT_AFTER
-    while leftovers(daemon, directory) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert leftovers(daemon, directory) == ()
+    assert nothing_is_left(daemon, directory)
     status, _, err = call("resume", directory)
     assert status == 0, err
     results = load(directory).result_set.results

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ from quicsat.execution.host_facts import LOWEST
 from quicsat.model.errors import HarnessFault
 from quicsat.model.outcomes import ErrorCode
 from tests.execution.background_calls import ask_for_memory, die, die_once, fail, meet, place
-from tests.fakes import PATIENCE
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLER = """
@@ -36,11 +35,8 @@ with analysis_pool(meet) as call:
 
 def the_one_in(folder: Path) -> int:
     """Id of the process that comes to ``folder``."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := [*folder.iterdir()]):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return int(found[0].name)
+    assert until(lambda: [*folder.iterdir()])
+    return int(next(folder.iterdir()).name)
 
 
 @pytest.mark.parametrize(("cpus", "ours"), [({5}, {5}), ({0, 1}, {0}), (range(7), {0}), (range(2, 18), {2, 3, 4, 5})])
@@ -112,7 +108,4 @@ def test_it_ends_with_a_caller_that_was_killed(tmp_path: Path, busy: bool) -> No
             assert caller.stdout.readline() == "returned\n"
         assert Path(f"/proc/{process}").exists()
         caller.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE
-    while Path(f"/proc/{process}").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{process}").exists()
+    assert until(lambda: not Path(f"/proc/{process}").exists())

@@ -8,7 +8,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import docker
@@ -17,7 +16,9 @@ import pytest
 from quicsat.docker.containers import ContainerSpec, create_container
 from quicsat.execution import reaper
 from quicsat.model.real_link import Host
+from tests.docker.test_ssh_tunnel import has_ended
 from tests.fakes import FakeEngine, connect, endpoint
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,8 +90,4 @@ with reaper.start_reaper([Host("", sys.argv[1])], "x"):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL
     pid = int(done.stdout)
-    for _ in range(200):  # nothing answers there, so it gives up at once
-        if not Path(f"/proc/{pid}").exists() or "State:\tZ" in Path(f"/proc/{pid}/status").read_text():
-            return
-        time.sleep(0.1)
-    pytest.fail("the reaper still runs")
+    assert until(lambda: has_ended(pid))  # nothing answers there, so it gives up at once

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -41,6 +40,7 @@ from quicsat.results.store import Journal, load
 from tests.execution.test_dispatcher import Heard
 from tests.fakes import CASE, PATIENCE, Life, Loader, endpoint, hang, implementation, judge, only_as, run_of
 from tests.faults import manifest
+from tests.waiting import until
 
 PLAN_OF_FOUR = replace(CASE, repetitions=4)
 
@@ -255,8 +255,7 @@ def test_a_worker_whose_daemon_is_in_use_takes_part_later(
     stack.enter_context(exclusive("busy /", "something else"))
 
     def end_after_refusal() -> None:
-        while not heard.said:
-            time.sleep(0.01)
+        until(lambda: heard.said)
         stack.close()
 
     threading.Thread(target=end_after_refusal, daemon=True).start()
@@ -319,11 +318,7 @@ def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
     assert began.wait(PATIENCE)
     cluster._client.close()  # says nothing to the worker, nor does what is held here
     assert callable(held)
-    deadline = time.monotonic() + PATIENCE
-    while (service._session is not None or engine.lives) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert service._session is None
-    assert engine.lives == {}
+    assert until(lambda: service._session is None and not engine.lives)
 
 
 class Unanswered(Mock):

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from quicsat.config import loader
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """
@@ -221,8 +222,7 @@ def test_a_signal_is_passed_on(checkout: Path) -> None:
     (checkout / "told.json").write_text(json.dumps({"sleep": True}))
     command = [sys.executable, "scripts/nightly", "--", "-t", "sat"]
     with subprocess.Popen(command, cwd=checkout, stdout=subprocess.PIPE, text=True) as process:
-        while not (checkout / "running").exists():
-            time.sleep(0.05)
+        assert until((checkout / "running").exists)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 143
         assert process.stdout is not None

@@ -1,0 +1,16 @@
+"""Waiting for what other threads and processes bring about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def until(true: Callable[[], object], patience: float = 60.0) -> bool:
+    """Whether it becomes true within ``patience`` seconds."""
+    deadline = time.monotonic() + patience
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
