@@ -46,6 +46,7 @@ AMPLITUDES = {
     "rate": quantities.within(quantities.share, "0 %", "50 %"),
     "start": quantities.within(quantities.duration, "0 s", "1 s"),
     "cpu": quantities.within(quantities.share, "0 %", "50 %"),
+    "wake-up": quantities.within(quantities.share, "0 %", "1000 %"),
 }
 """What ``--perturb`` reads, by name."""
 ORDER = "order and shards"
@@ -77,7 +78,7 @@ def _amplitudes(word: str) -> Amplitudes:
             found[name.strip()] = parse(value)
         except ValueError as fault:
             raise ValueError(f"is wrong: {quoted(value)} {fault}") from None
-    return replace(USUAL, **found)
+    return replace(USUAL, **{name.replace("-", "_"): value for name, value in found.items()})
 
 
 def _shard(word: str) -> str:
@@ -200,7 +201,7 @@ class ClockOptions(CommandOptions, group="clock"):
         help="In virtual time, the largest differences of further repetitions from the first one, or 0 for none "
         f"(default: {USUAL.words.replace('%', '%%')}; example: delay=2%%,cpu=0%%).",
     )  # fmt: skip
-    placebo: bool = flag("--placebo", help="Draw other CPU costs for each repetition, and change nothing else.")
+    placebo: bool = flag("--placebo", help="Draw other CPU costs and latencies for each repetition, and nothing else.")
 
 
 class ScheduleOptions(CommandOptions, group="schedule"):

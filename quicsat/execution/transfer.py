@@ -107,7 +107,7 @@ class Transfer:
                 removal.close()
 
     def _request(self, inputs: Inputs) -> SessionRequest:
-        """What the testbed has to make of the run; here, its link and its costs become those of its perturbation."""
+        """What the testbed has to make of the run; here, its link becomes that of its perturbation."""
         run, by = self.run, self._perturbation
         offering = Role.CLIENT if run.test_case.webtransport is WebTransport.SEND else Role.SERVER
         files: Mapping[Role, Mapping[str, bytes | Path]] = {
@@ -116,9 +116,7 @@ class Transfer:
         directories = (f"www/{inputs.session.path}",) if inputs.session else ()
         first, *others = (
             {
-                role: replace(
-                    endpoint(role, flow, self.config, inputs, by.cpu(role)), files=files[role], directories=directories
-                )
+                role: replace(endpoint(role, flow, self.config, inputs), files=files[role], directories=directories)
                 for role in Role
             }
             for flow in (run, *run.others)
@@ -127,7 +125,7 @@ class Transfer:
         further = tuple(FurtherFlow(endpoints, start) for endpoints, start in zip(others, starts, strict=True))
         if isinstance(run.test_case.link, EmulatedLink):
             run = replace(run, test_case=replace(run.test_case, link=run.test_case.link.scaled(by.delay, by.rate)))
-        return SessionRequest(run, first, self.control, further, by.start)
+        return SessionRequest(run, first, self.control, further, by)
 
     def _downloaded(self, session: Session, flow: int) -> tuple[File, ...]:
         """The files that the storing side has at the end; in a WebTransport handshake, what both sides wrote."""
@@ -181,11 +179,8 @@ def _parts(run: Run, clock: Clock) -> dict[str, str]:
     return {"client": run.client.name, "server": run.server.name, **further, **{name: name for name in link}}
 
 
-def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs, cpu: float = 1.0) -> Endpoint:
-    """The program of a role, according to the endpoint contract of the QUIC Interop Runner; without its files.
-
-    ``cpu``: factor of its CPU costs.
-    """
+def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoint:
+    """The program of a role, according to the endpoint contract of the QUIC Interop Runner; without its files."""
     implementation: Implementation = run.server if role is Role.SERVER else run.client
     case = run.endpoint_test_case
     environment = {
@@ -209,8 +204,6 @@ def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs, cpu: float
     if contract.version:
         environment["VERSION"] = contract.version
     cost = implementation.cpu_cost.of(role) if config.own_cpu_costs else None
-    if cpu != 1:
-        cost = (config.cpu_cost if cost is None else cost) * cpu
     return Endpoint(config.images[implementation.name].id, environment, cpu_cost=cost)
 
 

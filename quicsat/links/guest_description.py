@@ -18,9 +18,10 @@ from quicsat.links.tcp_samples import COMMAND, LOGS, SAMPLER, sampled_part
 from quicsat.model.emulated_link import CrossTraffic
 from quicsat.model.flow import part_name
 from quicsat.model.implementation import Role
+from quicsat.model.perturbation import WAKE_UP_LATENCIES, Perturbation
 from quicsat.model.units import MIB
 
-SECOND = 1_000_000_000
+SECOND, MILLION = 1_000_000_000, 1_000_000
 """Nanoseconds."""
 SETTLE = 5.0
 """Seconds between the set-up of the networks and the first program: IPv6 announcements are over then."""
@@ -126,8 +127,18 @@ def _endpoints(request: SessionRequest, programs: Mapping[str, ImageProgram]) ->
                 cpu_cost=endpoint.cpu_cost,
             )  # fmt: skip
             yield from _part(name, program, hostname=str(role))
+            yield from _variation(name, role, request.perturbation)
         if flow.start or number > 1:
             yield from _times({f"{part_name(Role.CLIENT, number)}.start": flow.start})
+
+
+def _variation(name: str, role: Role, by: Perturbation) -> Iterator[tuple[str, str]]:
+    """Costs and latencies of an endpoint, for patch 0019 of the kernel; nothing for those of the nominal run."""
+    if by.cpu(role) != 1:
+        yield f"{name}.cost scale", str(round(by.cpu(role) * MILLION))
+    if by.wake_up:
+        latencies = (str(round(latency * by.wake_up)) for latency in WAKE_UP_LATENCIES)
+        yield f"{name}.wake-ups", " ".join([str(by.wake_up_seed + (role is Role.SERVER)), *latencies])
 
 
 def further_parts(request: SessionRequest) -> list[tuple[int, Role]]:

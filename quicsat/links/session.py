@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from quicsat.model.emulated_link import Interval, SimulatorReport
 from quicsat.model.evidence import Deadline, Evidence, Exit, FlowEvidence
 from quicsat.model.implementation import Role
+from quicsat.model.perturbation import NOMINAL, Perturbation
 from quicsat.model.real_link import RealLinkReport
 from quicsat.model.run import Run
 
@@ -65,7 +66,7 @@ class FurtherFlow:
 
     endpoints: Mapping[Role, Endpoint]
     start: float
-    """Seconds from the start of the first client to that of this one; of the first, as in ``SessionRequest``."""
+    """Seconds from the start of the first client to that of this one; of the first, see ``SessionRequest``."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,13 @@ class SessionRequest:
     """Of the first flow."""
     control: RunControl
     further: tuple[FurtherFlow, ...] = ()
-    start: float = 0.0
-    """Seconds from when the link carries packets to the start of the first client."""
+    perturbation: Perturbation = NOMINAL
+    """What differs from the nominal run; the link of ``run`` is that of the perturbation."""
 
     @property
     def flows(self) -> dict[int, FurtherFlow]:
         """All flows, counted from 1."""
-        return dict(enumerate((FurtherFlow(self.endpoints, self.start), *self.further), start=1))
+        return dict(enumerate((FurtherFlow(self.endpoints, self.perturbation.start), *self.further), start=1))
 
     @property
     def linger(self) -> float:

@@ -99,8 +99,8 @@ def test_amplitudes_are_the_usual_ones_in_virtual_time() -> None:
     assert amplitudes("--clock", "virtual") == USUAL
     assert amplitudes("--clock", "virtual", "--perturb", "0") == NONE
     assert amplitudes("--clock", "virtual", "--perturb", USUAL.words) == USUAL
-    own = amplitudes("--clock", "virtual", "--perturb", "delay=0.5%, start=2 ms")
-    assert own == Amplitudes(0.005, USUAL.rate, 0.002, USUAL.cpu)
+    own = amplitudes("--clock", "virtual", "--perturb", "delay=0.5%, start=2 ms,wake-up=50%")
+    assert own == Amplitudes(0.005, USUAL.rate, 0.002, USUAL.cpu, 0.5)
     assert amplitudes("--clock", "virtual", "--perturb", own.words) == own
 
 

@@ -17,6 +17,7 @@ from quicsat.model.clock import Clock
 from quicsat.model.evidence import Deadline
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.perturbation import NOMINAL, USUAL, perturbation_of
 from quicsat.model.results import RunResult
 from quicsat.model.units import KIB, MIB
 from quicsat.results.store import load
@@ -138,6 +139,25 @@ def test_the_id_of_an_image_changes_no_packet(
     assert first.evidence.images["server"] != again.evidence.images["server"]
     assert traces(tmp_path / "a", first) == traces(tmp_path / "b", again)
     assert first.evidence.server == again.evidence.server
+
+
+def test_members_differ_repeat_and_are_recorded(mine: tuple[str, str], tmp_path: Path) -> None:
+    """The first one is the nominal run; the client of the second one starts later, over a link of its own."""
+    quick = ("-s", "quic-go", "-c", "quic-go", "-t", mine[0], "--skip-compliance-check", "--repetitions", "2", *VIRTUAL)
+    kinds = {"a": (), "again": (), "nominal": ("--perturb", "0"), "placebo": ("--placebo",)}
+    found, packets = {}, {}
+    for name, words in kinds.items():
+        results = {each.repetition: each for each in measure(tmp_path / name, *quick, *words)}
+        found[name] = {k: each.evidence.perturbation for k, each in results.items()}
+        packets[name] = {k: traces(tmp_path / name, each) for k, each in results.items()}
+        assert all(goodput(each) > 1e6 for each in results.values())
+    assert packets["a"] == packets["again"]
+    assert packets["a"][1] == packets["nominal"][1]
+    assert len({b"".join(packets[name][2]) for name in kinds}) == 3
+    assert packets["a"][1] != packets["placebo"][1]
+    assert found["a"] == {1: NOMINAL, 2: perturbation_of(2, USUAL)}
+    assert set(found["nominal"].values()) == {NOMINAL}
+    assert found["placebo"] == {k: perturbation_of(k, USUAL, placebo=True) for k in (1, 2)}
 
 
 def test_functional_tests_pass(virtual_images: Mapping[str, str], tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from quicsat.model.errors import MachineError
 from quicsat.model.gateways import PEPS
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome
-from quicsat.model.perturbation import NOMINAL, USUAL, perturbation_of
+from quicsat.model.perturbation import NOMINAL, USUAL, WAKE_UP_LATENCIES, perturbation_of
 from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.model.test_case import TestCase
@@ -142,14 +142,17 @@ def test_members_differ_as_their_numbers_say(engine: FakeEngine, tmp_path: Path)
         [scene] = [word for word in values["simulator.environment"] if word.startswith("SCENARIO=")]
         assert f"--delay={1000 * LINK.forward.delay * by.delay:.6g}ms " in scene
         assert f"--bandwidth={LINK.forward.rate * by.rate:.0f}bps " in scene
-        costs = {role: COST * by.cpu(role) for role in Role}
+        assert "um_syscall_cost=2000" in life.command
         if by == NOMINAL:
-            assert not {"client.start", "client.system call", "server.system call"} & values.keys()
+            assert not {"client.start", "client.cost scale", "server.wake-ups"} & values.keys()
         else:
             assert values["client.start"] == [str(round(by.start * 1e9))]
-            assert {role: values[f"{role}.system call"] for role in Role} == {
-                role: [str(round(cost * 1e9))] for role, cost in costs.items()
-            }
+            assert [values[f"{role}.cost scale"] for role in Role] == [
+                [str(round(by.cpu(role) * 1e6))] for role in Role
+            ]
+            [client], [server] = (values[f"{role}.wake-ups"] for role in (Role.CLIENT, Role.SERVER))
+            assert client.split() == [str(by.wake_up_seed), *map(str, WAKE_UP_LATENCIES)]
+            assert server.split() == [str(by.wake_up_seed + 1), *map(str, WAKE_UP_LATENCIES)]
 
 
 def test_pairs_and_test_cases_have_the_same_members_whatever_the_seed(engine: FakeEngine, tmp_path: Path) -> None:

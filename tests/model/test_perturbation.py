@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import astuple, replace
-from statistics import fmean
+from itertools import combinations
+from statistics import correlation, fmean
 
 import pytest
 
@@ -11,13 +12,14 @@ from quicsat.model.perturbation import (
     NOMINAL,
     NONE,
     USUAL,
+    WAKE_UP_LATENCIES,
     Amplitudes,
     Perturbation,
     perturbation_of,
 )
 
 MEMBERS = range(2, 402)
-LARGE = Amplitudes(delay=0.2, rate=0.3, start=0.5, cpu=0.4)
+LARGE = Amplitudes(delay=0.2, rate=0.3, start=0.5, cpu=0.4, wake_up=2.0)
 
 
 def test_the_first_member_is_nominal() -> None:
@@ -55,11 +57,14 @@ def test_differences_are_uniform_within_the_amplitudes(amplitudes: Amplitudes) -
     assert all(member.server_cpu != member.client_cpu for member in members)
 
 
-def test_the_mean_of_opposite_members_is_nominal() -> None:
-    for first, second in ((2, 3), (10, 11)):
-        one, other = (astuple(perturbation_of(member, USUAL)) for member in (first, second))
-        assert [(a + b) / 2 for a, b in zip(one, other, strict=True)] == pytest.approx([1, 1, 0.005, 1, 1])
-    assert perturbation_of(4, USUAL).delay not in (perturbation_of(2, USUAL).delay, perturbation_of(3, USUAL).delay)
+def test_members_are_independent() -> None:
+    """The quantities of a member, and those of a member and of the next one, are not correlated."""
+    members = [astuple(perturbation_of(member, USUAL))[:5] for member in MEMBERS]
+    columns = list(zip(*members, strict=True))
+    for column in columns:
+        assert abs(correlation(column[1:], column[:-1])) < 0.15
+    for one, other in combinations(columns, 2):
+        assert abs(correlation(one, other)) < 0.15
 
 
 def test_no_amplitude_changes_what_others_draw() -> None:
@@ -69,16 +74,33 @@ def test_no_amplitude_changes_what_others_draw() -> None:
 
 
 @pytest.mark.parametrize("member", [1, 2, 9])
-def test_a_placebo_has_other_cpu_costs_and_nothing_else(member: int) -> None:
+def test_a_placebo_has_other_cpu_costs_and_latencies_and_nothing_else(member: int) -> None:
     own, placebo = perturbation_of(member, USUAL), perturbation_of(member, USUAL, placebo=True)
-    assert replace(placebo, server_cpu=own.server_cpu, client_cpu=own.client_cpu) == own
+    alike = replace(placebo, server_cpu=own.server_cpu, client_cpu=own.client_cpu, wake_up_seed=own.wake_up_seed)
+    assert alike == own
+    assert (placebo.wake_up_seed == own.wake_up_seed) == (member == 1)
     assert placebo.server_cpu != own.server_cpu
     assert placebo.client_cpu != own.client_cpu
 
 
-MEMBER_2 = Perturbation(0.993021608, 0.992487132, 0.000865643, 0.92113255, 0.941944871)
+MEMBER_2 = Perturbation(0.992462359, 0.996038125, 0.000555106, 1.012533713, 1.092689922, 1.0, 1199002781)
+
+
+def test_latencies_have_random_numbers_of_their_own() -> None:
+    members = [perturbation_of(member, LARGE) for member in MEMBERS]
+    assert {member.wake_up for member in members} == {2.0}
+    assert len({member.wake_up_seed for member in members}) == len(members)
+    assert all(0 < member.wake_up_seed < 2**31 for member in members)
+
+
+def test_latencies_are_those_that_were_measured() -> None:
+    """Most are near the median; one in a thousand is more than ten times as late."""
+    assert len(WAKE_UP_LATENCIES) == 63 + 64
+    assert list(WAKE_UP_LATENCIES) == sorted(WAKE_UP_LATENCIES)
+    assert WAKE_UP_LATENCIES[31] == pytest.approx(22_000, abs=200)
+    assert WAKE_UP_LATENCIES[-4] > 10 * WAKE_UP_LATENCIES[31]
 
 
 def test_amplitudes_in_words() -> None:
-    assert USUAL.words == "delay=1%,rate=1%,cpu=10%,start=10ms"
+    assert USUAL.words == "delay=1%,rate=1%,cpu=10%,wake-up=100%,start=10ms"
     assert NONE.words == "0"

@@ -34,6 +34,7 @@ MEMORY = 384
 OVERHEAD = 256
 """MiB of the guest, and of its container beyond that."""
 PIDS = 512
+COSTS = {"system_call": "system call", "cost_scale": "cost scale", "wake_ups": "wake-ups"}
 OUTPUT = 8 * MIB
 """Bytes of the output disk. Engine and test read all of it after each guest, however little it holds."""
 
@@ -65,10 +66,10 @@ class Ended:
         return "\n".join(line.partition(" ")[2] for line in lines)
 
 
-def description(script: str, *, patience: float = 60, limit: int = MIB, cost: int | None = None) -> bytes:
+def description(script: str, *, patience: float = 60, limit: int = MIB, **costs: object) -> bytes:
     """A client that runs ``script`` for ``patience`` simulated seconds at most, and a simulator that does nothing.
 
-    ``cost``: of the client's system calls, nanoseconds; None for that of the machine.
+    ``costs``: of the client, by key without its signs: ``system_call`` in nanoseconds, ``cost_scale``, ``wake_ups``.
     """
     entries = [
         ("mode", "exits"),
@@ -77,7 +78,7 @@ def description(script: str, *, patience: float = 60, limit: int = MIB, cost: in
         ("output limit", str(limit)),
         ("client.address", "eth0 193.167.0.100/24"),
         ("simulator.address", "eth0 193.167.0.2/24"),
-        *([] if cost is None else [("client.system call", str(cost))]),
+        *((f"client.{COSTS[name]}", str(value)) for name, value in costs.items()),
     ]
     for part, command in (("client", script), ("simulator", "exec sleep 1000000")):
         entries += [(f"{part}.argument", word) for word in ("bash", "-c", command)]

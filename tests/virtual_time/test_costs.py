@@ -8,6 +8,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from tests.virtual_time.machine import Machines
 
 PATIENCE = 60
@@ -95,7 +97,7 @@ def test_the_first_initial_packet_of_a_process_takes_longer(machines: Machines) 
 
 def test_a_handshake_takes_at_least_as_long_as_30_system_calls_of_the_program(machines: Machines) -> None:
     programs = [RECEIVE + datagrams for datagrams in ("40:1199", "40:1199", INITIAL)]
-    _, free, paid = milliseconds(machines, programs, parameters=("um_handshake_cost=1000",), cost=1_000_000)
+    _, free, paid = milliseconds(machines, programs, parameters=("um_handshake_cost=1000",), system_call=1_000_000)
     assert 30 <= paid - free < 30.1
     _, free, paid = milliseconds(machines, programs)
     assert abs(paid - free) < 0.1
@@ -142,12 +144,54 @@ def test_a_program_and_its_children_have_a_cost_of_their_own(machines: Machines)
         "perl -e 'print syscall(158, 0x7001, 1), qq(\\n)'"
     )
     times, changed = [], []
-    for cost in (1000, None, 200_000):
-        said = machines.boot(script, patience=PATIENCE, parameters=("um_syscall_cost=20000",), cost=cost).said.split()
+    kinds: tuple[dict[str, Any], ...] = ({"system_call": 1000}, {}, {"system_call": 200_000})
+    for own in kinds:
+        said = machines.boot(script, patience=PATIENCE, parameters=("um_syscall_cost=20000",), **own).said.split()
         times.append(int(said[0]) / 1e6)
         changed.append(said[1])
     assert times[0] < 10 < 20 < times[1] < 100 < 200 < times[2]
     assert changed == ["-1", "-1", "-1"]
+
+
+def test_all_costs_of_a_program_are_scaled(machines: Machines) -> None:
+    """Those of system calls, of readings of the clock and of a handshake; it cannot change the scale."""
+    calls, readings = "getppid for 1..1000", "syscall(228, 1, $time) for 1..1000"
+    timed = ("begin=$(date +%s%N); perl -e '$time = pack q(qq), 0, 0; {}'; echo $(($(date +%s%N) - begin))").format
+    programs = [timed("1"), timed(calls), timed(readings), RECEIVE + "40:1199", RECEIVE + INITIAL]
+    parameters = ("um_syscall_cost=20000", "um_clock_cost=30000", "um_handshake_cost=50000000")
+    found = []
+    for scale in (1_000_000, 1_500_000):
+        none, called, read, free, paid = milliseconds(machines, programs, parameters=parameters, cost_scale=scale)
+        found.append((called - none, read - none, paid - free))
+    assert found[0] == pytest.approx((20, 30, 50), rel=0.05)
+    assert found[1] == pytest.approx((30, 45, 75), rel=0.05)
+    change = "perl -e '$all = pack q(QQL127), 1, 1; print syscall(158, 0x7002, $all), qq(\\n)'"
+    assert machines.boot(change, patience=PATIENCE).said.split() == ["-1"]
+
+
+LATE = 500_000
+"""Nanoseconds."""
+WAIT = (
+    "perl -e 'sub now { syscall(228, 1, $t = pack q(qq), 0, 0); ($s, $n) = unpack q(qq), $t; $s * 1e9 + $n } "
+    "$begin = now(); {} for 1..100; print now() - $begin, qq(\\n)'"
+).replace
+"""Prints the nanoseconds that something takes a hundred times."""
+
+
+def test_a_program_that_has_waited_is_late(machines: Machines) -> None:
+    """One that has not waited is not; a child has random numbers of its own; the same seed gives the same times."""
+    programs = [WAIT("{}", "select undef, undef, undef, 0.001"), WAIT("{}", "getppid")]
+    slept, called = milliseconds(machines, programs)
+    late, busy = milliseconds(machines, programs, wake_ups=" ".join(["7", *[str(LATE)] * 127]))
+    assert late - slept == pytest.approx(100 * LATE / 1e6, abs=1)
+    assert busy == pytest.approx(called, abs=0.1)
+    first, again, other = (
+        milliseconds(machines, [programs[0]] * 2, wake_ups=" ".join([seed, *map(str, range(1000, 128_000, 1000))]))
+        for seed in ("7", "7", "8")
+    )
+    assert first == again != other
+    assert first[0] != first[1]
+    assert all(100 < time < 100 + 100 * 0.127 + 5 for time in first)
 
 
 def test_the_layout_of_memory_is_the_same_each_time(machines: Machines) -> None:

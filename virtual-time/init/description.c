@@ -20,6 +20,22 @@ static int64_t number(const char* key, const char* text) {
     return value;
 }
 
+/* "SEED NS NS ..." */
+static void read_wake_ups(const char* key, const char* text, struct variation* variation) {
+    char* rest;
+    variation->seed = strtoull(text, &rest, 10);
+    for (int index = 0; index < WAKE_UP_LATENCIES; ++index) {
+        const char* begin = rest;
+        variation->latencies[index] = (uint32_t)strtoul(begin, &rest, 10);
+        if (rest == begin) {
+            fail("description: %s has too few numbers", key);
+        }
+    }
+    if (*rest) {
+        fail("description: %s has too many numbers", key);
+    }
+}
+
 static void push(char** list, size_t limit, char* word, const char* key) {
     size_t count = 0;
     while (list[count]) {
@@ -58,6 +74,10 @@ static bool read_part(const char* key, char* value, struct part* part) {
         part->start = number(key, value);
     } else if (!strcmp(key, "system call")) {
         part->cost = number(key, value);
+    } else if (!strcmp(key, "cost scale")) {
+        part->variation.cost_scale = (uint64_t)number(key, value);
+    } else if (!strcmp(key, "wake-ups")) {
+        read_wake_ups(key, value, &part->variation);
     } else if (!strcmp(key, "terminal")) {
         part->terminal = number(key, value);
     } else {
