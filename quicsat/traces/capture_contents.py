@@ -64,6 +64,8 @@ SIMULATION, SINCE_1970, WRONG = "simulation", "1970", "wrong"
 """Where times count from."""
 End = tuple[bytes, int]
 """Address and port."""
+Mark = tuple[int, int]
+"""Digest and size of a datagram."""
 
 
 class Datagram(NamedTuple):
@@ -251,30 +253,29 @@ class Capture:
         """Whether the records have to be sorted by time."""
         return bool(self.late) and not self.set_back
 
-    def _segments(self) -> Iterator[tuple[int, int, Segment]]:
+    def packets(self) -> Iterator[tuple[PacketRecord, Datagram | None, bool | None]]:
+        """All records up to a fault, with the datagram in each; of those of the flows, whether the server sent it."""
         with suppress(DamagedTraceError):
-            for number, record in enumerate(unsorted_records(self.path), 1):
+            for record in unsorted_records(self.path):
                 found = datagram(record)
-                from_server = None if found is None else self.flows.get((found.source, found.target))
-                if found is not None and from_server is not None:
-                    ends = (found.target, found.source) if from_server else (found.source, found.target)
-                    yield record.time, number, Segment(from_server, str(ends), 0, UDP, b"", found.payload, found.size)
+                yield record, found, None if found is None else self.flows.get((found.source, found.target))
+
+    def _segments(self) -> Iterator[tuple[int, int, Segment]]:
+        for number, (record, found, from_server) in enumerate(self.packets(), 1):
+            if found is not None and from_server is not None:
+                ends = (found.target, found.source) if from_server else (found.source, found.target)
+                yield record.time, number, Segment(from_server, str(ends), 0, UDP, b"", found.payload, found.size)
 
     @cached_property
-    def by_direction(self) -> dict[bool, Counter[tuple[int, int]]]:
-        """How often there is a datagram of a digest and size."""
-        counts: dict[bool, Counter[tuple[int, int]]] = {False: Counter(), True: Counter()}
-        for from_server, size, mark, _ in self._of_flows():
-            counts[from_server][mark, size] += 1
-        return counts
-
-    def _of_flows(self) -> Iterator[tuple[bool, int, int, int]]:
-        """Direction, size, digest and time of each datagram of the flows."""
+    def seen(self) -> dict[bool, dict[Mark, list[int]]]:
+        """When each datagram of the flows was seen, by direction, in the order of the file."""
+        times: dict[bool, dict[Mark, list[int]]] = {False: {}, True: {}}
         ends = list(self.pairs)
-        for pair, size, mark, time in zip(self.pair, self.size, self.digest, self.time, strict=True):
+        for pair, mark, time in zip(self.pair, zip(self.digest, self.size, strict=True), self.time, strict=True):
             from_server = self.flows.get(ends[pair])
             if from_server is not None:
-                yield from_server, size, mark, time
+                times[from_server].setdefault(mark, []).append(time)
+        return times
 
     def id_size(self, *, from_server: bool) -> int:
         """Bytes of the destination connection ids of a direction, which the other one's long headers show."""
@@ -289,21 +290,17 @@ class Capture:
     # ---- times ------------------------------------------------------------------------------
 
     @cached_property
-    def seen(self) -> dict[bool, dict[int, int]]:
-        """When each datagram of the flows was seen first, by direction and digest."""
-        times: dict[bool, dict[int, int]] = {False: {}, True: {}}
-        for from_server, _, mark, time in self._of_flows():
-            times[from_server].setdefault(mark, time)
-        return times
+    def _times(self) -> list[int]:
+        return sorted(time for marks in self.seen.values() for times in marks.values() for time in times)
 
     @cached_property
     def _steps(self) -> set[int]:
-        return {later - former for former, later in pairwise(sorted(time for *_, time in self._of_flows()))}
+        return {later - former for former, later in pairwise(self._times)}
 
     @cached_property
     def timeless(self) -> str:
         """Why the times say nothing of when packets were sent; empty if they do."""
-        count = sum(self.by_direction[False].values()) + sum(self.by_direction[True].values())
+        count = len(self._times)
         if count > 2 and self._steps == {0}:
             return f"All packets of the {self.role}'s trace have the same time"
         step = gcd(*self._steps)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -14,10 +13,10 @@ from statistics import median_low
 from quicsat.model.implementation import Role
 from quicsat.model.text import counted
 from quicsat.model.whole_file import new_file
-from quicsat.traces.capture_contents import WRONG, Capture, Datagram, clock_of, datagram, usual
+from quicsat.traces.capture_contents import WRONG, Capture, Datagram, Mark, clock_of, datagram, usual
 from quicsat.traces.columns import QUIC_PORT
 from quicsat.traces.network import RAW_IP, digest
-from quicsat.traces.records import EARLIEST, NANOSECONDS, DamagedTraceError, PacketRecord, unsorted_records
+from quicsat.traces.records import EARLIEST, NANOSECONDS, PacketRecord
 
 MOST_PAYLOAD = 1500 - 20 - 8
 """Bytes of UDP payload in an Ethernet packet without jumbo frames."""
@@ -27,6 +26,7 @@ MOST_SIZES = 64
 """Sizes of datagrams, the most frequent first, into which a larger record may be split."""
 NOTHING = b"\0"
 """Data of a record that takes the place of one that is left out; no version of IP."""
+BETWEEN = "as with losses between several interfaces: the loss is not known."
 COPIED = 0.5
 """Share of datagrams with a copy in the same capture above which it was taken at several interfaces."""
 UNMATCHED = 0.05
@@ -50,7 +50,7 @@ class Repair:
         self.unsplit = 0
         self.done = list[str]()
         """Notes on what was done when the records were made."""
-        counts = [count for each in capture.by_direction.values() for count in each.values()]
+        counts = [len(times) for each in capture.seen.values() for times in each.values()]
         self._copied = sum(counts) - len(counts) > COPIED * len(counts)
         self._single = sum(count < median_low(counts) for count in counts) if self._copied else 0
         self._split = any(self._splittable(from_server) for from_server in (False, True))
@@ -73,54 +73,43 @@ class Repair:
 
     def _splittable(self, from_server: bool) -> bool:
         """Whether records may hold several datagrams: larger than those of Ethernet, or unknown at the other end."""
-        here, there = self.capture.by_direction[from_server], self._other.by_direction[from_server]
-        unknown = sum(count for known, count in here.items() if known not in there)
-        return any(size > MOST_PAYLOAD for _, size in here) or bool(there and unknown > UNMATCHED * here.total())
+        here, there = self.capture.seen[from_server], self._other.seen[from_server]
+        unknown = sum(len(times) for mark, times in here.items() if mark not in there)
+        total = sum(map(len, here.values()))
+        return any(size > MOST_PAYLOAD for _, size in here) or bool(there and unknown > UNMATCHED * total)
 
     @property
     def notes(self) -> list[str]:
         """What differs from a plain capture, in sentences."""
-        notes, whose, capture = list[str](), f"the {self.capture.role}'s trace", self.capture
-        if not self.needed:
-            return notes
-        if capture.sorted:
-            late = _records(capture.late, whose)
-            notes.append(f"All records were sorted by time: {late} came after a newer one.")
-        if self._wrong:
-            notes.append(f"{_records(self._wrong, whose)} with an impossible time: left out.")
-        if self._shift:
-            notes.append(f"The clock of {whose} was wrong: its first record is not of the years 2000 to 2099.")
-        if self._copied:
-            notes.append(f"{whose.capitalize()} has its packets several times; copies were left out.")
-        if self._single:
-            notes.append(
-                f"{counted(self._single, 'packet has', 'packets have')} fewer copies in {whose} than others, as with "
-                "losses between several interfaces: the loss is not known."
-            )
+        capture, whose = self.capture, f"the {self.capture.role}'s trace"
         servers = sorted({ends[0][1] if server else ends[1][1] for ends, server in capture.flows.items()} - {QUIC_PORT})
-        if servers and self._moved:
-            notes.append(f"The server in {whose} has port {', '.join(map(str, servers))}.")
-        if capture.strangers:
-            notes.append(
-                f"{_records(len(capture.strangers), whose)} of no connection that key logs name, or that was answered: "
-                "left out."
-            )
-        if self._dropped:
-            notes.append(f"{whose.capitalize()} has other traffic of port {QUIC_PORT}, which was left out.")
-        return notes
+        late, wrong, strangers = (
+            _records(count, whose) for count in (capture.late, self._wrong, len(capture.strangers))
+        )
+        fewer = counted(self._single, "packet has", "packets have")
+        notes: list[tuple[object, str]] = [
+            (capture.sorted, f"All records were sorted by time: {late} came after a newer one."),
+            (self._wrong, f"{wrong} with an impossible time: left out."),
+            (self._shift, f"The clock of {whose} was wrong: its first record is not of the years 2000 to 2099."),
+            (self._copied, f"{whose.capitalize()} has its packets several times; copies were left out."),
+            (self._single, f"{fewer} fewer copies in {whose} than others, {BETWEEN}"),
+            (servers and self._moved, f"The server in {whose} has port {', '.join(map(str, servers))}."),
+            (capture.strangers, f"{strangers} of no connection that key logs name, or that was answered: left out."),
+            (self._dropped, f"{whose.capitalize()} has other traffic of port {QUIC_PORT}, which was left out."),
+        ]  # fmt: skip
+        return [note for differs, note in notes if self.needed and differs]
 
     def records(self) -> list[PacketRecord]:
         """The IP packets of the capture, repaired; others become empty records, so that frames keep their numbers."""
-        made, seen, split = list[PacketRecord](), Counter[tuple[bool, int, int]](), 0
-        for number, record in self._plausible():
-            found = datagram(record)
-            from_server = None if found is None else self.capture.flows.get((found.source, found.target))
-            if found is None or from_server is None or number in self.capture.strangers:
+        made, copies, split = list[PacketRecord](), Counter[tuple[bool, Mark]](), 0
+        for record, from_server in self._plausible():
+            found = None if from_server is None else datagram(record)
+            if found is None or from_server is None:
                 made.append(record._replace(length=len(NOTHING), data=NOTHING))
                 continue
-            mark = from_server, digest(found.payload), found.size
-            seen[mark] += 1
-            if self._copied and not self._nearest(*mark, seen[mark]):
+            mark = digest(found.payload), found.size
+            copies[from_server, mark] += 1
+            if self._copied and not self._nearest(from_server, mark, copies[from_server, mark]):
                 continue
             pieces = self._pieces(found, from_server) if self._split else None
             split += pieces is not None
@@ -129,22 +118,22 @@ class Repair:
         self._say(split)
         return made
 
-    def _nearest(self, from_server: bool, mark: int, size: int, copy: int) -> bool:
+    def _nearest(self, from_server: bool, mark: Mark, copy: int) -> bool:
         """Whether the ``copy``-th record of a packet is the one that is closest to the capture's end of the link."""
         sent = from_server is (self.capture.role is Role.SERVER)
-        return copy == (1 if sent else self.capture.by_direction[from_server][mark, size])
+        return copy == (1 if sent else len(self.capture.seen[from_server][mark]))
 
-    def _plausible(self) -> Sequence[tuple[int, PacketRecord]]:
-        """The records with their numbers in the file, in the order of time."""
-        made = list[tuple[int, PacketRecord]]()
-        with suppress(DamagedTraceError):
-            for number, record in enumerate(unsorted_records(self.capture.path), 1):
-                if clock_of(record.time) == self._clock:
-                    made.append((number, record._replace(time=max(record.time + self._shift, 0))))
+    def _plausible(self) -> Sequence[tuple[PacketRecord, bool | None]]:
+        """The records in the order of time; of those of the run, whether the server sent them."""
+        made = list[tuple[PacketRecord, bool | None]]()
+        for number, (record, _, from_server) in enumerate(self.capture.packets(), 1):
+            if clock_of(record.time) == self._clock:
+                own = None if number in self.capture.strangers else from_server
+                made.append((record._replace(time=max(record.time + self._shift, 0)), own))
         if self.capture.sorted:
-            return sorted(made, key=lambda each: each[1].time)
-        latest = accumulate((record.time for _, record in made), max)
-        return [(number, record._replace(time=time)) for (number, record), time in zip(made, latest, strict=True)]
+            return sorted(made, key=lambda each: each[0].time)
+        latest = accumulate((record.time for record, _ in made), max)
+        return [(record._replace(time=time), own) for (record, own), time in zip(made, latest, strict=True)]
 
     def _made(self, record: PacketRecord, found: Datagram, from_server: bool, piece: bytes | None) -> PacketRecord:
         """The record without its link layer, with the server at its usual port, and with a piece of its payload."""
@@ -165,7 +154,7 @@ class Repair:
         records hold several as well, the connection id shows where each datagram begins.
         """
         payload = found.payload
-        there = self._other.by_direction[from_server]
+        there = self._other.seen[from_server]
         if len(payload) < found.size or ((digest(payload), found.size) in there and found.size <= MOST_PAYLOAD):
             return None
         sizes = [size for size in self._sizes[from_server] if size < len(payload)]
@@ -180,10 +169,10 @@ class Repair:
     def _sizes(self) -> dict[bool, list[int]]:
         """Sizes of the other end's datagrams by direction, the most frequent first."""
         sizes = {}
-        for from_server, counts in self._other.by_direction.items():
+        for from_server, marks in self._other.seen.items():
             frequent = Counter[int]()
-            for (_, size), count in counts.items():
-                frequent[size] += count if 0 < size <= MOST_PAYLOAD else 0
+            for (_, size), times in marks.items():
+                frequent[size] += len(times) if 0 < size <= MOST_PAYLOAD else 0
             sizes[from_server] = [size for size, count in frequent.most_common(MOST_SIZES) if count]
         return sizes
 

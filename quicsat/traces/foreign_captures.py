@@ -109,7 +109,9 @@ def _exchanged(found: Mapping[Role, Capture]) -> bool:
         return False
     ends = (False, client, server), (True, server, client)
     ways = [(sent.seen[way], arrived.seen[way]) for way, sent, arrived in ends]
-    delays = [[arrived[mark] - time for mark, time in sent.items() if mark in arrived] for sent, arrived in ways]
+    delays = [
+        [arrived[mark][0] - times[0] for mark, times in sent.items() if mark in arrived] for sent, arrived in ways
+    ]
     if not all(delays):
         return False
     trip = sum(max(delay) for delay in delays)  # of the fastest packets, if all delays are negative
