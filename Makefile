@@ -127,10 +127,10 @@ test-real-link: setup-dev images  ## real links, between two Docker daemons on t
 test-all-cases: CLOCK = virtual
 test-all-cases: images  ## run each built-in test case once with small files; CLOCK=real: in real time (half an hour)
 	@$(PYTHON) run.py images build virtual-time link-gateways ngtcp2 nginx curl
-	$(PYTHON) bench/all_cases.py --clock $(CLOCK) -o build/all-cases/$$(date +%FT%H-%M-%S)
+	$(PYTHON) -m bench.all_cases --clock $(CLOCK) -o build/all-cases/$$(date +%FT%H-%M-%S)
 
 bench-variants: images  ## check that every variant takes effect after a loss (half an hour)
-	$(PYTHON) bench/variants.py
+	$(PYTHON) -m bench.variants
 
 lint: setup-dev  ## style, format, types and spelling; shell scripts, C and C++, scripts and style sheets of the website
 	.venv/bin/ruff check .
@@ -148,25 +148,25 @@ coverage: setup-dev  ## which lines of quicsat/ and plots/ the tests without eng
 	$(PYTEST) $(PARALLEL) -m "not engine and not browser" --cov --cov-report=term:skip-covered --cov-report=html
 
 gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery and docs/gallery.md
-	$(PYTHON) scripts/gallery.py $(RESULTS)
+	$(PYTHON) -m scripts.gallery $(RESULTS)
 
 docs: setup-dev  ## build the documentation into build/docs, docs/paper also as a PDF and its data as an archive, and a sample website into build/docs/sample
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
-	$(PYTHON) scripts/sample_site.py build/docs/sample
+	$(PYTHON) -m scripts.sample_site build/docs/sample
 	paper/pdf
 	$(PYTHON) -m paper.archive build/docs/paper/data-set.tar.gz
 
 bench-compare: setup  ## measure how often compare raises false alarms and overlooks drops
-	$(PYTHON) bench/compare.py
+	$(PYTHON) -m bench.compare
 
 bench-coverage: setup  ## measure how often intervals cover the true value, and false alarms of step detection (ten minutes)
-	$(PYTHON) bench/coverage.py
+	$(PYTHON) -m bench.coverage
 
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
-	$(PYTHON) bench/link.py
+	$(PYTHON) -m bench.link
 
 bench-ssh-cuts: setup-dev images  ## cut ssh 30 times during campaigns over a real link; count lost runs and wrong verdicts
-	$(PYTHON) bench/ssh_cuts.py
+	$(PYTHON) -m bench.ssh_cuts
 
 paper: images  ## measure all implementations over the links of arXiv 2202.08228, queues, variants, sweeps (days; PAPER="--estimate")
 	$(PYTHON) -m paper.measure $(PAPER)
@@ -178,44 +178,44 @@ test-paper: setup-dev  ## compute the numbers of docs/paper again, independently
 	$(PYTEST) paper/tests
 
 bench-trace: setup-dev  ## measure how long the analysis of two traces of 10 MiB takes, and pyshark's time
-	$(PYTHON) bench/trace.py
+	$(PYTHON) -m bench.trace
 
 bench-trace-fuzz: setup-dev  ## analyse 1,000 damaged traces: no exception, no hang, no false success
-	$(PYTHON) bench/trace_fuzz.py
+	$(PYTHON) -m bench.trace_fuzz
 
 bench-hostile: setup-dev  ## commands on 2,500 hostile results and 200 archives: nothing outside touched, no traceback (40 minutes)
-	$(PYTHON) bench/hostile.py
+	$(PYTHON) -m bench.hostile
 
 bench-kills: setup-dev  ## 30 kills of each command that writes: nothing half-written stays (half an hour)
-	$(PYTHON) bench/kills.py
+	$(PYTHON) -m bench.kills
 
 bench-site-builds: setup-dev  ## five builds of one site at once, 50 times: no page is lost (half an hour)
-	$(PYTHON) bench/site_builds.py
+	$(PYTHON) -m bench.site_builds
 
 bench-crashes: images  ## crashes of endpoints and faults of the machine, and whom the verdicts blame (an hour)
 	@$(PYTHON) run.py images build virtual-time
-	$(PYTHON) bench/crashes.py
+	$(PYTHON) -m bench.crashes
 
 bench-worst-cases: setup-dev  ## memory and CPU time of the largest and slowest evidence that the limits permit (half an hour)
-	$(PYTHON) bench/worst_cases.py
+	$(PYTHON) -m bench.worst_cases
 
 bench-text-sinks: setup-dev  ## hostile words in everything that quicsat writes, opened by Chromium, Apache, nginx, Caddy and LaTeX (10 minutes)
-	$(PYTHON) bench/text_sinks.py
+	$(PYTHON) -m bench.text_sinks
 
 bench-faults: setup-dev  ## faults without an engine: 1,000 faulty engines, 2,000 hostile archives, 50 full disks (half an hour)
-	$(PYTHON) bench/faults.py
-	$(PYTHON) bench/archives.py
-	$(PYTHON) bench/full_disk.py
+	$(PYTHON) -m bench.faults
+	$(PYTHON) -m bench.archives
+	$(PYTHON) -m bench.full_disk
 
 bench-users: images  ## two users and root share one daemon: nobody is shut out or loses anything (root; ten minutes)
 	@$(PYTHON) run.py images build virtual-time
-	$(PYTHON) bench/several_users.py
+	$(PYTHON) -m bench.several_users
 
 bench-soak: images  ## kill KILLS=50 campaigns (CLOCK=virtual: in virtual time) with kill -9 at random moments; count lost runs and left-over containers
-	$(PYTHON) bench/soak.py --kills $(KILLS) --clock $(CLOCK)
+	$(PYTHON) -m bench.soak --kills $(KILLS) --clock $(CLOCK)
 
 bench-daemon-kills: images  ## kill a Docker daemon 20 times and freeze it 10 times in a campaign; count lost runs and wrong verdicts
-	$(PYTHON) bench/daemon_kills.py
+	$(PYTHON) -m bench.daemon_kills
 
 clean:  ## remove what an interrupted campaign left at the engine
 	$(PYTHON) run.py clean

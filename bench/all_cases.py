@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 """Runs each built-in test case once, with a pair that suits it, and prints the outcomes (`make test-all-cases`).
 
 Ready are the test cases in testcases/ and its subfolders with an emulated link, members of families too, and each
 workload over the link of ``terrestrial``. Files of measurements are shortened to ``--largest``. The script ends with
 status 1 if a test case does not succeed.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -15,9 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
+from bench.script import ROOT
 from quicsat.cli import main as cli
 from quicsat.cli import run as run_command
 from quicsat.cli.continuous_integration import CiRequest

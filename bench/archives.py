@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Measures what 2,000 hostile archives and a dozen bombs write outside the target, and their CPU time.
 
-Run it with `bench/archives.py`, or with `make bench-faults`.
+Run it with `python -m bench.archives`, or with `make bench-faults`.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -17,9 +16,6 @@ from collections import Counter
 from pathlib import Path
 
 from prettytable import PrettyTable
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from bench.script import counts_table, options_parser
 from quicsat.docker.archive import ArchiveLimits, unpack

@@ -1,13 +1,12 @@
-#!/usr/bin/env python3
 """Tries the GitHub action with images of changed and unchanged builds: are changes found, and how long does it take?
 
-  bench/ci.py -o DIR --implementation quic-go --baseline me/quic-go:main --images me/quic-go:change --unchanged 10
+  python -m bench.ci -o DIR --baseline me/quic-go:main --images me/quic-go:change --unchanged 10
 
 It runs the action's step "Measure" as GitHub does, first with the image of ``--baseline`` to get a baseline, then with
 each of ``--images``, and then ``--unchanged`` times with the first image again. It prints a Markdown table. All images
 must exist at the daemon. Reports are in DIR.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -22,11 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 import yaml
 
+from bench.script import ROOT
 from quicsat.report.table import Column, Table, Unit, render
 from quicsat.results.store import load
 from quicsat.statistics.samples import GOODPUT, samples

@@ -1,10 +1,10 @@
-#!/usr/bin/env python3
 """Lets an endpoint crash at five moments, in both roles, in five manners and with both clocks, then the machine, and
 shows whom the verdicts blame.
 
-Run it with `bench/crashes.py`, or with `make bench-crashes`. It needs the images simulator, virtual-time and aioquic.
+Run it with `python -m bench.crashes`, or with `make bench-crashes`, if the images simulator, virtual-time and aioquic
+are there.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from bench.script import DAEMON
 from quicsat.docker.client import Daemon

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Counts lost runs and wrong verdicts while a campaign's Docker daemon is killed with kill -9 and frozen.
 
 Run it with `make bench-daemon-kills`.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -18,10 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.script import DAEMON, counts_table, options_parser
+from bench.script import DAEMON, ROOT, counts_table, options_parser
 from bench.soak import GRACE, journalled, readable, test_case
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers

@@ -1,13 +1,12 @@
-#!/usr/bin/env python3
 """Compares shares and Jain's index of campaigns with those that tshark's reading of the same traces gives.
 
-    bench/fairness.py results/latest
+    python -m bench.fairness results/latest
 
 tshark decrypts the client's trace. For each address of a server, this program counts the bytes of streams (TCP: of
 segments) that no earlier packet had. From them, it computes when the flows compete, their shares and Jain's index. It
 shares no code with the analysis of quicsat.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -20,9 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prettytable import PrettyTable
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from quicsat.results.store import load
 

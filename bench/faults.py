@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Counts hangs, wrong results and lost runs of 1,000 campaigns at a simulated engine with seeded faults.
 
-Run it with `bench/faults.py`, or with `make bench-faults`.
+Run it with `python -m bench.faults`, or with `make bench-faults`.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -15,9 +14,6 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from bench.script import counts_table, options_parser
 from tests import faults

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Counts unreadable files and failed resumes when the disk is full at 50 random bytes of a campaign; needs root.
 
-Run it with `bench/full_disk.py`, or with `make bench-faults`.
+Run it with `python -m bench.full_disk`, or with `make bench-faults`.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -23,10 +22,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.script import counts_table, options_parser
+from bench.script import ROOT, counts_table, options_parser
 from quicsat.analysis.analyse import analyse
 from quicsat.execution import retries
 from quicsat.execution.dispatcher import Dispatcher

@@ -1,14 +1,13 @@
-#!/usr/bin/env python3
 """Runs commands on hostile results: files that are links, pipes or devices; mutated journals, qlogs and series.
 
     make bench-hostile
-    .venv/bin/python bench/hostile.py --journals 100 --seed 7
-    .venv/bin/python bench/hostile.py --only journal-17 --keep build/hostile    # one case again
+    python -m bench.hostile --journals 100 --seed 7
+    python -m bench.hostile --only journal-17 --keep build/hostile    # one case again
 
 Bars: no command reads or changes a file outside the campaign, prints a traceback, hides the campaign beside it, needs
 more than 1 GiB of memory or 20 s of CPU time, or hangs.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -35,11 +34,8 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from bench.archives import archives
-from bench.script import counts_table, judged, options_parser
+from bench.script import ROOT, counts_table, judged, options_parser
 from quicsat.cli import commands, entry_point
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.main import main as command_line

@@ -1,13 +1,12 @@
-#!/usr/bin/env python3
 """Kills commands that write, each 30 times at a random moment, and looks for what they leave.
 
     make bench-kills
-    .venv/bin/python bench/kills.py --kills 100 --seed 7 --only merge
+    python -m bench.kills --kills 100 --seed 7 --only merge
 
 Bars: what is there after a kill is the old or the new state as a whole; the same call then succeeds, and leaves what it
 leaves without a kill. The lock file of images is written without an engine, as `images lock` writes it at its end.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -28,10 +27,7 @@ from xml.etree import ElementTree
 
 from prettytable import PrettyTable
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.script import judged, options_parser
+from bench.script import ROOT, judged, options_parser
 from quicsat.cli import commands, entry_point
 from quicsat.cli.main import main as command_line
 from quicsat.images.lock_file import lock_text, read_lock

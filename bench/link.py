@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 """Measures rate, delay, loss and queue of a testbed against the configured values; `make bench-link`.
 
-bench/link.py                                        # everything, in real time: on an idle machine
-bench/link.py --clock virtual --cases changing       # some cases, in virtual time: on any machine
+python -m bench.link                                        # everything, in real time: on an idle machine
+python -m bench.link --clock virtual --cases changing       # some cases, in virtual time: on any machine
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -19,14 +18,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from bench.changing_links import changing_links
 from bench.disturbances import disciplines, disturbances
 from bench.result_rows import LAG_BAR, Figure, figure, lag, show
 from bench.scenarios import scenarios
-from bench.script import DAEMON
+from bench.script import DAEMON, ROOT
 from bench.stalls import stalls
 from bench.testbed_traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, Traffic, rate_in_trace
 from bench.virtual_traffic import VirtualBench

@@ -1,12 +1,11 @@
-#!/usr/bin/env python3
 """Compares page load times of campaigns with those that Chromium itself measured in the same runs.
 
-    bench/page_load.py results/latest
+    python -m bench.page_load results/latest
 
 A browser's page load begins where it starts to connect (``connectStart`` of the navigation timing), since no packet is
 sent before, and ends with its load event. Ours is from the client's first packet to the last byte of the last object.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -17,9 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prettytable import PrettyTable
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from quicsat.results.store import load
 

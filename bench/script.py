@@ -6,9 +6,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from prettytable import PrettyTable
 
+ROOT = Path(__file__).resolve().parent.parent
 DAEMON = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 """Address of the daemon that the user has chosen."""
 

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 """Two users and root share one Docker daemon and one checkout: each can measure, and none can harm the others.
 
     make bench-users
 
 It needs root. The users have no accounts: only their numbers, and the group of the daemon's socket.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -22,10 +21,7 @@ from pathlib import Path
 
 from prettytable import PrettyTable
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.script import DAEMON, options_parser
+from bench.script import DAEMON, ROOT, options_parser
 from bench.site_builds import copy_program
 from bench.soak import GRACE
 from quicsat.docker.archive import pack

@@ -1,12 +1,11 @@
-#!/usr/bin/env python3
 """Builds one site five times at the same moment, while it is read: no page may be lost.
 
     make bench-site-builds
-    .venv/bin/python bench/site_builds.py --rounds 10 --changes 3
+    python -m bench.site_builds --rounds 10 --changes 3
 
 In further rounds, quicsat changes during a build: builds may then fail with a sentence, and the site stays as it was.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -22,11 +21,8 @@ from pathlib import Path
 
 from prettytable import PrettyTable
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from bench.kills import names, run, start
-from bench.script import judged, options_parser
+from bench.script import ROOT, judged, options_parser
 from quicsat.cli import commands
 from quicsat.model.errors import MachineError
 from quicsat.model.whole_file import is_draft

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Counts lost runs and left-over containers of campaigns that are killed with kill -9 at random moments.
 
 Run it with `make bench-soak`; it starts a Docker daemon of its own.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -19,10 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.script import DAEMON, counts_table, options_parser
+from bench.script import DAEMON, ROOT, counts_table, options_parser
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
 from quicsat.model.clock import Clock

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 """Counts lost runs, left-over containers and wrong verdicts when ssh is cut during campaigns over a real link.
 
 Run it with `make bench-ssh-cuts`.
 The link is the laboratory's (tests/laboratory.py). Most cuts reset the connection; some let nothing through for a time,
 which ssh has to notice by itself. A cut counts if a connection that was there before it is gone after it.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -21,10 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.script import DAEMON, counts_table, options_parser
+from bench.script import DAEMON, ROOT, counts_table, options_parser
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
 from quicsat.model.errors import MachineError

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 """Puts hostile words into everything that quicsat writes, opens it with what reads it, and counts what acts.
 
 Run it with `make bench-text-sinks`. Web servers and LaTeX that are not here are left out, and named:
 apt-get install --no-install-recommends apache2 nginx-light caddy texlive-latex-recommended texlive-pictures
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -29,9 +28,7 @@ from markdown_it import MarkdownIt
 from playwright.sync_api import Browser, Error, sync_playwright
 from prettytable import PrettyTable
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
+from bench.script import ROOT
 from quicsat.model.expectations import CellPattern, Expectations, KnownFailure
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet

@@ -1,7 +1,7 @@
 """Measures how long the analysis of the traces of a 10 MiB run takes, here and in the QUIC Interop Runner.
 
     make bench-trace                  # a transfer that is made for it in memory
-    .venv/bin/python bench/trace.py results/latest/quic-go_picoquic/terrestrial/1
+    python -m bench.trace results/latest/quic-go_picoquic/terrestrial/1
 
 Ours: both traces walked, taken apart and matched, all series and facts, the series written. Theirs: the three questions
 that a measurement asks (how many handshakes, which versions, first and last 1-RTT packet), each with a pyshark
@@ -19,8 +19,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyshark
 

@@ -1,13 +1,12 @@
-#!/usr/bin/env python3
 """Counts exceptions, hangs and wrong verdicts of the analysis of 1,000 damaged traces.
 
     make bench-trace-fuzz
-    .venv/bin/python bench/trace_fuzz.py 200 7     # 200 traces, seed 7
+    python -m bench.trace_fuzz 200 7     # 200 traces, seed 7
 
 Bars: no exception, no analysis longer than 60 s, less than 1 GiB of memory, and of the traces whose payload is another
 at least 99 % end in a verdict other than succeeded.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -21,10 +20,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.script import judged
+from bench.script import ROOT, judged
 from quicsat.analysis.analyse import analyse
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.run import File

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Checks that variants take effect: compares each server with its siblings and itself, over a link that loses once.
 
 Run it with `make bench-variants`.
@@ -7,7 +6,7 @@ than chance does, that is by more than two runs of one variant differ; or by its
 window that it keeps after a loss, or by words for its congestion control that one of the two uses in all of its runs,
 the other in none.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -24,9 +23,7 @@ from statistics import median
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
+from bench.script import ROOT
 from quicsat.config import loader
 from quicsat.model.arrays import Floats
 from quicsat.model.implementation import Implementation, Protocol

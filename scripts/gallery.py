@@ -1,10 +1,10 @@
 """Draw docs/gallery/ and docs/gallery.md from campaigns: `make gallery RESULTS="results/a results/b"`.
 
 Every figure and table that the first campaign allows; others over more links are parts of it, one with functional tests
-adds their matrix, any other one figures over campaigns. Also: `scripts/gallery.py --output DIR RESULTS…`.
+adds their matrix, any other one figures over campaigns. Also: `python -m scripts.gallery --output DIR RESULTS…`.
 """
 
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from PIL import Image
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from paper.numbers import listed
 from quicsat.config.loader import load_implementations
@@ -34,6 +31,7 @@ from quicsat.results.qir_import import open_results
 from quicsat.statistics.samples import GOODPUT, samples, value_of
 from quicsat.traces.series import FILE_NAME
 
+ROOT = Path(__file__).resolve().parents[1]
 OVERLAID = ("offset", "data-size", "data-rate", "packet-number", "rtt")
 MOST_OVERLAID = 5
 OBJECTIVES = (Objective(2 * MB, 3.0), Objective(10 * MB, 5.0))

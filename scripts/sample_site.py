@@ -1,8 +1,8 @@
 """Build the website of the matrix in paper/data, as a sample of what `run.py site` makes (`make docs`).
 
-scripts/sample_site.py build/docs/sample      # copy this directory to a web server to publish it
+python -m scripts.sample_site build/docs/sample      # copy this directory to a web server to publish it
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from quicsat.cli import main as cli
 from quicsat.results.store import DOCUMENT
 
+ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "paper" / "data"
 PART = "matrix"
 

@@ -11,7 +11,13 @@ from tests.documentation.pages import PAGES, ROOT, commands, prose_of
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.M))
 GENERATED = ("build", "results", "site", ".venv", ".git")
 CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
-PROGRAMS = re.compile(r"^(?:\.venv/bin/python )?((?:bench|scripts)/[\w./-]+)(?: |$)")
+PROGRAMS = re.compile(r"^((?:bench|scripts)/[\w./-]+)(?: |$)|^(?:\.venv/bin/)?python -m (bench|scripts)\.(\w+)(?: |$)")
+
+
+def program(line: str) -> str | None:
+    """The script or benchmark that a command runs, as a path."""
+    match = PROGRAMS.match(line)
+    return match and (match[1] or f"{match[2]}/{match[3]}.py")
 
 
 def shown_targets() -> set[str]:
@@ -34,7 +40,7 @@ def test_targets_are_no_files() -> None:
 
 
 def test_every_program_exists() -> None:
-    shown = {match[1] for line in commands() if (match := PROGRAMS.match(line))}
+    shown = set(filter(None, map(program, commands())))
     assert len(shown) > 5
     assert {program for program in shown if not (ROOT / program).exists()} == set()
 
@@ -56,9 +62,9 @@ def test_every_file_exists() -> None:
 def test_every_option_of_a_program_exists() -> None:
     """Of scripts and benchmarks; what follows -- is for run.py."""
     shown = {
-        (match[1], option)
+        (name, option)
         for line in commands()
-        if (match := PROGRAMS.match(line))
+        if (name := program(line))
         for option in re.findall(r"(?<=\s)--[a-z][a-z-]+", line.split(" -- ")[0])
     }
     assert len(shown) > 10
