@@ -304,10 +304,13 @@ def test_repetition_does_not_change_the_share_of_passes(directory: Path) -> None
 def test_a_broken_trace_excludes_an_attempt_whatever_its_outcome(directory: Path, end: str) -> None:
     changes, outcome = ENDS[end]
     whole = (directory / SERVER_TRACE).read_bytes()
-    (directory / SERVER_TRACE).write_bytes(whole[:-1])
-    verdict, _ = judged(directory, EVIDENCE, **changes)
-    assert (verdict.code, valid(verdict).outcome) == (ErrorCode.TRACE_TRUNCATED, outcome)
-    assert functional(directory, Check.HANDSHAKE, **changes).code is ErrorCode.TRACE_TRUNCATED
+    codes = {b"": ErrorCode.TRACE_EMPTY, whole[:-1]: ErrorCode.TRACE_TRUNCATED, b"?" + whole: ErrorCode.TRACE_CORRUPT}
+    for content, expected in codes.items():
+        (directory / SERVER_TRACE).write_bytes(content)
+        verdict, _ = judged(directory, EVIDENCE, **changes)
+        assert (verdict.outcome, verdict.code, valid(verdict).outcome) == (Outcome.ERROR, expected, outcome)
+        assert verdict.reason.startswith("The server's trace cannot be used: ")
+        assert functional(directory, Check.HANDSHAKE, **changes).code is expected
     (directory / SERVER_TRACE).unlink()
     assert code(directory, **changes) is ErrorCode.TRACE_EMPTY
 
@@ -343,16 +346,6 @@ def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> No
 
 
 # ---- traces and files -----------------------------------------------------------------------
-
-
-def test_trace_files_that_are_not_whole(directory: Path) -> None:
-    whole = (directory / SERVER_TRACE).read_bytes()
-    codes = {b"": ErrorCode.TRACE_EMPTY, whole[:-1]: ErrorCode.TRACE_TRUNCATED, b"?" + whole: ErrorCode.TRACE_CORRUPT}
-    for content, expected in codes.items():
-        (directory / SERVER_TRACE).write_bytes(content)
-        verdict, _ = judged(directory)
-        assert (verdict.outcome, verdict.code) == (Outcome.ERROR, expected)
-        assert verdict.reason.startswith("The server's trace cannot be used: ")
 
 
 def test_a_cut_trace_leaves_series_of_what_came_before_and_the_outcome_open(directory: Path) -> None:

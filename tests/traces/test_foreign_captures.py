@@ -541,6 +541,16 @@ CASES: dict[str, tuple[Setup, str, list[str]]] = {
     "xz": (damaged(lambda _: lzma.compress(bytes(99))[:-9], LEFT), "", [f"{FOREIGN}compressed with xz", AT_CLIENT]),
     "zstd": (damaged(lambda _: b"\x28\xb5\x2f\xfd" * 9, LEFT), "", [f"{FOREIGN}compressed with zstd", AT_CLIENT]),
     "K12": (damaged(lambda _: b"+---------+\n", LEFT), "", [f"{FOREIGN}a text file of K12", AT_CLIENT]),
+    **{
+        f"{whose}'s {what}": (
+            damaged(change, side), "HG" if side == RIGHT else "", [reason, *([AT_CLIENT] * (side == LEFT))],
+        )
+        for side, whose in SIDES.items()
+        for what, change, reason in (
+            ("first record", lambda data: patched(24, bytes(4) + b"\xff" * 12, data), "claims 4294967295 bytes"),
+            ("whole file", lambda _: b"", "has no bytes."),
+        )
+    },
     "link type": (both(framed(lambda _: bytes(30), 127)), "", notes_of_both(f"{UNKNOWN_PORT}link type 127.")),
     "protocol": (both(mapped(lambda each: each.patched(23, b"\x2f"))), "", notes_of_both(f"{UNKNOWN_PORT}GRE.")),
     "headers": (both(partial(pcap, snap=38)), "", notes_of_both(f"{UNKNOWN_PORT}headers that are cut.")),

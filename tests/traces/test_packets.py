@@ -40,21 +40,6 @@ def greeting(made: Connection) -> list[tuple[bool, bytes]]:
 # ---- made by hand ---------------------------------------------------------------------------
 
 
-def test_offset_and_length_follow_the_bits_of_each_type() -> None:
-    made = Connection()
-    frames = [
-        stream_frame(0, b"12345"),
-        stream_frame(4, b"123456", 100),
-        stream_frame(8, b"1234567", 3000, length=False),
-    ]
-    found = dissected([*greeting(made), (True, made.one_rtt(7, *frames, from_server=True))], made.key_log)
-    assert found.number.tolist() == [0, 0, 7]
-    assert found.frames.packet.tolist() == [2, 2, 2]
-    assert found.frames.stream.tolist() == [0, 4, 8]
-    assert found.frames.offset.tolist() == [0, 100, 3000]
-    assert found.frames.length.tolist() == [5, 6, 7]
-
-
 def test_coalesced_packets_have_rows_of_their_own() -> None:
     made = Connection()
     second = made.handshake(1, PING, from_server=True)
@@ -69,11 +54,6 @@ def test_coalesced_packets_have_rows_of_their_own() -> None:
     assert set(found.ecn.tolist()) == {2}
     assert found.eliciting.tolist() == [True, True, True, True]
     assert found.frames.packet.tolist() == [3]
-
-
-def test_padding_behind_the_last_packet_is_no_packet() -> None:
-    made = Connection()
-    assert len(dissected([(False, made.client_hello()), (True, made.server_hello() + bytes(300))])) == 2
 
 
 JUNK = bytes(range(1, 200))

@@ -32,6 +32,12 @@ from quicsat.traces.series import (
 from tests.series_builder import Transfer, series
 
 
+def loaded(directory: Path) -> Series:
+    found = load(directory)
+    assert found is not None
+    return found
+
+
 def same(one: Series, other: Series) -> None:
     assert (one.protocol, one.clock) == (other.protocol, other.clock)
     for name in module.TABLES:
@@ -41,44 +47,21 @@ def same(one: Series, other: Series) -> None:
             np.testing.assert_allclose(first, second, atol=0.5e-6, err_msg=f"{name}.{column.name}")
 
 
-@pytest.mark.parametrize("transfer", [Transfer(), Transfer(lost=[3, 7], protocol=Protocol.TCP)])
-def test_what_is_saved_is_loaded(tmp_path: Path, transfer: Transfer) -> None:
-    made = series(transfer)
-    assert save(made, tmp_path) == tmp_path / "series.parquet"
-    loaded = load(tmp_path)
-    assert loaded is not None
-    same(made, loaded)
-    assert [path.name for path in tmp_path.iterdir()] == ["series.parquet"]
+EMPTY = Series(
+    Protocol.HQ, ClockOffset(0.0, float("inf")), StreamData.of(), StreamData.of(), Packets.of(), Packets.of(),
+    Samples.of(), Samples.of(), Samples.of(), Requests.of(),
+)  # fmt: skip
 
 
-def test_a_directory_whose_name_is_not_utf_8(tmp_path: Path) -> None:
-    made, directory = series(Transfer()), tmp_path / os.fsdecode(b"run\xe9")
+@pytest.mark.parametrize("made", [series(), series(Transfer(lost=[3, 7], protocol=Protocol.TCP)), EMPTY])
+@pytest.mark.parametrize("name", ["run", os.fsdecode(b"run\xe9")])
+def test_what_is_saved_is_loaded(tmp_path: Path, made: Series, name: str) -> None:
+    """Also in a directory whose name is not UTF-8."""
+    directory = tmp_path / name
     directory.mkdir()
-    save(made, directory)
-    loaded = load(directory)
-    assert loaded is not None
-    same(made, loaded)
-
-
-def test_series_without_events(tmp_path: Path) -> None:
-    data, packets, samples = StreamData.of(), Packets.of(), Samples.of()
-    empty = Series(
-        Protocol.HQ,
-        ClockOffset(0.0, float("inf")),
-        data,
-        data,
-        packets,
-        packets,
-        samples,
-        samples,
-        samples,
-        Requests.of(),
-    )
-    save(empty, tmp_path)
-    loaded = load(tmp_path)
-    assert loaded is not None
-    same(empty, loaded)
-    assert len(loaded.sent) == 0
+    assert save(made, directory) == directory / "series.parquet"
+    same(made, loaded(directory))
+    assert [path.name for path in directory.iterdir()] == ["series.parquet"]
 
 
 def test_a_file_of_an_earlier_release_has_one_connection(tmp_path: Path) -> None:
@@ -87,9 +70,7 @@ def test_a_file_of_an_earlier_release_has_one_connection(tmp_path: Path) -> None
     table = pq.read_table(path)
     assert "connection" in table.column_names
     pq.write_table(table.drop_columns(["connection"]), path)
-    loaded = load(tmp_path)
-    assert loaded is not None
-    same(made, loaded)
+    same(made, loaded(tmp_path))
 
 
 def test_events_of_one_connection() -> None:
@@ -183,10 +164,9 @@ def test_columns_of_others_take_no_memory(tmp_path: Path) -> None:
     before, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
     pa.set_memory_pool(pool)
     try:
-        loaded = load(tmp_path)
+        loaded(tmp_path)
     finally:
         pa.set_memory_pool(before)
-    assert loaded is not None
     assert pool.max_memory() < 8 * 50 * len(table)
 
 
