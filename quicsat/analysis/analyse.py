@@ -82,8 +82,9 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     and link, then whether both traces are whole and agree. Only then count exit statuses, files, and what the traces
     say. An attempt that is not valid ends in ``ERROR``, whose ``if_valid`` is the verdict that it would have had, as
     far as the evidence tells. Functional tests have no numbers; of measurements, a run that timed out has the
-    measured loss, but no goodput.
+    measured loss, but no goodput. The link is that which the run had with its perturbation.
     """
+    run = run.under(evidence.perturbation)
     broken_off = run_outcome.harness(evidence, run.test_case)
     if broken_off is not None:
         return broken_off, None

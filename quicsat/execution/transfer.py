@@ -19,7 +19,6 @@ from quicsat.links.artefact_limits import download_limits, log_limits
 from quicsat.links.backend import Testbed
 from quicsat.links.session import Endpoint, FurtherFlow, RunControl, Session, SessionRecord, SessionRequest
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Evidence, FlowEvidence
 from quicsat.model.flow import flow_directory, part_name
@@ -123,9 +122,7 @@ class Transfer:
         )
         starts = (flow.start for flow in run.test_case.flows)
         further = tuple(FurtherFlow(endpoints, start) for endpoints, start in zip(others, starts, strict=True))
-        if isinstance(run.test_case.link, EmulatedLink):
-            run = replace(run, test_case=replace(run.test_case, link=run.test_case.link.scaled(by.delay, by.rate)))
-        return SessionRequest(run, first, self.control, further, by)
+        return SessionRequest(run.under(by), first, self.control, further, by)
 
     def _downloaded(self, session: Session, flow: int) -> tuple[File, ...]:
         """The files that the storing side has at the end; in a WebTransport handshake, what both sides wrote."""

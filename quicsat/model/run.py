@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.implementation import Implementation, Protocol, Role
+from quicsat.model.perturbation import NOMINAL, Perturbation
 from quicsat.model.run_key import File as File  # they belong to a run, but need less than it
 from quicsat.model.run_key import RunKey as RunKey
 from quicsat.model.test_case import ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
@@ -53,6 +54,14 @@ class Run:
         """Whether proxies split its connection."""
         link = self.test_case.link
         return self.protocol is Protocol.TCP and isinstance(link, EmulatedLink) and link.pep is not None
+
+    def under(self, by: Perturbation) -> Run:
+        """The run over the link that it has with a perturbation, as all of its flows."""
+        link = self.test_case.link
+        if by == NOMINAL or not isinstance(link, EmulatedLink):
+            return self
+        case = replace(self.test_case, link=link.scaled(by.delay, by.rate))
+        return replace(self, test_case=case, others=tuple(other.under(by) for other in self.others))
 
     @property
     def endpoint_test_case(self) -> TestCase:

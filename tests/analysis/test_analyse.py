@@ -19,6 +19,7 @@ from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts
 from quicsat.model.gateways import VPNS
 from quicsat.model.implementation import Implementation, Protocol
 from quicsat.model.outcomes import Cause, Check, ErrorCode, Outcome, Rules, Verdict
+from quicsat.model.perturbation import Perturbation
 from quicsat.model.results import Measurement
 from quicsat.model.run import File, Run
 from quicsat.model.workload import RequestOrder, Workload
@@ -166,6 +167,16 @@ def test_a_qlog_that_cannot_be_read_is_named_and_decides_nothing(directory: Path
     notes = measured(directory).notes
     assert notes == ("Server's qlog: a.sqlog: passed over: events without a usable value (1).",)
     assert stored_series(directory).cwnd.value.tolist() == [12000, 6000]
+
+
+def test_efficiency_is_of_the_rate_that_the_link_had_in_this_run(directory: Path) -> None:
+    nominal, fast = (
+        analyse(RUN, replace(EVIDENCE, perturbation=Perturbation(rate=rate)), directory)[1] for rate in (1.0, 1.25)
+    )
+    assert nominal is not None
+    assert fast is not None
+    assert fast.values["efficiency"] == pytest.approx(nominal.values["efficiency"] / 1.25)
+    assert fast.values["goodput"] == nominal.values["goodput"]
 
 
 def test_efficiency_over_a_changing_link_is_of_what_it_offered(directory: Path) -> None:
