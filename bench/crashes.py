@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 
-from bench.script import DAEMON
+from bench.script import DAEMON, run
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import CAMPAIGN_LABEL
 from quicsat.docker.daemon_images import DaemonImages
@@ -33,7 +33,6 @@ from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.virtual_machine import VirtualBackend
 from quicsat.model.clock import Clock
 from quicsat.model.cpu_cost import CPU_COST
-from quicsat.model.errors import UserError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Verdict
 from quicsat.model.real_link import Host
@@ -137,8 +136,4 @@ def cause(daemon: Daemon, fault: str) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_status)
+    run(main)

@@ -17,15 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.script import DAEMON, ROOT, counts_table, options_parser
+from bench.script import DAEMON, ROOT, counts_table, options_parser, run
 from bench.soak import GRACE, journalled, readable, test_case
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
 from quicsat.model.clock import Clock
-from quicsat.model.errors import MachineError
 from quicsat.model.outcomes import Outcome
 from quicsat.results.store import load
-from tests.dockerds import LaboratoryError
 from tests.own_engine import OwnEngine, own_engine
 
 AWAY = (0.0, 10.0)
@@ -60,12 +58,8 @@ def main() -> int:
     chance = random.Random(options.seed)
     kinds = ["kill"] * options.kills + ["freeze"] * options.freezes
     chance.shuffle(kinds)
-    try:
-        with own_engine(DAEMON, "simulator", "quic-go") as engine, tempfile.TemporaryDirectory() as folder:
-            return disturb(engine, kinds, chance, Path(folder))
-    except (LaboratoryError, MachineError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 3
+    with own_engine(DAEMON, "simulator", "quic-go") as engine, tempfile.TemporaryDirectory() as folder:
+        return disturb(engine, kinds, chance, Path(folder))
 
 
 def disturb(engine: OwnEngine, kinds: Sequence[str], chance: random.Random, folder: Path) -> int:
@@ -186,4 +180,4 @@ def report(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
@@ -22,7 +21,7 @@ from bench.changing_links import changing_links
 from bench.disturbances import disciplines, disturbances
 from bench.result_rows import LAG_BAR, Figure, figure, lag, show
 from bench.scenarios import scenarios
-from bench.script import DAEMON, ROOT
+from bench.script import DAEMON, ROOT, run
 from bench.stalls import stalls
 from bench.testbed_traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, Traffic, rate_in_trace
 from bench.virtual_traffic import VirtualBench
@@ -34,7 +33,6 @@ from quicsat.images.pull_or_build import Images, Policy
 from quicsat.links.ns3_testbed import Abilities, Ns3Backend, probe
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import Direction, EmulatedLink, QueueMode, UniformLoss
-from quicsat.model.errors import HarnessFault, UserError
 from quicsat.model.real_link import Host
 from quicsat.model.units import MBPS, MS, PERCENT
 
@@ -326,11 +324,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_status)
-    except HarnessFault as fault:
-        sys.stderr.write(f"{fault.reason}\n")
-        sys.exit(3)
+    run(main)

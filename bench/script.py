@@ -5,14 +5,27 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from prettytable import PrettyTable
+
+from quicsat.model.errors import HarnessFault, MachineError, UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 DAEMON = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 """Address of the daemon that the user has chosen."""
+
+
+def run(main: Callable[[], int]) -> NoReturn:
+    """Run a benchmark; what is wrong with options or the machine ends it with a message and an exit status."""
+    try:
+        sys.exit(main())
+    except (UserError, HarnessFault) as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_status if isinstance(error, UserError) else MachineError.exit_status)
 
 
 def options_parser(description: str | None, numbers: Mapping[str, int]) -> argparse.ArgumentParser:

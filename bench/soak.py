@@ -18,13 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.script import DAEMON, ROOT, counts_table, options_parser
+from bench.script import DAEMON, ROOT, counts_table, options_parser, run
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
 from quicsat.model.clock import Clock
-from quicsat.model.errors import UserError
 from quicsat.results.store import load
-from tests.dockerds import LaboratoryError
 from tests.own_engine import OwnEngine, own_engine
 
 TEST_CASE = """\
@@ -105,14 +103,10 @@ def main() -> int:
     moments = [*kills, *[None] * options.alone]
     chance.shuffle(moments)
     images = ["simulator", "quic-go", *(["virtual-time"] if options.clock is Clock.VIRTUAL else [])]
-    try:
-        with own_engine(DAEMON, *images) as engine, tempfile.TemporaryDirectory(prefix="quicsat-soak-") as folder:
-            Path(folder, "soak.yaml").write_text(test_case(options.clock), encoding="utf-8")
-            bench = Bench(engine, Daemon(engine.url, "soak"), Path(folder), options.clock)
-            return report([bench.soak(number, moment, chance) for number, moment in enumerate(moments, start=1)])
-    except (LaboratoryError, UserError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 3
+    with own_engine(DAEMON, *images) as engine, tempfile.TemporaryDirectory(prefix="quicsat-soak-") as folder:
+        Path(folder, "soak.yaml").write_text(test_case(options.clock), encoding="utf-8")
+        bench = Bench(engine, Daemon(engine.url, "soak"), Path(folder), options.clock)
+        return report([bench.soak(number, moment, chance) for number, moment in enumerate(moments, start=1)])
 
 
 class Bench:
@@ -232,4 +226,4 @@ def report(cases: Sequence[Case]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -20,15 +20,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.script import DAEMON, ROOT, counts_table, options_parser
+from bench.script import DAEMON, ROOT, counts_table, options_parser, run
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
-from quicsat.model.errors import MachineError
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import RunResult
 from quicsat.results.document import StoredResults
 from quicsat.results.store import load
-from tests.dockerds import LaboratoryError
 from tests.laboratory import Laboratory, images_of, lab_case, laboratory, prepare
 
 REPETITIONS = 3
@@ -216,24 +214,21 @@ def main() -> int:
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chance, cases = random.Random(options.seed), list[Case]()
-    try:
-        prepare(DAEMON, [options.endpoint])
-        with tempfile.TemporaryDirectory(prefix="quicsat-cuts-") as folder:
-            with laboratory(DAEMON, images_of(ROOT, "link-tools", options.endpoint)) as lab:
-                test = Path(folder, "cuts.yaml")
-                test.write_text(lab_case("cuts", "1 MiB"), encoding="utf-8")
-                words = ["-s", options.endpoint, "-c", options.endpoint, "-t", str(test), "--no-qlog"]
-                while (made := sum(len(case.cuts) for case in cases)) < options.cuts:
-                    case = Case(Path(folder, str(len(cases))))
-                    cases.append(case)
-                    campaign(lab, [*words, "--repetitions", str(REPETITIONS)], case, options.cuts - made, chance)
-                    if not case.journal:
-                        sys.exit(f"bench-ssh-cuts: a campaign never began: {case.said[-1000:]}")
-                    print(f"campaign {len(cases)}: {len(case.cuts)} cuts, exit status {case.status}", flush=True)
-            return report(cases, options.cuts)
-    except (LaboratoryError, MachineError) as error:
-        sys.exit(f"bench-ssh-cuts: {error}")
+    prepare(DAEMON, [options.endpoint])
+    with tempfile.TemporaryDirectory(prefix="quicsat-cuts-") as folder:
+        with laboratory(DAEMON, images_of(ROOT, "link-tools", options.endpoint)) as lab:
+            test = Path(folder, "cuts.yaml")
+            test.write_text(lab_case("cuts", "1 MiB"), encoding="utf-8")
+            words = ["-s", options.endpoint, "-c", options.endpoint, "-t", str(test), "--no-qlog"]
+            while (made := sum(len(case.cuts) for case in cases)) < options.cuts:
+                case = Case(Path(folder, str(len(cases))))
+                cases.append(case)
+                campaign(lab, [*words, "--repetitions", str(REPETITIONS)], case, options.cuts - made, chance)
+                if not case.journal:
+                    sys.exit(f"bench-ssh-cuts: a campaign never began: {case.said[-1000:]}")
+                print(f"campaign {len(cases)}: {len(case.cuts)} cuts, exit status {case.status}", flush=True)
+        return report(cases, options.cuts)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

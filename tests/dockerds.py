@@ -13,12 +13,13 @@ from pathlib import Path, PurePosixPath
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import remove_container
 from quicsat.docker.daemon_images import DaemonImages
+from quicsat.model.errors import MachineError
 
 PATIENCE = 60.0
 DEFAULT_GROUP = "/docker"
 
 
-class LaboratoryError(Exception):
+class LaboratoryError(MachineError):
     """It cannot be raised here."""
 
 
