@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -27,19 +27,13 @@ from quicsat.model.errors import InputError, MachineError
 from quicsat.model.real_link import Tls
 from tests.certificates import certificates
 from tests.dockerds import running, wait_for
+from tests.fakes import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[2]
 IDENTITY = "FAR /data"
 ANSWERS: dict[str, Any] = {
     "version": {"ApiVersion": "1.41", "MinAPIVersion": "1.12", "Components": [{"Name": "Engine"}]},
-    "info": {
-        "ID": "FAR",
-        "NCPU": 77,
-        "Architecture": "aarch64",
-        "ServerVersion": "20.10",
-        "Name": "far",
-        "DockerRootDir": "/data",
-    },
+    "info": FakeEngine().info() | {"ID": "FAR", "NCPU": 77, "DockerRootDir": "/data"},
     "containers/json": [],
 }
 
@@ -181,10 +175,8 @@ class Api(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+class Server(ThreadingHTTPServer):
     """Answers at an address of the loopback."""
-
-    daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
         """A client that does not trust it hangs up."""
