@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from quicsat.execution.run_inputs import INPUTS
@@ -37,23 +38,17 @@ class DisturbedError(Exception):
         """Number of the next attempt."""
 
 
+@dataclass
 class Runner:
     """Makes runs on one slot, and on another if its worker has an outage; used by one thread."""
 
-    def __init__(
-        self,
-        slot: Slot,
-        workers: WorkerPool,
-        directory: Path,
-        keep: Callable[[RunResult], object],
-        say: Callable[[str], None],
-    ) -> None:
-        """``directory``: of the campaign; ``keep`` gets the results of all attempts but the last, ``say`` messages."""
-        self.slot = slot
-        self._workers = workers
-        self._directory = directory
-        self._keep = keep
-        self._say = say
+    slot: Slot
+    workers: WorkerPool
+    directory: Path
+    """Of the campaign."""
+    keep: Callable[[RunResult], object]
+    """Gets the results of all attempts but the last."""
+    say: Callable[[str], None]
 
     def run_with_retries(self, run: Run, attempt: int = 1, *, alone: bool = False) -> RunResult:
         """The result of ``run``, from attempt number ``attempt`` on; ``alone``: no other run is under way.
@@ -61,11 +56,11 @@ class Runner:
         Raises :class:`DisturbedError` if parallel runs may have invalidated it, :class:`Interrupted` if the campaign is
         stopped, :class:`MachineError` if it cannot continue.
         """
-        directory, last, end = self._directory / run.path, attempt + ATTEMPTS - 1, attempt + MAX_ATTEMPTS - 1
+        directory, last, end = self.directory / run.path, attempt + ATTEMPTS - 1, attempt + MAX_ATTEMPTS - 1
         if is_directory(directory):
             _clear_away(directory, attempt - 1)
         while True:
-            if self._workers.stop.is_set():
+            if self.workers.stop.is_set():
                 raise Interrupted
             self._check_disk()
             _make(directory)
@@ -83,9 +78,9 @@ class Runner:
             self._set_aside(result, directory)
             attempt += 1
             if disturbed(result):
-                self._say(f"{run.path} is to be repeated alone: {verdict.reason}")
+                self.say(f"{run.path} is to be repeated alone: {verdict.reason}")
                 raise DisturbedError(attempt)
-            self._say(f"{run.path} is repeated: {verdict.reason}")
+            self.say(f"{run.path} is repeated: {verdict.reason}")
             self._recover(alone=alone)
 
     def check_compliance(self, implementation: Implementation, roles: tuple[Role, ...]) -> tuple[Compliance, ...]:
@@ -103,7 +98,7 @@ class Runner:
 
     def _set_aside(self, result: RunResult, directory: Path) -> None:
         """Keep the result of an attempt that is not the last, and its directory under another name."""
-        self._keep(result)
+        self.keep(result)
         kept = attempt_directory(directory, result.attempt)
         shutil.rmtree(kept, ignore_errors=True)
         directory.rename(kept)
@@ -111,13 +106,13 @@ class Runner:
     def _recover(self, *, alone: bool) -> None:
         """Remove the testbed after an invalid attempt; take another slot while the worker has an outage."""
         while (outage := self.slot.reset(alone=alone)) is not None:
-            self.slot = self._workers.replace(self.slot, outage)
+            self.slot = self.workers.replace(self.slot, outage)
 
     def _check_disk(self) -> None:
-        free = shutil.disk_usage(self._directory).free
+        free = shutil.disk_usage(self.directory).free
         if free < FREE_SPACE:
             raise MachineError(
-                f"Only {byte_size(free)} are free in {self._directory}; a run needs {byte_size(FREE_SPACE)}. "
+                f"Only {byte_size(free)} are free in {self.directory}; a run needs {byte_size(FREE_SPACE)}. "
                 f"What was finished is kept. {MAKE_ROOM}"
             )
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -238,54 +238,54 @@ def discover_workers(
             thread.join()
 
 
+@dataclass
 class _WorkerDiscovery:
     """Finds workers and lets them take part."""
 
-    def __init__(self, cluster: Cluster, workers: WorkerPool, config: RemoteConfig, source: Daemon, say: Say) -> None:
-        self.ended = threading.Event()
-        self._cluster = cluster
-        self._workers = workers
-        self._config = config
-        self._source = source
-        self._say = say
-        self._taking_part: dict[str, WorkerProxy] = {}
-        """Workers in use, by address."""
-        self._ask_from: dict[str, float] = {}
-        """From when on a worker may be asked again, on the monotonic clock; infinite while it is being asked."""
-        self._said: set[str] = set()
+    cluster: Cluster
+    workers: WorkerPool
+    config: RemoteConfig
+    source: Daemon
+    say: Say
+    ended: threading.Event = field(default_factory=threading.Event)
+    taking_part: dict[str, WorkerProxy] = field(default_factory=dict)
+    """Workers in use, by address."""
+    ask_from: dict[str, float] = field(default_factory=dict)
+    """From when on a worker may be asked again, on the monotonic clock; infinite while it is being asked."""
+    said: set[str] = field(default_factory=set)
 
     def watch(self) -> None:
         """Add and remove workers until ``ended`` is set; the next call to a lost scheduler raises its error."""
         while not self.ended.wait(POLL):
             try:
-                offers = self._cluster.offers()
+                offers = self.cluster.offers()
             except MachineError as error:
-                self._workers.no_worker = str(error)
+                self.workers.no_worker = str(error)
                 offers = {}
-            for address, worker in [*self._taking_part.items()]:
+            for address, worker in [*self.taking_part.items()]:
                 if worker.lost or address not in offers:
-                    del self._taking_part[address]
-                    self._ask_from[address] = time.monotonic() + REJOIN
-                    self._say(f"{worker.name} is gone")
-                    self._workers.remove(worker)
+                    del self.taking_part[address]
+                    self.ask_from[address] = time.monotonic() + REJOIN
+                    self.say(f"{worker.name} is gone")
+                    self.workers.remove(worker)
             for address, offer in offers.items():
-                if address not in self._taking_part and time.monotonic() > self._ask_from.get(address, -math.inf):
-                    self._ask_from[address] = math.inf
+                if address not in self.taking_part and time.monotonic() > self.ask_from.get(address, -math.inf):
+                    self.ask_from[address] = math.inf
                     threading.Thread(target=self._register, args=(offer,), daemon=True, name=offer.name).start()
 
     def _register(self, offer: Offer) -> None:
-        worker = WorkerProxy(self._cluster, offer, self._config, self._workers.stop, self._say)
+        worker = WorkerProxy(self.cluster, offer, self.config, self.workers.stop, self.say)
         try:
-            worker.register(self._source)
+            worker.register(self.source)
         except (HarnessFault, RefusedError, MachineError) as refusal:
             message = f"{worker.name} does not take part: {refusal}"
-            if message not in self._said and not self.ended.is_set():  # then its connection was closed by us
-                self._said.add(message)
-                self._say(message)
+            if message not in self.said and not self.ended.is_set():  # then its connection was closed by us
+                self.said.add(message)
+                self.say(message)
         else:
             if self.ended.is_set():
                 worker.close()
             else:
-                self._taking_part[offer.address] = worker
-                self._workers.add(worker)
-        self._ask_from[offer.address] = time.monotonic() + REFUSAL
+                self.taking_part[offer.address] = worker
+                self.workers.add(worker)
+        self.ask_from[offer.address] = time.monotonic() + REFUSAL
