@@ -28,6 +28,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from quicsat.analysis import run_outcome
 from quicsat.cli import machine_check
+from quicsat.docker.archive import pack
 from quicsat.docker.client import Daemon
 from quicsat.execution import campaign_setup
 from quicsat.execution.campaign_config import CampaignOutcome, Conditions, ImageSource, NewCampaign
@@ -148,11 +149,8 @@ class Life:
     def _joined(self) -> frozenset[int]:
         """Process ids of the namespaces that a cable joins with the one that it lives in."""
         wanted = self.host_config["network_mode"].removeprefix("container:")
-        holder = next(
-            (life for life in [*self.engine.all_lives] if life.id == wanted), None
-        )  # outlived by its namespace
-        cables = self.engine.cables
-        return next((pids for pids in cables if holder is not None and holder.pid in pids), frozenset())
+        holders = {life.pid for life in [*self.engine.all_lives] if life.id == wanted}  # outlived by its namespace
+        return next((pids for pids in self.engine.cables if holders & pids), frozenset())
 
 
 Program = Callable[[Life], int]
@@ -407,14 +405,8 @@ def described(disk: bytes) -> tuple[dict[str, list[str]], dict[str, bytes], set[
 
 def output_disk(result: Mapping[str, object], files: Mapping[str, bytes]) -> bytes:
     """A machine's output disk: an archive of ``files``, the report last, and zeros behind it."""
-    disk = io.BytesIO()
     report = "".join(f"{key}={value}\n" for key, value in result.items()).encode()
-    with tarfile.open(fileobj=disk, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for name, content in {**files, "result": report}.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-    return disk.getvalue() + bytes(65536)
+    return pack({**files, "result": report}).read() + bytes(65536)
 
 
 def leaves(disk: bytes | None, *console: str) -> Program:
@@ -608,11 +600,6 @@ class FakeEngine:
         """Containers of the endpoints in ``role`` that are there."""
         return [life for life in [*self.lives.values()] if life.environment.get("ROLE") == role]
 
-    def endpoint(self, role: str) -> Life:
-        """The one endpoint in ``role``."""
-        [life] = self.all(role)
-        return life
-
     def started(self) -> list[str]:
         """What was started, in order."""
         return [name for verb, name in self.log if verb == "start"]
@@ -724,17 +711,11 @@ class FakeEngine:
     def get_archive(self, identity: str, path: str, chunk_size: int) -> tuple[Iterator[bytes], dict[str, str]]:
         life = self._answer("get", identity)
         folder = path.strip("/")
-        archive = io.BytesIO()
         found = {name: data for name, data in life.files.items() if name == folder or name.startswith(f"{folder}/")}
         self.unmounting -= 1
         if not found or self.unmounting >= 0:
             raise NotFound(f"No such file: {path}", explanation=f"Could not find the file {path} in {life.name}")
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            for name, content in found.items():
-                entry = tarfile.TarInfo(name)
-                entry.size = len(content)
-                tar.addfile(entry, io.BytesIO(content))
-        return self._read(life, archive.getvalue(), chunk_size), {}
+        return self._read(life, pack(found).read(), chunk_size), {}
 
     def export(self, identity: str, chunk_size: int) -> Iterator[bytes]:
         life = self._answer("export", identity)

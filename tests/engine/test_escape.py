@@ -12,7 +12,6 @@ import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -37,16 +36,9 @@ PATIENCE = 30.0
 """Seconds for all that an endpoint tries."""
 
 
-@dataclass(frozen=True)
-class Outside:
-    """A machine beyond the host, played by a network namespace."""
-
-    namespace: Path
-
-
 @pytest.fixture
-def outside() -> Iterator[Outside]:
-    """It is there, and the host has a route to it."""
+def outside() -> Iterator[Path]:
+    """The network namespace of a machine beyond the host, to which the host has a route."""
     name, cable = f"quicsat-out-{secrets.token_hex(2)}", f"qs{secrets.token_hex(3)}"
     commands = [
         f"ip netns add {name}",
@@ -62,7 +54,7 @@ def outside() -> Iterator[Outside]:
             done = subprocess.run(command.split(), check=False, capture_output=True, text=True)
             if done.returncode:
                 pytest.skip(f"NO NETWORK NAMESPACE, nothing was captured: {command}: {done.stderr.strip()}")
-        yield Outside(Path("/run/netns", name))
+        yield Path("/run/netns", name)
     finally:
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
@@ -128,13 +120,13 @@ def captures(places: Mapping[str, Path]) -> Iterator[dict[str, Capture]]:
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_nothing_leaves_the_testbed(bench: Bench, outside: Outside, image_ids: Mapping[str, str], role: Role) -> None:
+def test_nothing_leaves_the_testbed(bench: Bench, outside: Path, image_ids: Mapping[str, str], role: Role) -> None:
     """Neither to the host, nor to a network beyond it, nor to the neighbouring testbed."""
     targets = [OUTSIDE, NAME_SERVER, *addresses_of_the_host()]
     assert isinstance(bench.testbed, Ns3Testbed)
     with Ns3Backend(bench.daemon, image_ids["simulator"]).open() as neighbour:
         own = namespaces(bench.daemon, bench.testbed)
-        beyond = {"host": Path("/proc/self/ns/net"), "outside": outside.namespace}
+        beyond = {"host": Path("/proc/self/ns/net"), "outside": outside}
         beyond |= {f"neighbour's {name}": path for name, path in namespaces(bench.daemon, neighbour).items()}
         neighbour.reset()  # until its first run its interfaces are down, and nothing could arrive
         mark, control = (f"QS{secrets.token_hex(8)}" for _ in range(2))
