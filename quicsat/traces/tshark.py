@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Timer
 from typing import IO, Any
 
 from quicsat.model.errors import HarnessFault, MachineError
@@ -31,6 +30,8 @@ MEMORY_LIMIT = 2 * 1024**3
 """Address space of tshark, bytes."""
 ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of tshark's answer that ``tshark_fields`` reads."""
+ERRORS_LIMIT = 4000
+"""Bytes of the errors of a program that are looked at."""
 CONVERTED_LIMIT = 4 * 1024**3
 """Bytes of a capture that editcap converts, which may come compressed."""
 COMPLAINT = re.compile(r'^editcap: The file ".*" (.+)', re.MULTILINE)
@@ -84,13 +85,10 @@ def tshark_fields(
         return {}
     quic = ["-d", f"udp.port=={QUIC_PORT},quic"]  # on the server's port, whatever the first packet looks like
     form = [*quic, "-T", "pdml", "-c", str(max(frames))]  # what lies behind them may be damaged
-    pieces = list[bytes]()
-    try:
-        with _output(path, keys, timeout, [*form, "-Y", f"frame.number in {{{chosen}}}"]) as stream:
-            pieces = re.findall(rb"<packet>.*?</packet>", stream.read(ANSWER_LIMIT), re.DOTALL)
-    except HarnessFault as fault:
-        if not (pieces and DAMAGE.search(fault.reason)):
-            raise
+    answer, fault = _answer(path, keys, timeout, [*form, "-Y", f"frame.number in {{{chosen}}}"])
+    pieces = re.findall(rb"<packet>.*?</packet>", answer, re.DOTALL)
+    if fault is not None and not (pieces and DAMAGE.search(fault.reason)):
+        raise fault
     try:
         packets = [packet_from_xml_packet(piece) for piece in pieces]
         found = {int(packet.number): _quic_fields(packet) for packet in packets}
@@ -120,20 +118,12 @@ def editcap(path: Path, target: Path, timeout: float = TIMEOUT) -> str:
     if program is None:
         raise MachineError("editcap is not installed, which converts captures: apt-get install tshark")
 
-    def limits() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (CONVERTED_LIMIT, CONVERTED_LIMIT))
-
     fault = f"{path.name} could not be converted as a whole."
     command = [program, "-F", "pcapng", STANDARD_INPUT, str(target.absolute())]
-    with _workplace(()) as (_, environment), suppress(subprocess.TimeoutExpired, OSError), open_file(path) as capture:
-        done = subprocess.run(
-            command, stdin=capture, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, timeout=timeout,
-            check=False,
-            preexec_fn=limits,
-        )  # fmt: skip
-        status, said = done.returncode, COMPLAINT.search(done.stderr.decode("utf-8", "replace"))
-        fault = f"{path.name} {printable(said[1], 200).rstrip('.')}." if said else fault if status else ""
+    with _workplace(()) as (_, environment), suppress(OSError), open_file(path) as capture:
+        status, _output, errors = _run(command, capture, environment, timeout, CONVERTED_LIMIT)
+        said = COMPLAINT.search(errors) if status is not None else None
+        fault = f"{path.name} {printable(said[1], 200).rstrip('.')}." if said else "" if status == 0 else fault
     if not target.is_file():
         raise _fault(path, "editcap does not know its format.")
     return fault
@@ -153,57 +143,50 @@ def _workplace(keys: Iterable[str]) -> Iterator[tuple[Path, dict[str, str]]]:
         yield key_log, environment | {"WIRESHARK_CONFIG_DIR": name, "XDG_CONFIG_HOME": name}
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the whole process group, which cannot have been given to others before it was waited for."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _run(
+    command: Sequence[str], capture: IO[bytes], environment: dict[str, str], timeout: float, most: int
+) -> tuple[int | None, bytes, str]:
+    """Status, output and errors of a program that reads a capture; no status if it had not finished in time.
 
-
-@contextmanager
-def _output(path: Path, keys: Iterable[str], timeout: float, form: Sequence[str]) -> Iterator[IO[bytes]]:
-    """What tshark writes, while it comes; raises HarnessFault on any sign that it is not all."""
-    expired: list[bool] = []
-    try:
-        capture = open_file(path)
-    except OSError as error:
-        raise _fault(path, error.strerror or str(error)) from error
-    with capture, _workplace(keys) as (key_log, environment), tempfile.TemporaryFile() as errors:
-        source = ["-n", "-r", STANDARD_INPUT, "-o", f"tls.keylog_file:{key_log}"]
-        command = [tshark_path(), *source, *HTTP3_OFF, *form]
+    It may take so many seconds, and write ``most`` bytes. Its children end with it.
+    """
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            command, stdin=capture, stdout=subprocess.PIPE, stderr=errors,
-            env=environment, start_new_session=True, bufsize=1 << 18,
-        )  # fmt: skip
-
-        def expire() -> None:
-            if process.returncode is None:
-                expired.append(True)
-                _kill(process)
-
-        timer = Timer(timeout, expire)
-        timer.start()
+            command, stdin=capture, stdout=output, stderr=errors, env=environment, start_new_session=True
+        )
+        status = None
         try:
             with suppress(ProcessLookupError):
                 resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-            assert process.stdout is not None
-            yield process.stdout
-            process.stdout.close()
-            status = process.wait()
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
+            with suppress(subprocess.TimeoutExpired):
+                status = process.wait(timeout)
         finally:
-            timer.cancel()
-            if process.returncode is None:
-                _kill(process)
+            if process.returncode is None:  # the group cannot have been given to others before it was waited for
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        _judge(path, status, bool(expired), timeout, errors)
-
-
-def _judge(path: Path, status: int, expired: bool, timeout: float, errors: IO[bytes]) -> None:
-    if expired:
-        raise _fault(path, f"tshark had not finished after {timeout:g} s.")
-    if status:
+        output.seek(0)
         errors.seek(0)
-        lines = errors.read(4000).decode("utf-8", "replace").strip().splitlines()
-        own = [line for line in lines if line.startswith("tshark:")] or lines[-1:] or ["it said nothing."]
-        last = printable(own[0], 200).rstrip(".") + "."
-        ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        raise _fault(path, f"tshark {ended}: {last}")
+        return status, output.read(most), errors.read(ERRORS_LIMIT).decode("utf-8", "replace")
+
+
+def _answer(path: Path, keys: Iterable[str], timeout: float, form: Sequence[str]) -> tuple[bytes, HarnessFault | None]:
+    """What tshark writes, and any sign that it is not all."""
+    try:
+        capture = open_file(path)
+    except OSError as error:
+        return b"", _fault(path, error.strerror or str(error))
+    with capture, _workplace(keys) as (key_log, environment):
+        source = ["-n", "-r", STANDARD_INPUT, "-o", f"tls.keylog_file:{key_log}"]
+        command = [tshark_path(), *source, *HTTP3_OFF, *form]
+        status, answer, errors = _run(command, capture, environment, timeout, ANSWER_LIMIT)
+    if status is None:
+        return answer, _fault(path, f"tshark had not finished after {timeout:g} s.")
+    if not status:
+        return answer, None
+    lines = errors.strip().splitlines()
+    own = [line for line in lines if line.startswith("tshark:")] or lines[-1:] or ["it said nothing."]
+    last = printable(own[0], 200).rstrip(".") + "."
+    ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    return answer, _fault(path, f"tshark {ended}: {last}")
