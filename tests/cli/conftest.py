@@ -16,25 +16,28 @@ from quicsat.model.clock import Clock
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Verdict
-from quicsat.model.results import Measurement
+from quicsat.model.results import Measurement, ResultSet
 from quicsat.model.run import Run
 from quicsat.report.plot_request import Draw, Gallery, PlotRequest
-from quicsat.results.store import write_result_json
+from quicsat.results.store import load, write_result_json
 from tests.fakes import FakeEngine, end_with, endpoint, install, judge, only_as
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+"""A campaign of one run, which succeeds."""
 TEST_CASE = """\
 name: tiny
 abbreviation: TY
 description: 3 kB over a terrestrial link
-link: {scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25}
+link: {LINK}
 file size: 3 kB
 repetitions: 1
 timeout: 5 s
 """
+LINK = "scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25"
 
 
 class CommandLine:
@@ -86,22 +89,27 @@ class Checkout(CommandLine):
         super().__init__(root, capsys)
         self.engine = engine
 
-    def add_test_case(self, name: str, abbreviation: str) -> None:
-        """Another one over the same link."""
-        text = TEST_CASE.replace("name: tiny", f"name: {name}").replace("TY", abbreviation)
+    def add_test_case(self, name: str, abbreviation: str, link: str = LINK) -> None:
+        """A test case of 3 kB."""
+        text = TEST_CASE.replace("name: tiny", f"name: {name}").replace("TY", abbreviation).replace("LINK", link)
         (self.root / f"testcases/{name}.yaml").write_text(text)
 
     @property
     def results(self) -> Path:
         return self.root / "results" / "latest"
 
+    @property
+    def stored(self) -> ResultSet:
+        """The results of the newest campaign."""
+        return load(self.results).result_set
+
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Checkout:
     root = tmp_path / "checkout"
     (root / "testcases").mkdir(parents=True)
-    (root / "testcases/tiny.yaml").write_text(TEST_CASE)
-    (root / "ns3-scenarios").symlink_to(ROOT / "ns3-scenarios")
+    for name in ("ns3-scenarios", "virtual-time"):
+        (root / name).symlink_to(ROOT / name)
     names = ("good", "bad", "odd")
     known = {name: {"image": f"example/{name}", "url": f"https://{name}.example", "role": "both"} for name in names}
     (root / "implementations.json").write_text(json.dumps(known))
@@ -110,7 +118,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr(product_files, "FILES", root)
     monkeypatch.setattr(sys, "argv", ["run.py"])
     monkeypatch.setattr(campaign_setup, "analyse_once", numbers)
-    return Checkout(root, engine, capsys)
+    made = Checkout(root, engine, capsys)
+    made.add_test_case("tiny", "TY")
+    return made
 
 
 def numbers(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Checkout
-
-GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+from tests.cli.conftest import GOOD, Checkout
 
 
 @pytest.mark.parametrize("form", ["qir", "qir-se"])

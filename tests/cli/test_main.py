@@ -17,9 +17,7 @@ from quicsat.cli import commands
 from quicsat.cli import main as cli
 from quicsat.config.tool_version import release, tool_version
 from quicsat.execution.lock import exclusive
-from tests.cli.conftest import ROOT, Checkout, CommandLine
-
-GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+from tests.cli.conftest import GOOD, ROOT, Checkout, CommandLine
 
 
 def test_no_engine(checkout: Checkout) -> None:

@@ -13,10 +13,8 @@ from quicsat.cli import main as cli
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.results import store
-from tests.cli.conftest import Checkout, CommandLine
+from tests.cli.conftest import GOOD, Checkout, CommandLine
 from tests.fakes import Life, end_with, endpoint, hang, only_as
-
-GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +80,7 @@ def test_nothing_is_marked_as_unsupported_because_all_failed(checkout: Checkout)
     checkout.engine.programs["bad"] = end_with(1)
     for words in ((), ("-n", "bad"), ("-n", "good,BAD:x")):
         assert checkout("-s", "good", "-c", "bad", "-t", "tiny", "--skip-compliance-check", *words)[0] == 1
-        [result] = store.load(checkout.results).result_set.results
+        [result] = checkout.stored.results
         assert result.verdict.outcome is Outcome.FAILED
 
 
@@ -114,7 +112,7 @@ def test_results_of_a_campaign_that_is_not_finished_are_not_replaced(checkout: C
     assert (status, out, file.read_bytes()) == (2, "", before)
     command = next(line for line in err.splitlines() if "./run.py resume" in line).partition("./run.py ")[2]
     assert checkout(*command.split())[0] == 0
-    assert store.load(checkout.results).result_set.finished is not None
+    assert checkout.stored.finished is not None
     assert len(json.loads(file.read_text())["measurements"]) == 2
 
 

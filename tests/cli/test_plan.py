@@ -8,9 +8,7 @@ import pytest
 
 from quicsat.cli.commands import parser_of
 from quicsat.results import store
-from tests.cli.conftest import ROOT, Checkout
-
-GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+from tests.cli.conftest import GOOD, Checkout
 
 
 def test_plan_touches_nothing(checkout: Checkout) -> None:
@@ -80,7 +78,6 @@ def test_a_plan_checks_locked_images_if_the_engine_answers(checkout: Checkout, t
 def test_a_plan_checks_the_rights_of_an_engine_that_answers(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     told = checkout.engine.info()
     monkeypatch.setattr(checkout.engine, "info", lambda: told | {"SecurityOptions": ["name=rootless"]})
     err = checkout.refusal("plan", *GOOD, status=3)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,11 +23,9 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.perturbation import NOMINAL, USUAL, perturbation_of
 from quicsat.model.results import Measurement
 from quicsat.results import store
-from tests.cli.conftest import ROOT, Checkout, CommandLine
+from tests.cli.conftest import GOOD, LINK, Checkout, CommandLine
 from tests.fakes import Life, endpoint, hang, only_as
 from tests.site.builder import build
-
-GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 
 
 def test_the_whole_command_from_the_plan_to_the_matrix(
@@ -59,14 +56,13 @@ def test_the_whole_command_from_the_plan_to_the_matrix(
 
 def test_a_note_is_stored_and_shown(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout(*GOOD, "--note", "rain,\n 8 °C \x1b[1m<b>")[0] == 0
-    assert store.load(checkout.results).result_set.manifest.note.startswith("rain, 8 °C ")
+    assert checkout.stored.manifest.note.startswith("rain, 8 °C ")
     build(checkout.results, tmp_path / "site")
     for page in ("index.html", "runs/index.html"):
         text = (tmp_path / "site" / page).read_text()
         assert "rain, 8 °C" in text
         assert "\x1b" not in text
         assert "<b>" not in text
-    assert checkout(*GOOD, "--note", "x" * 501)[0] == 2
 
 
 def test_success_goes_to_the_right_streams(checkout: Checkout) -> None:
@@ -89,25 +85,28 @@ def test_failed_and_unsupported(checkout: Checkout, client: str, status: int, wo
 
 def test_without_compliance_check_an_image_is_trusted(checkout: Checkout) -> None:
     assert checkout("-s", "good", "-c", "odd", "-t", "tiny", "--skip-compliance-check")[0] == 1
-    assert store.load(checkout.results).result_set.compliance == ()
+    assert checkout.stored.compliance == ()
+
+
+IMAGES = {"good", "bad", "odd", "simulator", "virtual-time"}
 
 
 def test_locked_images(checkout: Checkout, tmp_path: Path) -> None:
     file = tmp_path / "paper.lock"
     assert checkout(*GOOD, "--locked", str(file))[0] == 2
     status, out, _ = checkout("images", "lock", "--lock-file", str(file))
-    assert (status, set(json.loads(file.read_text()))) == (0, {"good", "bad", "odd", "simulator"})
-    assert "4 images" in out
+    assert (status, set(json.loads(file.read_text()))) == (0, IMAGES)
+    assert "5 images" in out
     assert checkout(*GOOD, "--locked", str(file))[0] == 0
     file.write_text(file.read_text().replace('"id": "good"', '"id": "sha256:1"'))
     err = checkout.err("-s", "good", "-c", "good", "bad", "-t", "tiny", "--locked", file, status=3)
     assert "sha256:1" in err
     assert "images lock good" in err
     assert checkout("images", "lock", "good", "--lock-file", str(file))[0] == 0
-    assert json.loads(file.read_text()).keys() == {"good", "bad", "odd", "simulator"}
+    assert json.loads(file.read_text()).keys() == IMAGES
     assert checkout(*GOOD, "--locked", str(file))[0] == 0
-    status, _, err = checkout("images", "lock", "good", "virtual-time", "--lock-file", str(file))
-    assert (status, "images build virtual-time" in err) == (2, True)
+    status, _, err = checkout("images", "lock", "good", "link-gateways", "--lock-file", str(file))
+    assert (status, "images build link-gateways" in err) == (2, True)
 
 
 def test_a_fault_of_ours(checkout: Checkout) -> None:
@@ -126,15 +125,32 @@ def test_a_fault_of_ours(checkout: Checkout) -> None:
     [
         (("-s", "goood", "-c", "good"), ['No server "goood". Did you mean good?']),
         (("-s", "goood", "-c", "bda", "-t", "tinny"), ["goood", "bda", "tinny"]),
-        (("-s", "good", "-c", "good", "-t", "./none.yaml"), ["none.yaml"]),
-        ((*GOOD, "--repetitions", "0"), ["0 repetitions are impossible"]),
-        ((*GOOD, "-r", "nobody=x/y"), ["nobody"]),
-        ((*GOOD, "-j", "no/such/place/all.json"), ["no/such/place/all.json"]),
+        (("-t", "./none.yaml"), ["none.yaml"]),
+        (("--repetitions", "0"), ["0 repetitions are impossible"]),
+        (("-r", "nobody=x/y"), ["nobody"]),
+        (("-j", "no/such/place/all.json"), ["no/such/place/all.json"]),
+        (("--note", "x" * 501), ["has 501 characters; at most 500 are stored"]),
+        (("--parallel=0",), ["0 is neither auto nor a number from 1 to 32"]),
+        (("--parallel=33",), ["33 is neither auto nor a number from 1 to 32"]),
+        (("--parallel=-1",), ["-1 is neither"]),
+        (("--parallel=many",), ["many is neither"]),
+        (("--shard", "1/2"), ["--shard needs --seed N"]),
+        (("--shard", "2/2", "--seed", "1"), ["too few runs for shard 2/2"]),
+        (("--require", "sat"), ['--require "sat" is none of the selected test cases.']),
+        (("--require", "tiny", "--shard", "1/2"), ["--require and --shard exclude each other"]),
+        (("--clock", "wall"), ["--clock"]),
+        (("--clock", "virtual", "--cpu-cost", "2 ms"), ["--cpu-cost"]),
+        (("--clock", "virtual", "--cpu-cost", "fast"), ["--cpu-cost"]),
+        (("--cpu-cost", "1 us"), ["--cpu-cost needs --clock virtual: in real time"]),
+        (("--perturb", "0"), ["--perturb and --placebo need --clock virtual"]),
+        (("--placebo",), ["--perturb and --placebo need --clock virtual"]),
+        (("--clock", "virtual", "--placebo", "--perturb", "0"), ["--placebo needs other CPU costs"]),
+        (("--clock", "virtual", "--placebo", "--perturb", "cpu=0%"), ["--placebo needs other CPU costs"]),
     ],
 )
 def test_faults_of_the_command_line(checkout: Checkout, words: tuple[str, ...], messages: list[str]) -> None:
-    err = checkout.refusal(*words)
-    assert all(message in err for message in messages)
+    err = checkout.refusal(*(() if "-s" in words else GOOD), *words)
+    assert all(message in " ".join(err.split()) for message in messages)
     assert checkout.engine.all_lives == []
     assert not (checkout.root / "results").exists()
 
@@ -197,7 +213,7 @@ def test_signals(checkout: Checkout, number: signal.Signals) -> None:
     assert "5.00" in out
     assert checkout.engine.lives == {}
     assert not (checkout.results / "good_bad/tiny/1").exists()
-    record = store.load(checkout.results).result_set
+    record = checkout.stored
     assert len(record.results) == 1
     assert record.finished is None
     assert signal.getsignal(number) is before
@@ -259,13 +275,13 @@ def test_a_time_has_a_unit_or_is_in_seconds(quicsat: CommandLine, option: str, w
 
 def test_repetitions_timeout_and_seed(checkout: Checkout) -> None:
     assert checkout(*GOOD, "--repetitions", "2", "--timeout", "3.5", "--seed", "5")[0] == 0
-    record = store.load(checkout.results).result_set
+    record = checkout.stored
     assert [result.repetition for result in record.results] == [1, 2]
     assert record.manifest.seed == 5
     assert record.manifest.test_cases[0].timeout == 3.5
     seeds = [result.evidence.seed for result in record.results]
     assert checkout(*GOOD, "--repetitions", "2", "--seed", "5")[0] == 0
-    assert [result.evidence.seed for result in store.load(checkout.results).result_set.results] == seeds
+    assert [result.evidence.seed for result in checkout.stored.results] == seeds
     assert seeds[0] != seeds[1]
 
 
@@ -273,7 +289,7 @@ def test_a_seed_is_drawn_and_recorded(checkout: Checkout) -> None:
     drawn = set()
     for _ in range(2):
         checkout(*GOOD)
-        drawn.add(store.load(checkout.results).result_set.manifest.seed)
+        drawn.add(checkout.stored.manifest.seed)
     assert len(drawn) == 2
 
 
@@ -330,11 +346,6 @@ def test_hostile_reasons_of_compliance(checkout: Checkout) -> None:
     assert "boo" in err
 
 
-@pytest.mark.parametrize("word", ["0", "many", "33", "-1"])
-def test_an_impossible_number_of_testbeds(word: str, quicsat: CommandLine) -> None:
-    assert f"{word} is neither auto nor a number from 1 to 32" in quicsat.refusal("-s", "good", f"--parallel={word}")
-
-
 def test_time_is_up_before_all_runs_are_made(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     passed = [0.0]
     monkeypatch.setattr(run_queue, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
@@ -349,13 +360,13 @@ def test_time_is_up_before_all_runs_are_made(checkout: Checkout, monkeypatch: py
     assert "No other run is likely to end within 16 min 40 s.\n1 of 2 runs are finished and stored." in err
     assert "1 of 2 runs of" in checkout.out("plan", "--resume", checkout.results.resolve())
     assert checkout("resume", str(checkout.results.resolve()))[0] == 0
-    assert store.load(checkout.results).result_set.finished is not None
+    assert checkout.stored.finished is not None
 
 
 def test_only_pairs_with_an_implementation_are_run(checkout: Checkout) -> None:
     words = ("-s", "good", "bad", "-c", "good", "-t", "tiny", "-i", "bad", "--skip-compliance-check")
     assert "[1/1] bad_good/tiny/1: " in checkout(*words)[2]
-    manifest = store.load(checkout.results).result_set.manifest
+    manifest = checkout.stored.manifest
     assert (manifest.servers, manifest.clients, manifest.must_include) == (("bad",), ("good",), ("bad",))
 
 
@@ -364,43 +375,22 @@ def test_pairs_that_lack_a_required_success_are_skipped(checkout: Checkout) -> N
     words = ("-s", "good", "-c", "good", "bad", "-t", "tiny", "other", "--skip-compliance-check", "--seed", "1")
     err = checkout.err(*words, "--require", "OT", "--parallel", "2", status=1)
     assert "bad with server good did not succeed in other." in err
-    record = store.load(checkout.results).result_set
+    record = checkout.stored
     found = {(each.client, each.test_case): each.verdict.outcome for each in record.results}
     assert found == {
         ("good", "other"): Outcome.SUCCEEDED, ("bad", "other"): Outcome.FAILED,
         ("good", "tiny"): Outcome.SUCCEEDED, ("bad", "tiny"): Outcome.SKIPPED,
     }  # fmt: skip
     assert record.manifest.schedule.required == "other"
-    for wrong, fault in (
-        (("--require", "sat"), '--require "sat" is none of the selected test cases.'),
-        (("--require", "tiny", "--shard", "1/2"), "--require and --shard exclude each other"),
-    ):
-        assert fault in checkout.refusal(*words, *wrong)
-
-
-def test_parts_of_a_plan_have_one_seed(checkout: Checkout) -> None:
-    assert "--shard needs --seed N" in checkout.refusal(*GOOD, "--shard", "1/2")
-    assert "too few runs for shard 2/2" in checkout.refusal(*GOOD, "--shard", "2/2", "--seed", "1")
 
 
 # ---- virtual time ---------------------------------------------------------------------------
 
-ASTRA = """\
-name: mine-real
-abbreviation: MR
-description: 3 kB over a real link
-link: {client host: modem, server host: remote, round trip: 600 ms, forward rate: 20 Mbit/s, return rate: 2 Mbit/s}
-file size: 3 kB
-repetitions: 1
-timeout: 5 s
-"""
-
 
 def test_a_campaign_in_virtual_time(checkout: Checkout) -> None:
-    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     out = checkout.out(*GOOD, "--clock", "virtual", "--cpu-cost", "1 us", "--perturb", "0")
     assert "The runs used virtual time (1 µs per system call)." in out
-    results = store.load(checkout.results).result_set
+    results = checkout.stored
     assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, 1e-6)
     assert not results.manifest.own_cpu_costs
     assert results.manifest.schedule.testbeds is None
@@ -410,7 +400,6 @@ def test_a_campaign_in_virtual_time(checkout: Checkout) -> None:
 def test_an_engine_without_root_measures_in_virtual_time_only(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     engine = checkout.engine.info()
     monkeypatch.setattr(checkout.engine, "info", lambda: engine | {"SecurityOptions": ["name=rootless"]})
     err = checkout.refusal(*GOOD, status=3)
@@ -420,18 +409,15 @@ def test_an_engine_without_root_measures_in_virtual_time_only(
 
 
 def test_virtual_time_has_default_costs_and_takes_a_number_of_runs(checkout: Checkout) -> None:
-    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     out = checkout.out(*GOOD, "--clock", "virtual", "--parallel", "1")
-    assert f"The runs used virtual time (measured or default CPU costs; perturbed by {USUAL.words})." in " ".join(
-        out.split()
-    )
-    manifest = store.load(checkout.results).result_set.manifest
+    told = f"The runs used virtual time (measured or default CPU costs; perturbed by {USUAL.words})."
+    assert told in " ".join(out.split())
+    manifest = checkout.stored.manifest
     assert (manifest.cpu_cost, manifest.own_cpu_costs, manifest.schedule.testbeds) == (3e-6, True, 1)
     assert (manifest.amplitudes, manifest.placebo) == (USUAL, False)
 
 
 def test_amplitudes_and_a_placebo_can_be_asked_for(checkout: Checkout, tmp_path: Path) -> None:
-    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     words = (*GOOD, "--clock", "virtual", "--repetitions", "3")
     assert checkout(*words, "--perturb", "delay=2%, start=0s", "--placebo", "-l", str(tmp_path / "own"))[0] == 0
     own = store.load(tmp_path / "own").result_set
@@ -445,67 +431,25 @@ def test_amplitudes_and_a_placebo_can_be_asked_for(checkout: Checkout, tmp_path:
     assert {each.evidence.perturbation for each in none.results} == {NOMINAL}
 
 
-@pytest.mark.parametrize(
-    ("words", "fault"),
-    [
-        (("--perturb", "0"), "--perturb and --placebo need --clock virtual"),
-        (("--placebo",), "--perturb and --placebo need --clock virtual"),
-        (("--clock", "virtual", "--placebo", "--perturb", "0"), "--placebo needs other CPU costs"),
-        (("--clock", "virtual", "--placebo", "--perturb", "cpu=0%"), "--placebo needs other CPU costs"),
-    ],
-)
-def test_amplitudes_without_effect_are_refused(checkout: Checkout, words: Sequence[str], fault: str) -> None:
-    err = checkout.refusal(*GOOD, *words)
-    assert fault in " ".join(err.split())
-    assert checkout.engine.all_lives == []
-
-
 def test_real_time_is_not_told(checkout: Checkout) -> None:
     _, out, _ = checkout(*GOOD)
     assert "virtual" not in out
-    assert store.load(checkout.results).result_set.manifest.schedule.testbeds == 1
+    assert checkout.stored.manifest.schedule.testbeds == 1
 
 
-def test_real_links_have_no_virtual_time(checkout: Checkout, tmp_path: Path) -> None:
-    (tmp_path / "mine-real.yaml").write_text(ASTRA)
-    words = ("-s", "good", "-c", "good", "-t", "tiny", str(tmp_path / "mine-real.yaml"))
-    status, out, err = checkout(*words, "--clock", "virtual")
-    assert status == 2
-    assert err.strip() == "Real links have no virtual time: leave out --clock virtual, or mine-real."
-    assert out == ""
+def test_real_links_have_no_virtual_time(checkout: Checkout) -> None:
+    rates = "forward rate: 20 Mbit/s, return rate: 2 Mbit/s"
+    checkout.add_test_case("mine", "MR", f"client host: modem, server host: remote, round trip: 600 ms, {rates}")
+    err = checkout.refusal("-s", "good", "-c", "good", "-t", "tiny", "mine", "--clock", "virtual")
+    assert err == "Real links have no virtual time: leave out --clock virtual, or mine.\n"
     assert checkout.engine.all_lives == []
 
 
-FAST = """\
-name: fast
-abbreviation: FAST
-description: 3 kB over a fast link
-link: {scenario: simple-p2p, delay: 1 ms, rate: RATE, queue: 25}
-file size: 3 kB
-repetitions: 1
-timeout: 5 s
-"""
-
-
-def test_fast_links_need_virtual_time(checkout: Checkout, tmp_path: Path) -> None:
-    path = tmp_path / "fast.yaml"
-    path.write_text(FAST.replace("RATE", "151 Mbit/s"))
-    words = ("-s", "good", "-c", "good", "-t", "tiny", str(path))
+def test_fast_links_need_virtual_time(checkout: Checkout) -> None:
+    words = ("-s", "good", "-c", "good", "-t", "tiny", "fast")
+    checkout.add_test_case("fast", "FAST", LINK.replace("20 Mbit/s", "151 Mbit/s"))
     err = checkout.refusal(*words)
-    assert err.strip() == (
-        "In real time, links carry at most 150.00 Mbit/s; use --clock virtual for fast (151.00 Mbit/s)."
-    )
+    assert err == "In real time, links carry at most 150.00 Mbit/s; use --clock virtual for fast (151.00 Mbit/s).\n"
     assert checkout.engine.all_lives == []
-    path.write_text(FAST.replace("RATE", "150 Mbit/s"))
+    checkout.add_test_case("fast", "FAST", LINK.replace("20 Mbit/s", "150 Mbit/s"))
     assert checkout(*words)[0] == 0
-
-
-def test_real_time_has_no_cpu_cost(checkout: Checkout) -> None:
-    err = checkout.refusal(*GOOD, "--cpu-cost", "1 us")
-    assert err.strip() == ("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
-    assert checkout.engine.all_lives == []
-
-
-@pytest.mark.parametrize(("option", "word"), [("--cpu-cost", "2 ms"), ("--cpu-cost", "fast"), ("--clock", "wall")])
-def test_what_no_clock_can_be(checkout: Checkout, option: str, word: str) -> None:
-    assert option in checkout.refusal(*GOOD, "--clock", "virtual", option, word)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.conftest import Checkout
-
-GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+from tests.cli.conftest import GOOD, Checkout
 
 
 def test_show_has_the_campaigns_exit_status(checkout: Checkout, tmp_path: Path) -> None:
