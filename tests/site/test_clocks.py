@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.model.clock import Clock
+from quicsat.model.perturbation import USUAL, perturbation_of
 from quicsat.model.results import ResultSet
 from quicsat.site.campaign_pages import fingerprint
 from quicsat.site.campaigns import SiteCampaign
@@ -114,3 +115,20 @@ def test_a_fingerprint_tells_clocks_and_costs_apart() -> None:
     assert prints["real-1"] == prints["real-2"]
     assert prints["virtual-1"] == prints["virtual-2"]
     assert len({*prints.values()}) == 3
+
+
+def test_pages_of_cells_tell_how_members_differed(pages: Mapping[str, str], tmp_path: Path) -> None:
+    made = campaign("virtual-1")
+    results = tuple(
+        replace(each, evidence=replace(each.evidence, perturbation=perturbation_of(2, USUAL))) for each in made.results
+    )
+    made = replace(made, manifest=replace(made.manifest, amplitudes=USUAL), results=results)
+    builder.on_disk(tmp_path / "results" / "ensemble", made)
+    builder.build(tmp_path / "results", tmp_path / "site")
+    cells = [text for text in builder.pages(tmp_path / "site").values() if '<th scope="row">Seed</th>' in text]
+    assert cells
+    for text in cells:
+        [link, costs] = re.findall("of the nominal ones</th>(.*?)</tr>", text)
+        assert link.startswith('<td class="number">99.25 %, 99.60 %</td>')
+        assert costs.startswith('<td class="number">101.3 %, 109.3 %</td>')
+    assert not any("of the nominal ones" in text for text in pages.values())
