@@ -98,16 +98,9 @@ def together(tallies: Sequence[Tally]) -> Tally:
     reasons = Counter[str]()
     for each in tallies:
         reasons.update(each.reasons)
-    return Tally(
-        attempts=sum(each.attempts for each in tallies),
-        runs=sum(each.runs for each in tallies),
-        reasons=_most_first(reasons),
-        passed=sum(each.passed for each in tallies),
-        decisive=sum(each.decisive for each in tallies),
-        would_pass=sum(each.would_pass for each in tallies),
-        would_decide=sum(each.would_decide for each in tallies),
-        retried=sum(each.retried for each in tallies),
-    )
+    counts = ("attempts", "runs", "passed", "decisive", "would_pass", "would_decide", "retried")
+    sums = {name: sum(getattr(each, name) for each in tallies) for name in counts}
+    return Tally(reasons=_most_first(reasons), **sums)
 
 
 def _most_first(reasons: Mapping[str, int]) -> dict[str, int]:

@@ -110,6 +110,7 @@ class FinishedLine(_LineOfCampaign):
 
 
 Line = ManifestLine | ComplianceLine | ResultLine | FinishedLine
+_TaggedLine = Annotated[Line, Field(discriminator="kind")]
 
 
 class _Document(_Strict):
@@ -160,23 +161,9 @@ class Scan:
 
 
 @cache
-def _line_validator() -> SchemaValidator:
-    return _validator(TypeAdapter(Annotated[Line, Field(discriminator="kind")]))
-
-
-@cache
-def _document_validator() -> SchemaValidator:
-    return _validator(TypeAdapter(_Document))
-
-
-@cache
-def _item_validator() -> SchemaValidator:
-    return _validator(TypeAdapter(_Item))
-
-
-def _validator(adapter: TypeAdapter[Any]) -> SchemaValidator:
+def _validator(kind: Any) -> SchemaValidator:
     """With ranges; without the validators of the classes, which have none."""
-    return SchemaValidator(bounded(adapter.core_schema), _use_prebuilt=False)
+    return SchemaValidator(bounded(TypeAdapter(kind).core_schema), _use_prebuilt=False)
 
 
 def json_schema() -> dict[str, Any]:
@@ -192,7 +179,7 @@ def seal(line: Line) -> bytes:
     """One line of the journal. HarnessFault if it could not be read back, e.g. because a number is NaN."""
     try:
         body = json.dumps(_plain(line), ensure_ascii=False).encode("utf-8", "replace")
-        _line_validator().validate_json(body)
+        _validator(_TaggedLine).validate_json(body)
     except ValidationError as error:
         message = f"A {line.kind} line for the journal violates its schema: {'; '.join(_faults(error))}"
         raise HarnessFault(ErrorCode.HARNESS_FAULT, message) from error
@@ -212,7 +199,7 @@ def document(result_set: ResultSet, summary: Iterable[Cell] | None = None) -> by
     )
     text = _in_lines(_plain(model)).encode("utf-8", "replace")
     try:
-        _document_validator().validate_json(text)
+        _validator(_Document).validate_json(text)
     except ValidationError as error:
         message = f"The results violate their schema: {'; '.join(_faults(error))}"
         raise HarnessFault(ErrorCode.HARNESS_FAULT, message) from error
@@ -292,7 +279,7 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     if len(dropped) > _MOST_DAMAGED:
         raise InputError(f"{path}: {dropped[0]}", f"{path}: has more than {_MOST_DAMAGED} damaged items.")
     try:
-        found, new = _known_part(_document_validator().validate_json, _object(head))
+        found, new = _known_part(_validator(_Document).validate_json, _object(head))
     except ValidationError as error:
         raise InputError(*(f"{path}: {fault}" for fault in (*_faults(error), *dropped[:_FAULTS_SHOWN]))) from error
     if faults := _manifest_faults(found.manifest):
@@ -405,7 +392,7 @@ def _item(name: str, at: int, text: bytes) -> tuple[Any, tuple[str, ...]]:
     if text.count(b",") > _MOST_VALUES:
         raise _DamagedLine(f"{name}[{at}]: has more than {_MOST_VALUES} values")
     try:
-        found, unknown = _known_part(_item_validator().validate_json, _ITEM % (name.encode(), text))
+        found, unknown = _known_part(_validator(_Item).validate_json, _ITEM % (name.encode(), text))
     except ValidationError as error:
         fault = _nearest_link(_errors(error))[0]
         raise _DamagedLine(_in_words({**fault, "loc": (name, at, *fault["loc"][2:])})) from error
@@ -491,7 +478,7 @@ def _unseal(path: Path, raw: bytes) -> tuple[Line, tuple[str, ...]]:
         raise _DamagedLine(f"has more than {_MOST_VALUES} values")
     body = sealed["body"] + b"}"
     try:
-        return _known_part(_line_validator().validate_json, body)
+        return _known_part(_validator(_TaggedLine).validate_json, body)
     except ValidationError as error:
         try:
             version = _Version.model_validate_json(body).schema_version

@@ -167,14 +167,10 @@ def _files(place: Path) -> Iterator[tuple[Path, os.stat_result, Stage]]:
         depth = len(path.relative_to(place).parts)  # pair/test case/repetition/…
         if path.name.endswith(TRACES):
             yield path, state, Stage.TRACES
-        elif depth > 3 and path.name not in KEPT and not (depth == 4 and _is_output(path)):
+        elif depth > 3 and path.name not in KEPT and not (depth == 4 and plain_name(path).name == OUTPUT):
             yield path, state, Stage.LOGS
         else:
             yield path, state, Stage.RESULTS
-
-
-def _is_output(path: Path) -> bool:
-    return plain_name(path).name == OUTPUT
 
 
 def remove(removals: Sequence[Removal]) -> list[Removal]:

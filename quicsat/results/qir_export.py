@@ -147,10 +147,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
     manifest = result_set.manifest
     folders = _folders(manifest)
-    servers, clients = (
-        sorted(map(folders.__getitem__, manifest.servers)),
-        sorted(map(folders.__getitem__, manifest.clients)),
-    )
+    servers, clients = (sorted(map(folders.__getitem__, names)) for names in (manifest.servers, manifest.clients))
     urls = {without_signs(implementation.folder): implementation.url for implementation in manifest.implementations}
     return {
         "quicsat": {
@@ -253,14 +250,12 @@ def _images(result_set: ResultSet) -> dict[str, dict[str, Any]]:
     answers: dict[str, bool] = {}
     for answer in result_set.compliance:
         answers[answer.implementation] = answers.get(answer.implementation, True) and answer.compliant
+    manifest = result_set.manifest
+    folders = _folders(manifest)
     return {
-        _folders(result_set.manifest)[name]: _image(result_set.manifest.images.get(name, NO_IMAGE), answers.get(name))
-        for name in sorted(_names(result_set.manifest))
+        folders[name]: _image(manifest.images.get(name, NO_IMAGE), answers.get(name))
+        for name in sorted({*manifest.servers, *manifest.clients})
     }
-
-
-def _names(manifest: Manifest) -> set[str]:
-    return {*manifest.servers, *manifest.clients}
 
 
 def _image(facts: ImageFacts, compliant: bool | None) -> dict[str, Any]:

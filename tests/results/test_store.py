@@ -24,15 +24,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quicsat.model.emulated_link import Demand, DirectionLateness, DirectionReport, Lateness, Profile, SimulatorReport
+from quicsat.model.emulated_link import Demand, DirectionReport, Profile, SimulatorReport
 from quicsat.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
-from quicsat.model.evidence import Deadline, Evidence, Exit, HostFacts
+from quicsat.model.evidence import Evidence, Exit, HostFacts
 from quicsat.model.family import Family, SweptValue
 from quicsat.model.flow import Flow
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Compliance, ImageFacts, Measurement, ResultSet, RunResult
 from quicsat.model.run import File
+from quicsat.model.test_case import TestCase
 from quicsat.model.whole_file import write_atomically
 from quicsat.results import document, ranges
 from quicsat.results.store import (
@@ -64,48 +65,25 @@ def written(directory: Path, results: list[RunResult]) -> Path:
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 NUMBER = st.floats(*ranges.NUMBERS).filter(lambda value: value == 0 or abs(value) >= ranges.SMALLEST)
-INTEGER = st.integers(*ranges.INTEGERS)
-st.register_type_strategy(int, INTEGER)
+for kind, strategy in ((int, st.integers(*ranges.INTEGERS)), (float, NUMBER), (str, TEXT)):
+    st.register_type_strategy(kind, strategy)
 NUMBERS = st.dictionaries(TEXT, NUMBER.map(abs), max_size=3)
-COUNTERS = st.builds(DirectionReport)
-NUMBERS_OF_WAY = {"maximum": NUMBER, "p50": NUMBER, "p99": NUMBER, "p999": NUMBER}
-WAY = st.builds(DirectionLateness, frames=INTEGER, late=INTEGER, **NUMBERS_OF_WAY)
-LATENESS = st.builds(
-    Lateness,
-    bound=NUMBER,
-    life=NUMBER,
-    stalled=NUMBER,
-    stalls=INTEGER,
-    longest_stall=NUMBER,
-    forward=WAY,
-    back=WAY,
-)
-SIMULATOR = st.builds(
-    SimulatorReport,
-    started=NUMBER,
-    lag_mean=NUMBER,
-    lag_max=NUMBER,
-    forward=COUNTERS,
-    back=COUNTERS,
-    lateness=st.none() | LATENESS,
-)
-HOST = st.builds(HostFacts, kernel=TEXT, memory=INTEGER, load_before=NUMBER, cpu_pressure=st.none() | NUMBER)
-EXIT = st.none() | st.builds(Exit, status=st.none() | INTEGER, out_of_memory=st.booleans(), killed=st.booleans())
-FILES = st.lists(st.builds(File, name=TEXT), max_size=2).map(tuple)
+TEXTS = st.lists(TEXT, max_size=2).map(tuple)
+FILES = st.lists(st.builds(File), max_size=2).map(tuple)
 EVIDENCE = st.builds(
     Evidence,
     started=st.sampled_from(["", "2026-11-21T06:00:00Z", "1999-12-31T23:59:59.123+05:30"]),
     seed=st.just(0),
     phases=st.dictionaries(TEXT, st.floats(1e-9, 1e9), max_size=3),
-    client=EXIT,
-    server=EXIT,
-    timed_out=st.none() | st.sampled_from(Deadline),
+    client=...,
+    server=...,
+    timed_out=...,
     offered=FILES,
     downloaded=FILES,
     images=st.dictionaries(TEXT, TEXT, max_size=2),
-    simulator=st.none() | SIMULATOR,
-    host=st.none() | HOST,
-    notes=st.lists(TEXT, max_size=2).map(tuple),
+    simulator=st.none() | st.builds(SimulatorReport, lateness=...),
+    host=st.none() | st.builds(HostFacts, cpu_pressure=...),
+    notes=TEXTS,
 )
 RESULT = st.builds(
     RunResult,
@@ -116,7 +94,7 @@ RESULT = st.builds(
     attempt=st.integers(1, 10_000),
     verdict=st.builds(Verdict, st.sampled_from(Outcome), st.sampled_from(ErrorCode), TEXT),
     evidence=EVIDENCE,
-    measurement=st.none() | st.builds(Measurement, NUMBERS, st.lists(TEXT, max_size=2).map(tuple)),
+    measurement=st.none() | st.builds(Measurement, NUMBERS, TEXTS),
 ).filter(lambda result: not document.result_fault(MANIFEST, result))
 SOMEWHERE = Path("campaign/journal.jsonl")
 
@@ -428,19 +406,17 @@ def test_a_line_that_does_not_reach_the_disk_is_taken_back(tmp_path: Path, monke
         assert journal.record().result_set.results == load(tmp_path).result_set.results == ()
 
 
-def test_a_journal_cut_meanwhile_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [(lambda path: path.write_bytes(b""), "cut"), (Path.unlink, "removed")],
+    ids=["cut", "removed"],
+)
+def test_a_change_of_the_journal_meanwhile_is_told(tmp_path: Path, change: Callable[[Path], object], told: str) -> None:
     path = written(tmp_path, runs(5e6))
     with Journal.open(tmp_path) as journal:
-        path.write_bytes(b"")
-        with pytest.raises(MachineError, match="was cut while the campaign ran"):
+        change(path)
+        with pytest.raises(MachineError, match=f"was {told} while the campaign ran"):
             journal.append_result(run_result(repetition=2))
-
-
-def test_a_journal_removed_meanwhile_is_told(tmp_path: Path) -> None:
-    with Journal.create(tmp_path, MANIFEST) as journal:
-        (tmp_path / "journal.jsonl").unlink()
-        with pytest.raises(MachineError, match="was removed while the campaign ran"):
-            journal.append_result(run_result())
 
 
 def test_an_atomic_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
@@ -558,21 +534,12 @@ def test_the_summary_of_result_json(tmp_path: Path) -> None:
     summary = plain["summary"]
     sat, satloss = summary
     assert {tuple(each["roles"]) for each in plain["manifest"]["implementations"]} == {("client", "server")}, "sorted"
-    assert {key: sat[key] for key in ("planned", "n", "succeeded", "timeout", "error")} == {
-        "planned": 3,
-        "n": 3,
-        "succeeded": 2,
-        "timeout": 1,
-        "error": 0,
-    }
+    assert [sat[key] for key in ("planned", "n", "succeeded", "timeout", "error")] == [3, 3, 2, 1, 0]
     spread = pytest.approx(707106.78118)
     assert sat["goodput"] == {"mean": 5.5e6, "standard_deviation": spread, "median": 5.5e6, "min": 5e6, "max": 6e6}
     assert satloss["efficiency"] == {
-        "mean": 0.05,
+        **dict.fromkeys(("mean", "median", "min", "max"), 0.05),
         "standard_deviation": None,
-        "median": 0.05,
-        "min": 0.05,
-        "max": 0.05,
     }
 
 
@@ -668,12 +635,10 @@ def test_results_of_before_lateness_was_recorded(tmp_path: Path) -> None:
     result = replace(result, evidence=replace(result.evidence, simulator=report, client=Exit(0)))
     path = written(tmp_path, [result])
     manifest, line = path.read_bytes().splitlines()
-    body = line[: line.rindex(b', "sum"')]
-    old = body.replace(b', "lateness": null', b"").replace(b', "life": null', b"")
-    assert b"lateness" in body
-    assert b'"life"' in body
-    assert b"lateness" not in old
-    assert b'"life"' not in old
+    old = line[: line.rindex(b', "sum"')]
+    for member in (b', "lateness": null', b', "life": null'):
+        assert old.count(member) > 0
+        old = old.replace(member, b"")
     path.write_bytes(manifest + b"\n" + reseal(old) + b"\n")
     record = load(tmp_path)
     assert record.warnings == ()
@@ -696,28 +661,25 @@ def test_names_that_no_path_may_have_are_refused(name: str, tmp_path: Path) -> N
         load(tmp_path)
 
 
-def test_members_of_families_are_stored_and_read(tmp_path: Path) -> None:
-    family = Family("lossy", "LOS", (SweptValue("loss", "5 %", 0.05, "%", 0.01),))
-    member = replace(SAT, name="lossy@loss=5pct", abbreviation="LOS@5pct", family=family)
-    results = result_set([run_result(test_case=member.name)], test_cases=(member,))
-    assert load(write_result_json(tmp_path, results)).result_set.manifest.test_cases == (member,)
-    for fault in (
-        {"name": "lossy@loss=5%"},
-        {"family": replace(family, abbreviation="../LOS")},
-        {"abbreviation": "LOS@5/"},
-        {"abbreviation": "LOS@" + "1" * 100},
-    ):
-        wrong = result_set([], test_cases=(replace(member, **fault),))
-        with pytest.raises(InputError, match="has the name"):
-            load(write_result_json(tmp_path, wrong))
+FAMILY = Family("lossy", "LOS", (SweptValue("loss", "5 %", 0.05, "%", 0.01),))
+MEMBER = replace(SAT, name="lossy@loss=5pct", abbreviation="LOS@5pct", family=FAMILY)
+WITH_FLOWS = replace(SAT, name="sat~same_0.1s", abbreviation="SAT~same_0.1s", flows=(Flow(start=0.1),))
 
 
-def test_a_test_case_with_further_flows_is_stored_and_read(tmp_path: Path) -> None:
-    case = replace(SAT, name="sat~same_0.1s", abbreviation="SAT~same_0.1s", flows=(Flow(start=0.1),))
+@pytest.mark.parametrize(
+    ("case", "faults"),
+    [
+        (MEMBER, [{"name": "lossy@loss=5%"}, {"family": replace(FAMILY, abbreviation="../LOS")}]),
+        (MEMBER, [{"abbreviation": text} for text in ("LOS@5/", "LOS@" + "1" * 100)]),
+        (WITH_FLOWS, [{"abbreviation": text} for text in ("SAT~", "SAT~../x", "SAT~same/", "SAT~" + "1" * 200)]),
+    ],
+    ids=["member of a family", "abbreviation of a member", "further flows"],
+)
+def test_composed_names_are_stored_and_read(case: TestCase, faults: list[dict[str, Any]], tmp_path: Path) -> None:
     results = result_set([run_result(test_case=case.name)], test_cases=(case,))
     assert load(write_result_json(tmp_path, results)).result_set.manifest.test_cases == (case,)
-    for abbreviation in ("SAT~", "SAT~../x", "SAT~same/", "SAT~" + "1" * 200):
-        wrong = result_set([], test_cases=(replace(case, abbreviation=abbreviation),))
+    for fault in faults:
+        wrong = result_set([], test_cases=(replace(case, **fault),))
         with pytest.raises(InputError, match="has the name"):
             load(write_result_json(tmp_path, wrong))
 
@@ -760,18 +722,7 @@ def test_results_of_no_run_of_the_manifest(tmp_path: Path) -> None:
 
 def mutated(content: bytes, generator: random.Random) -> bytes:
     """The content with a few bytes changed, cut out, doubled, or values replaced by odd ones."""
-    odd = [
-        b"null",
-        b"NaN",
-        b"-1e999",
-        b"1" + b"0" * 5000,
-        b"[" * 5000,
-        b'"\\ud800"',
-        b"{}",
-        b"\xff\xfe",
-        b"true",
-        b'""',
-    ]
+    odd = [*b'null NaN -1e999 "\\ud800" {} \xff\xfe true ""'.split(), b"1" + b"0" * 5000, b"[" * 5000]
     for _ in range(generator.randint(1, 4)):
         at = generator.randrange(len(content))
         until = min(len(content), at + generator.choice([1, 1, 8, 200]))
