@@ -99,18 +99,23 @@ def only(results: ResultSet) -> ForeignMeasurement | None:
     return found
 
 
+HEAD = {
+    "quicsat": {"clock": "real", "cpu_cost": None, "own_cpu_costs": False},
+    "start_time": 1795240800.0,
+    "end_time": 1795248000.0,
+    "servers": ["picoquic"],
+    "clients": ["quiche"],
+    "urls": {"picoquic": "https://picoquic.example", "quiche": "https://quiche.example"},
+    "quic_version": "0x1",
+    "results": [[]],
+}
+"""What both documents have."""
+
+
 def test_the_whole_document_of_qir() -> None:
-    assert to_qir(result_set(runs(5.1234e6, 4.9871e6, 5.05e6), repetitions=3), "logs") == {
-        "quicsat": {"clock": "real", "cpu_cost": None, "own_cpu_costs": False},
-        "start_time": 1795240800.0,
-        "end_time": 1795248000.0,
+    assert to_qir(result_set(runs(5.1234e6, 4.9871e6, 5.05e6), repetitions=3), "logs") == HEAD | {
         "log_dir": "logs",
-        "servers": ["picoquic"],
-        "clients": ["quiche"],
-        "urls": {"picoquic": "https://picoquic.example", "quiche": "https://quiche.example"},
         "tests": {"SAT": {"name": "sat", "desc": "10 MiB over a geostationary satellite link"}},
-        "quic_version": "0x1",
-        "results": [[]],
         "measurements": [[{"name": "sat", "abbr": "SAT", "result": "succeeded", "details": "5054 (± 68) kbps"}]],
     }
 
@@ -124,8 +129,7 @@ def test_functional_tests_are_results_not_measurements() -> None:
     plain, rich = to_qir(results), to_qir_se(results)
     assert plain["results"] == [[{"abbr": "H", "name": "handshake", "result": "failed"}]]
     assert rich["results"] == [[{"abbr": "H", "result": "failed", "error_code": "UNEXPECTED_RETRY"}]]
-    assert [cell["abbr"] for cell in plain["measurements"][0]] == ["SAT"]
-    assert [cell["abbr"] for cell in rich["measurements"][0]] == ["SAT"]
+    assert [[cell["abbr"] for cell in each["measurements"][0]] for each in (plain, rich)] == [["SAT"], ["SAT"]]
     assert set(plain["tests"]) == {"H", "SAT"}
     assert rich["tests"]["H"] == {"name": "handshake", "desc": "It completes.", "timeout": 120}
 
@@ -145,14 +149,8 @@ def test_the_whole_document_of_qir_se() -> None:
     )
     document = to_qir_se(results)
     assert UUID(document.pop("id"))
-    assert document == {
-        "quicsat": {"clock": "real", "cpu_cost": None, "own_cpu_costs": False},
-        "start_time": 1795240800.0,
-        "end_time": 1795248000.0,
+    assert document == HEAD | {
         "log_dir": ".",
-        "servers": ["picoquic"],
-        "clients": ["quiche"],
-        "urls": {"picoquic": "https://picoquic.example", "quiche": "https://quiche.example"},
         "images": {
             "picoquic": {
                 "image": "",
@@ -181,8 +179,6 @@ def test_the_whole_document_of_qir_se() -> None:
             }
         },
         "quic_draft": 34,
-        "quic_version": "0x1",
-        "results": [[]],
         "measurements": [
             [
                 {
