@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Literal
 
 from playwright.sync_api import Browser, Dialog, Page, Playwright, Request
@@ -53,6 +56,20 @@ addEventListener("securitypolicyviolation",
   (event) => violations.push(`${event.violatedDirective} ${event.blockedURI}`));
 """
 
+_PIXELS = """([name, at]) => {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  probe.fillRect(0, 0, 1, 1);
+  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+  const canvas = document.querySelectorAll("[data-panel=offset] canvas")[at];
+  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const found = [];
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i] === r && data[i+1] === g && data[i+2] === b) found.push([(i / 4) % width, Math.floor(i / 4 / width)]);
+  }
+  return found;
+}"""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -95,6 +112,25 @@ def choose(page: Page, name: str) -> None:
     if menu.get_attribute("open") is None:
         menu.locator("summary").click()
     menu.locator(f"button[value={name}]").click()
+
+
+def pixels(page: Page, ink: str, plot: int = 0) -> list[list[int]]:
+    """Places, x and y, that have an ink of the style sheet, in one of the plots of offsets."""
+    found: list[list[int]] = page.evaluate(_PIXELS, [ink, plot])
+    return found
+
+
+@contextmanager
+def plain_server(directory: Path, handler: type[SimpleHTTPRequestHandler] = SimpleHTTPRequestHandler) -> Iterator[str]:
+    """A server without the policy of the site's own one."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(directory))) as found:
+        thread = Thread(target=found.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{found.server_port}/"
+        finally:
+            found.shutdown()
+            thread.join()
 
 
 def violations(page: Page, axe: str) -> list[str]:

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.chromium import watched
+from tests.browser.chromium import Watched, plain_server, watched
 
 pytestmark = pytest.mark.browser
 
-PAGE = "<!doctype html><title>x</title><link rel=icon href=data:,>"
-
 
 @contextmanager
-def server(directory: Path) -> Iterator[str]:
-    """A server without the policy of the site's own one, which would stop requests before they are noticed."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(directory))) as found:
-        thread = Thread(target=found.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{found.server_port}/"
-        finally:
-            found.shutdown()
-            thread.join()
+def opened(browser: Browser, place: Path) -> Iterator[Watched]:
+    """A page in silence; the policy of the site's own server would stop requests before they are noticed."""
+    (place / "index.html").write_text("<!doctype html><title>x</title><link rel=icon href=data:,>")
+    with plain_server(place) as address, watched(browser) as found:
+        found.open(address)
+        found.check()
+        yield found
 
 
 @pytest.mark.parametrize(
@@ -42,18 +34,13 @@ def server(directory: Path) -> Iterator[str]:
     ],
 )
 def test_a_request_to_another_host_is_noticed(browser: Browser, tmp_path: Path, request_script: str) -> None:
-    (tmp_path / "index.html").write_text(PAGE)
-    with server(tmp_path) as address, watched(browser) as found:
-        found.open(address)
-        found.check()
+    with opened(browser, tmp_path) as found:
         with found.page.expect_request("**"):
             found.page.evaluate(f"() => {{ {request_script}; }}")
         assert any(each.startswith("asked for http") for each in found.complaints)
 
 
 def test_a_request_to_the_site_itself_is_allowed(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "index.html").write_text(PAGE)
-    with server(tmp_path) as address, watched(browser) as found:
-        found.open(address)
+    with opened(browser, tmp_path) as found:
         found.page.evaluate("() => fetch('index.html')")
         found.check()

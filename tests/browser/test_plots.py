@@ -12,26 +12,13 @@ import pytest
 from playwright.sync_api import Page
 
 from quicsat.site.serve import server
-from tests.browser.chromium import Site, Watched
+from tests.browser.chromium import Site, Watched, pixels
 from tests.results_builder import result_set, runs
 from tests.site import builder
 
 pytestmark = pytest.mark.browser
 
 CELL = "runs/2026-11-21*/p/picoquic/quiche/sat/index.html"
-PIXELS = """(name) => {
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  probe.fillRect(0, 0, 1, 1);
-  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-  const canvas = document.querySelector("[data-panel=offset] canvas");
-  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const found = [];
-  for (let i = 0; i < data.length; i += 4) {
-    if (data[i] === r && data[i+1] === g && data[i+2] === b) found.push([(i / 4) % width, Math.floor(i / 4 / width)]);
-  }
-  return found;
-}"""
 
 
 @pytest.fixture
@@ -43,8 +30,8 @@ def cell(page: Watched, site: Site) -> Page:
 
 
 def test_the_line_of_first_transmissions_rises_and_the_retransmission_stands_apart(cell: Page) -> None:
-    first = np.array(cell.evaluate(PIXELS, "first"))
-    again = np.array(cell.evaluate(PIXELS, "again"))
+    first = np.array(pixels(cell, "first"))
+    again = np.array(pixels(cell, "again"))
     assert len(first) > 300
     assert np.corrcoef(first[:, 0], -first[:, 1])[0, 1] > 0.999
     assert 0 < len(again) <= 30
@@ -58,10 +45,10 @@ def test_keys_zoom_and_the_address_keeps_the_view(cell: Page) -> None:
     zoomed = cell.url
     cell.keyboard.press("ArrowRight")
     cell.wait_for_url(lambda url: url != zoomed)
-    address, pixels = cell.url, cell.evaluate(PIXELS, "first")
+    address, shown = cell.url, pixels(cell, "first")
     cell.goto(address)
     cell.wait_for_selector("#plots[data-ready]")
-    assert cell.evaluate(PIXELS, "first") == pixels
+    assert pixels(cell, "first") == shown
     cell.focus("[data-panel=offset] .plot")
     cell.keyboard.press("0")
     cell.wait_for_url(re.compile(r"\.html$"))
@@ -81,28 +68,28 @@ def test_dragging_zooms_all_panels(cell: Page) -> None:
 
 def test_the_pointer_tells_the_nearest_packet_and_the_ruler_the_rate(cell: Page) -> None:
     cell.focus("[data-panel=offset] .plot")
-    [x, y] = cell.evaluate(PIXELS, "first")[150]
+    [x, y] = pixels(cell, "first")[150]
     box = cell.locator("[data-panel=offset] canvas").bounding_box()
     assert box
     cell.mouse.move(box["x"] + x, box["y"] + y)
     told = cell.locator("[data-panel=offset] > p")
     assert "MiB, repetition 1" in told.inner_text()
     cell.keyboard.press("r")
-    [x, y] = cell.evaluate(PIXELS, "first")[-150]
+    [x, y] = pixels(cell, "first")[-150]
     cell.mouse.move(box["x"] + x, box["y"] + y)
     rate = float(told.inner_text().split(",")[-1].split()[0])
     assert rate == pytest.approx(8, rel=0.05)  # the transfer of tests.site.builder
 
 
 def test_repetitions_are_switched_off_and_chosen(cell: Page) -> None:
-    assert len(cell.evaluate(PIXELS, "grey")) > 50
+    assert len(pixels(cell, "grey")) > 50
     cell.click("button[aria-label='Repetition 2']")
     cell.click("button[aria-label='Repetition 3']")
-    assert cell.evaluate(PIXELS, "grey") == []
+    assert pixels(cell, "grey") == []
     cell.wait_for_url("**?rep=1")
     cell.select_option("#bright", "2")
     cell.wait_for_url("**bright=2")
-    assert len(cell.evaluate(PIXELS, "grey")) > 50
+    assert len(pixels(cell, "grey")) > 50
 
 
 def test_a_plot_is_saved_as_vectors_as_a_picture_and_as_numbers(cell: Page) -> None:
@@ -121,7 +108,7 @@ def test_a_plot_is_saved_as_vectors_as_a_picture_and_as_numbers(cell: Page) -> N
 
 
 def test_the_nearest_packet_is_marked(cell: Page) -> None:
-    [x, y] = cell.evaluate(PIXELS, "first")[150]
+    [x, y] = pixels(cell, "first")[150]
     canvas = cell.locator("[data-panel=offset] canvas").bounding_box()
     assert canvas
     cell.mouse.move(canvas["x"] + x + 3, canvas["y"] + y + 3)

@@ -8,26 +8,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chromium import Site, Watched
+from tests.browser.chromium import Site, Watched, pixels
 
 pytestmark = pytest.mark.browser
 
 CELL = ".numbers a[href$='p/picoquic/quiche/sat/index.html']"
 PAIRS = ("picoquic/quiche", "quiche/quiche")
 """The images of the second pair are not known."""
-FIRST = """(at) => {
-  const canvas = document.querySelectorAll("[data-panel=offset] canvas")[at];
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--first").trim();
-  probe.fillRect(0, 0, 1, 1);
-  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const found = [];
-  for (let i = 0; i < data.length; i += 4) {
-    if (data[i] === r && data[i+1] === g && data[i+2] === b) found.push([(i / 4) % width, Math.floor(i / 4 / width)]);
-  }
-  return found;
-}"""
 
 
 @pytest.fixture
@@ -52,7 +39,7 @@ def test_two_clicks_show_two_cells_with_the_same_axes(sides: Page) -> None:
     assert "≠ campaign" in sides.inner_text("#sides-facts")
     assert "≠ client" not in sides.inner_text("#sides-facts")
     sides.locator("[data-panel=offset]").first.scroll_into_view_if_needed()
-    slow, fast = (np.array(sides.evaluate(FIRST, at)) for at in (0, 1))
+    slow, fast = (np.array(pixels(sides, "first", at)) for at in (0, 1))
     assert slow[:, 0].min() == pytest.approx(fast[:, 0].min(), abs=1)  # both begin at 0.9 s
     assert slow[:, 1].min() == pytest.approx(fast[:, 1].min(), abs=1)  # the same file
     assert np.ptp(slow[:, 0]) == pytest.approx(2 * np.ptp(fast[:, 0]), rel=0.1)
@@ -62,10 +49,10 @@ def test_both_zoom_and_the_address_is_a_permanent_link(sides: Page) -> None:
     sides.focus("[data-panel=offset] .plot >> nth=1")
     sides.keyboard.press("+")
     sides.wait_for_url(re.compile("a=.*&b=.*&x="))
-    shown = [sides.evaluate(FIRST, at) for at in (0, 1)]
+    shown = [pixels(sides, "first", at) for at in (0, 1)]
     sides.reload()
     sides.wait_for_selector("[data-ready]")
-    assert [sides.evaluate(FIRST, at) for at in (0, 1)] == shown
+    assert [pixels(sides, "first", at) for at in (0, 1)] == shown
     assert shown[0] != shown[1]
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import pytest
 
 from quicsat.model.outcomes import Check
 from quicsat.site.serve import server
-from tests.browser.chromium import Site, Watched
+from tests.browser.chromium import Site, Watched, plain_server
 from tests.results_builder import SAT, result_set, run_result
 from tests.site import builder
 
@@ -53,13 +51,8 @@ class _InTwoParts(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def slow(site: Site) -> Iterator[str]:
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), partial(_InTwoParts, directory=str(site.directory)))
-    thread = threading.Thread(target=listening.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listening.server_address[1]}/"
-    listening.shutdown()
-    listening.server_close()
-    thread.join()
+    with plain_server(site.directory, _InTwoParts) as address:
+        yield address
 
 
 def test_it_is_painted_when_the_matrix_is_complete(page: Watched, slow: str) -> None:
