@@ -182,8 +182,7 @@ def stream_goodput(client: Trace, size: int) -> float | None:
     Unlike ``goodput`` it holds neither idle time before the response nor a late CONNECTION_CLOSE. None if nothing
     could be decrypted.
     """
-    times = _response_times(client)
-    return rate_during(size, times)
+    return rate_during(size, _response_times(client))
 
 
 def handshake_time(client: Trace) -> float | None:
@@ -265,5 +264,4 @@ def _start(client: Trace) -> float | None:
 def _response_times(client: Trace) -> tuple[float, float] | None:
     """When the first and the last new byte from the server arrived."""
     rows = response_frames(client) & (new_bytes(client) > 0)
-    times = client.time[client.frames.packet[rows]]
-    return (float(times.min()), float(times.max())) if len(times) else None
+    return first_and_last(client.time[client.frames.packet[rows]])

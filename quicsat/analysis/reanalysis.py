@@ -71,19 +71,14 @@ def analyse_again(directory: Path) -> Again:
         record = journal.record().result_set
         jobs = list(_submitted(pool, record.manifest, record.results, journal.place))
         others = list(_submitted(pool, record.manifest, record.earlier, journal.place, earlier=True))
-        for before, job in jobs:
+        for number, (before, job) in enumerate(jobs + others):
             verdict, measurement = job.result()
             after = replace(before, verdict=verdict, measurement=measurement)
             if after != before:
                 journal.append_result(after)
-                changed.append(_difference(before, after))
-                spoiled |= after.verdict.excluded
-        for before, job in others:
-            verdict, measurement = job.result()
-            after = replace(before, verdict=verdict, measurement=measurement)
-            if after != before:
-                journal.append_result(after)
-                changed.append(f"attempt {after.attempt} at {_difference(before, after)}")
+                counts = number < len(jobs)
+                changed.append(f"{'' if counts else f'attempt {after.attempt} at '}{_difference(before, after)}")
+                spoiled |= counts and after.verdict.excluded
         if record.finished and changed:
             journal.finish()
         write_result_json(directory, journal.record().result_set)

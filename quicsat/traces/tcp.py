@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from array import array
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +12,8 @@ import numpy as np
 from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import ColumnTable
-from quicsat.traces.network import TCP, Segment, segment
-from quicsat.traces.records import MOST_CONNECTIONS, DamagedTraceError, records, too_large
+from quicsat.traces.network import TCP, Segment, segments
+from quicsat.traces.records import MOST_CONNECTIONS, too_large
 from quicsat.traces.streams import ByteRanges
 from quicsat.traces.tls import hello_version
 
@@ -72,11 +71,8 @@ def read_tcp(path: Path, flow: int = 1, most: int = LEAST_PACKETS) -> TcpTrace:
     Raises HarnessFault (trace-limit) if there are more than ``most`` packets, or too many connections.
     """
     table = _Segments(path.name)
-    with suppress(DamagedTraceError):
-        for record in records(path, most):
-            found = segment(record)
-            if found is not None and (found.protocol, found.flow) == (TCP, flow):
-                table.add(record.time, found)
+    for _, time, found in segments(path, TCP, flow, most):
+        table.add(time, found)
     return table.trace()
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import Trace
 from quicsat.traces.key_log import secrets
-from quicsat.traces.network import UDP, segment
+from quicsat.traces.network import UDP, segments
 from quicsat.traces.packets import Dissector
-from quicsat.traces.records import DamagedTraceError, records
 
 
 def read(path: Path, keys: Iterable[str] = (), flow: int = 1, most: int = LEAST_PACKETS) -> Trace:
@@ -21,9 +19,6 @@ def read(path: Path, keys: Iterable[str] = (), flow: int = 1, most: int = LEAST_
     are more than ``most``, or if they hold more than so many packets can hold.
     """
     dissector = Dissector(secrets(keys), path.name, most)
-    with suppress(DamagedTraceError):
-        for number, record in enumerate(records(path, most), 1):
-            found = segment(record)
-            if found is not None and (found.protocol, found.flow) == (UDP, flow):
-                dissector.add(record.time, number, found)
+    for number, time, found in segments(path, UDP, flow, most):
+        dissector.add(time, number, found)
     return dissector.trace()
