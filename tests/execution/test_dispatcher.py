@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from quicsat.results.summary import summarise
 from tests.fakes import (
     CASE,
     PATIENCE,
+    REPORT,
     SIMULATOR,
     FakeEngine,
     Life,
@@ -222,19 +223,10 @@ def test_a_run_is_repeated_after_a_fault_of_ours(heard: Heard) -> None:
 
 def lagging_simulator(late: Collection[int]) -> FakeEngine:
     """An engine whose simulator was late in the attempts of these numbers, counted over the whole campaign."""
-    count = [0]
-
-    def carry(life: Life) -> int:
-        status = simulate(life)
-        if not life.command and "logs/link.json" in life.files:
-            count[0] += 1
-            if count[0] in late:
-                report = json.loads(life.files["logs/link.json"])
-                report |= {"receive_overflows": 3, "lag": report["lag"] | {"max": 0.5}}
-                life.files["logs/link.json"] = json.dumps(report).encode()
-        return status
-
-    return FakeEngine(simulator=carry, good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    engine, numbers = with_bad(end_with(1)), count(1)
+    delayed = REPORT | {"receive_overflows": 3, "lag": REPORT["lag"] | {"max": 0.5}}
+    engine.report = lambda: delayed if next(numbers) in late else REPORT
+    return engine
 
 
 FUNCTIONAL = replace(CASE, name="handshake", abbreviation="H", check=Check.HANDSHAKE, repetitions=2)

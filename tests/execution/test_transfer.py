@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import threading
 import time
@@ -38,6 +37,7 @@ from quicsat.model.webtransport import WebTransport
 from tests.fakes import (
     CASE,
     PATIENCE,
+    REPORT,
     SIMULATOR,
     FakeEngine,
     Life,
@@ -339,12 +339,9 @@ def test_a_simulator_that_dies(after: str, tmp_path: Path) -> None:
 
 
 def test_a_simulator_without_report(tmp_path: Path) -> None:
-    def silent(life: Life) -> int:
-        status = simulate(life)
-        life.files.pop("logs/link.json", None)
-        return status
-
-    evidence = carry_out(FakeEngine(simulator=silent, good=endpoint), tmp_path)
+    engine = FakeEngine(good=endpoint)
+    engine.report = dict
+    evidence = carry_out(engine, tmp_path)
     assert evidence.fault_code == ErrorCode.SIMULATOR_FAILED
     assert "no report" in evidence.fault
 
@@ -360,14 +357,9 @@ def test_lateness_is_told_of_the_clients_life(tmp_path: Path) -> None:
         life.times = {"StartedAt": "2027-01-15T08:00:02.123456789Z", "FinishedAt": "2027-01-15T08:00:06.5Z"}
         return fetch(life)
 
-    def late(life: Life) -> int:
-        status = simulate(life)
-        if "logs/link.json" in life.files:
-            told = json.loads(life.files["logs/link.json"]) | {"started": begin, "stopped": begin + 10}
-            life.files["logs/link.json"] = json.dumps(told | {"lateness": lateness}).encode()
-        return status
-
-    evidence = carry_out(FakeEngine(simulator=late, good=only_as(Role.CLIENT, fetch_later)), tmp_path)
+    engine = FakeEngine(good=only_as(Role.CLIENT, fetch_later))
+    engine.report = lambda: REPORT | {"started": begin, "stopped": begin + 10, "lateness": lateness}
+    evidence = carry_out(engine, tmp_path)
     assert evidence.fault == ""
     assert evidence.client == Exit(0, life=Interval(begin + 2.123456, begin + 6.5))
     assert evidence.simulator is not None
