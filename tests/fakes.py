@@ -210,6 +210,16 @@ def end_with(status: int) -> Program:
     return lambda _life: status
 
 
+def after(act: Callable[[], object], program: Program) -> Program:
+    """``program``, which begins when ``act`` has returned."""
+
+    def run(life: Life) -> int:
+        act()
+        return program(life)
+
+    return run
+
+
 TCP_INFO = b"time,port,congestion_window\n1767225607000000000,5000,14480\n"
 """Samples of a TCP connection."""
 

@@ -44,6 +44,7 @@ from tests.fakes import (
     VIRTUAL_TIME,
     FakeEngine,
     Life,
+    after,
     connect,
     described,
     endpoint,
@@ -212,12 +213,7 @@ def test_equal_seeds_give_equal_machines(engine: FakeEngine, tmp_path: Path) -> 
 def test_as_many_runs_as_cpus(engine: FakeEngine, tmp_path: Path) -> None:
     """The engine has two CPUs: two clients wait for each other, and none waits for a third."""
     side_by_side = threading.Barrier(2)
-
-    def meet(life: Life) -> int:
-        side_by_side.wait(PATIENCE)
-        return endpoint(life)
-
-    engine.programs["bad"] = only_as(Role.CLIENT, meet)
+    engine.programs["bad"] = only_as(Role.CLIENT, after(lambda: side_by_side.wait(PATIENCE), endpoint))
     results = measure(tmp_path, "bad", repetitions=4, check_compliance=False).record.result_set.results
     assert [each.verdict.outcome for each in results] == [Outcome.SUCCEEDED] * 4
     cpus = {word for life in machines(engine) for word in life.command if word.startswith("--cpu=")}

@@ -18,6 +18,7 @@ from tests.fakes import (
     FakeEngine,
     Life,
     Program,
+    after,
     connect,
     end_with,
     endpoint,
@@ -97,12 +98,7 @@ def test_a_refusal_of_the_daemon_says_nothing_about_the_image() -> None:
 @pytest.mark.parametrize("gently", [True, False])
 def test_a_daemon_that_is_started_anew_says_nothing_about_the_image(gently: bool) -> None:
     engine = FaultyEngine(0, 0)
-
-    def restart(_life: Life) -> int:
-        engine.restart(0.0, gently=gently)
-        return 143
-
-    engine.programs["it"] = restart
+    engine.programs["it"] = after(lambda: engine.restart(0.0, gently=gently), end_with(143))
     with pytest.raises(HarnessFault, match="the testbed ended" if gently else "the simulator ended"):
         check(engine, Role.CLIENT)
 

@@ -41,6 +41,7 @@ from tests.fakes import (
     FakeEngine,
     Life,
     Program,
+    after,
     connect,
     end_with,
     endpoint,
@@ -290,12 +291,7 @@ def test_a_daemon_that_comes_back_is_waited_for(heard: Heard) -> None:
 
 def test_a_daemon_that_stays_away_ends_the_campaign(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "OUTAGE_PATIENCE", 0)
-
-    def pull_the_plug(life: Life) -> int:
-        engine.gone = True
-        return endpoint(life)
-
-    engine = with_bad(pull_the_plug)
+    engine = with_bad(after(lambda: setattr(engine, "gone", True), endpoint))
     with pytest.raises(MachineError, match="No worker could be used for"):
         run_all(engine, heard, GOOD, BAD)
     assert heard.codes == [""]
@@ -341,12 +337,7 @@ def test_a_fault_of_the_analysis_costs_one_run(heard: Heard, fault: str) -> None
 
 def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
     together = threading.Barrier(2)
-
-    def meet(life: Life) -> int:
-        together.wait(PATIENCE)
-        return endpoint(life)
-
-    engine = with_bad(meet)
+    engine = with_bad(after(lambda: together.wait(PATIENCE), endpoint))
     run_all(engine, heard, *BAD_TWICE, testbeds=2)
     assert heard.codes == ["", ""]
     assert engine.log.count(("create", "plumb")) == 2
@@ -364,17 +355,16 @@ def test_a_run_that_neighbours_disturbed_before_an_interruption_is_made_alone(he
 def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None:
     together = threading.Barrier(2)
 
-    def meet(life: Life) -> int:
+    def meet() -> None:
         if not heard.journalled:
             together.wait(PATIENCE)
-        return endpoint(life)
 
     def starved(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
         if run.repetition == 1 and evidence.host is not None and evidence.host.neighbours:
             return Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED, "Too many."), None
         return judge(run, evidence, directory)
 
-    engine = with_bad(meet)
+    engine = with_bad(after(meet, endpoint))
     run_all(engine, heard, *BAD_TWICE, testbeds=2, judged=starved)
     assert [(result.repetition, result.attempt) for result in heard.done] == [(2, 1), (1, 2)]
     assert heard.codes == ["", ""]
@@ -414,12 +404,7 @@ def test_a_full_disk_ends_the_campaign_and_keeps_what_is_finished(
 
 def test_an_interrupted_run_leaves_nothing_and_none_begins_after_it(heard: Heard) -> None:
     stop = Stop()
-
-    def interrupt(life: Life) -> int:
-        stop.set()
-        return hang(life)
-
-    engine = with_bad(interrupt)
+    engine = with_bad(after(stop.set, hang))
     with pytest.raises(Interrupted):
         run_all(engine, heard, GOOD, BAD, AGAIN, stop=stop)
     assert heard.codes == [""]

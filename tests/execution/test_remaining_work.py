@@ -27,7 +27,7 @@ from quicsat.plan.stored_plan import plan_of
 from quicsat.results import document
 from quicsat.results.store import load
 from tests import fakes
-from tests.fakes import CASE, FakeEngine, Life, conditions_of, endpoint, hang, measure, only_as, select
+from tests.fakes import CASE, FakeEngine, after, conditions_of, endpoint, hang, measure, only_as, select
 
 TWICE = replace(CASE, repetitions=2)
 
@@ -50,12 +50,11 @@ def go_on(directory: Path, *retry: Outcome, **options: Any) -> tuple[CampaignOut
 def interrupt(engine: FakeEngine) -> None:
     """The first client of ``bad`` sends a signal, later ones are good."""
 
-    def once(life: Life) -> int:
+    def once() -> None:
         engine.programs["bad"] = endpoint
         os.kill(os.getpid(), signal.SIGTERM)
-        return hang(life)
 
-    engine.programs["bad"] = only_as(Role.CLIENT, once)
+    engine.programs["bad"] = only_as(Role.CLIENT, after(once, hang))
 
 
 def test_what_has_a_result_is_not_made_again(engine: FakeEngine, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ from tests.fakes import (
     FakeEngine,
     Life,
     Program,
+    after,
     connect,
     end_with,
     endpoint,
@@ -281,11 +282,7 @@ def test_a_server_that_ends_during_the_transfer(tmp_path: Path) -> None:
         life.listening.set()
         return 3 if begun.wait(PATIENCE) else 0
 
-    def begin(life: Life) -> int:
-        begun.set()
-        return hang(life)
-
-    engine = FakeEngine(good=only_as(Role.CLIENT, begin), bad=only_as(Role.SERVER, short_lived))
+    engine = FakeEngine(good=only_as(Role.CLIENT, after(begun.set, hang)), bad=only_as(Role.SERVER, short_lived))
     evidence = carry_out(engine, tmp_path, BAD_SERVER)
     assert (evidence.server, evidence.client) == (Exit(3), Exit(137, killed=True))
     assert verdict_of(BAD_SERVER, evidence, tmp_path)[1] is ErrorCode.SERVER_EXITED
@@ -431,12 +428,7 @@ def test_an_interrupted_run_is_given_up_and_removed(
 ) -> None:
     monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
     stop = threading.Event()
-
-    def interrupt(life: Life) -> int:
-        stop.set()
-        return hang(life)
-
-    engine, run = endpoint_that(role, interrupt)
+    engine, run = endpoint_that(role, after(stop.set, hang))
     with pytest.raises(Interrupted):
         carry_out(engine, tmp_path, run, stop)
     assert engine.lives == {}

@@ -38,7 +38,7 @@ from quicsat.model.results import RunResult
 from quicsat.model.run import Run
 from quicsat.results.store import Journal, load
 from tests.execution.test_dispatcher import Heard
-from tests.fakes import CASE, PATIENCE, Life, Loader, endpoint, hang, implementation, judge, only_as, run_of
+from tests.fakes import CASE, PATIENCE, Loader, after, endpoint, hang, implementation, judge, only_as, run_of
 from tests.faults import manifest
 from tests.waiting import until
 
@@ -160,14 +160,9 @@ def refusals(farm: Farm, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> list[
     return place.said
 
 
-def begun_by(act: Callable[[], object], name: str) -> Loader:
+def hanging_after(act: Callable[[], object], name: str) -> Loader:
     """An engine of this name, whose image ``bad`` calls ``act`` as a client and hangs."""
-
-    def begin(life: Life) -> int:
-        act()
-        return hang(life)
-
-    return Loader(name, good=endpoint, bad=only_as(Role.CLIENT, begin))
+    return Loader(name, good=endpoint, bad=only_as(Role.CLIENT, after(act, hang)))
 
 
 def test_runs_are_made_by_workers_and_their_files_come_home(farm: Farm, heard: Heard) -> None:
@@ -217,7 +212,7 @@ def test_a_worker_with_another_image_of_that_name_is_refused(
 
 def test_the_runs_of_a_lost_worker_are_repeated_elsewhere(farm: Farm, heard: Heard) -> None:
     begun = threading.Event()
-    doomed = begun_by(begun.set, "doomed")
+    doomed = hanging_after(begun.set, "doomed")
     sound = Loader("sound", good=endpoint, bad=endpoint)
     farm.add("doomed", doomed)
 
@@ -288,7 +283,7 @@ def test_workers_remain_while_the_client_updates_its_own_facts(farm: Farm) -> No
 
 def test_an_interruption_ends_what_workers_do(farm: Farm, heard: Heard) -> None:
     stop = threading.Event()
-    engine = begun_by(stop.set, "one")
+    engine = hanging_after(stop.set, "one")
     service = farm.add("one", engine)
     plan = [run_of(client="bad")]
     with pytest.raises(Interrupted):
@@ -301,7 +296,7 @@ def test_an_interruption_ends_what_workers_do(farm: Farm, heard: Heard) -> None:
 
 def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
     began = threading.Event()
-    engine = begun_by(began.set, "one")
+    engine = hanging_after(began.set, "one")
     service = farm.add("one", engine)
     cluster = cluster_module.Cluster(farm.scheduler)
     [address] = cluster.offers()
