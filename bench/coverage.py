@@ -22,11 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from paper.__main__ import DATA
 from paper.congestion import subsets
-from paper.crossed import FEWEST, SOURCES, Cells, decompose_crossed
+from paper.crossed import FEWEST as FEWEST_IMPLEMENTATIONS
+from paper.crossed import SOURCES, Cells, decompose_crossed
 from paper.data_set import read
 from quicsat.model.outcomes import Outcome
 from quicsat.statistics.history import joint_steps
-from quicsat.statistics.intervals import coverage, half_widths, of_repetitions, over_partners
+from quicsat.statistics.intervals import FEWEST, coverage, half_widths, of_repetitions, over_partners
 from quicsat.statistics.samples import Sample
 from quicsat.statistics.variance import decompose
 
@@ -42,6 +43,15 @@ LOWEST = 0.93
 HIGHEST = 0.97
 RATIOS = (0.0, 0.05, 0.17, 0.5, 2.0, 8.0, 60.0)
 """What partners, or seeds, contribute to the variance of a mean, as multiples of what single runs contribute."""
+SHAPES = {
+    "normal": (0.0, 0.1), "log-normal": (0.0, 0.3), "two levels": (0.2, 0.002),
+    "two levels, spread 1 %": (0.2, 0.01), "two levels, spread 5 %": (0.2, 0.05),
+}  # fmt: skip
+"""By how much the logarithm of the lower level is smaller, and the standard deviation about the levels."""
+LOW = 0.2
+"""Share of the runs on the lower level."""
+NORMAL_TRUTH = float(np.log(1 + 0.1 * np.random.default_rng(1).normal(size=4_000_000)).mean())
+"""Expected logarithm of a normal goodput with a standard deviation of 10 %."""
 CORRELATIONS = (0.0, 0.3, 0.5, 0.7)
 
 
@@ -74,13 +84,17 @@ def extremes(partners: int, repetitions: int, trials: int) -> tuple[float, float
     return float(held.min()), float(held.max())
 
 
-def repeated(repetitions: int, spread: float, trials: int) -> float:
-    """Share of the intervals of a pair's repetitions that hold the truth."""
-    rng = np.random.default_rng((repetitions, int(100 * spread)))
-    held = 0
-    for _ in range(trials):
-        found = of_repetitions([float(x) for x in np.exp(rng.normal(0, spread, repetitions))])
-        held += found is not None and found.low is not None and found.high is not None and found.low <= 1 <= found.high
+def repeated(repetitions: int, shape: str, trials: int) -> float:
+    """Share of the intervals of a pair's repetitions that hold the truth; ``shape``: see ``SHAPES``."""
+    rng = np.random.default_rng((repetitions, len(shape)))
+    size, (low, noise) = (trials, repetitions), SHAPES[shape]
+    logs = rng.normal(0, noise, size) - low * (rng.uniform(size=size) < LOW)
+    truth = -LOW * low
+    if shape == "normal":
+        logs, truth = np.log(1 + rng.normal(0, noise, size)), NORMAL_TRUTH
+    found = [of_repetitions([float(x) for x in np.exp(row)]) for row in logs]
+    held = sum(each is not None and each.low is not None and each.high is not None
+               and each.low <= math.exp(truth) <= each.high for each in found)  # fmt: skip
     return held / trials
 
 
@@ -183,9 +197,9 @@ def of_cells(trials: int) -> bool:
     """The same of the repetitions of a pair."""
     missed = False
     print("\nover the repetitions of a pair: coverage [%]")
-    for repetitions, spread in product((2, *REPETITIONS), (0.1, 1.0)):
-        found = repeated(repetitions, spread, trials)
-        print(f"{repetitions:2} repetitions  spread {spread:.1f}  {100 * found:5.1f}", flush=True)
+    for repetitions, shape in product((FEWEST, 15, 18, 20, 25, 30, 40), SHAPES):
+        found = repeated(repetitions, shape, trials)
+        print(f"{repetitions:2} repetitions  {shape:24} {100 * found:5.1f}", flush=True)
         missed |= found < LOWEST - margin(trials)
     return missed
 
@@ -209,7 +223,7 @@ def of_differences(trials: int) -> bool:
     print(f"\nimplementation minus algorithm, docs/paper: coverage [%], {trials} trials")
     for case, name, cells in ((link, *each) for link in ("sat", "satloss") for each in subsets(data, link)):
         count = len({key[0] for key in cells})
-        if count > FEWEST:
+        if count > FEWEST_IMPLEMENTATIONS:
             neither, both = differences(cells, trials)
             print(f"{case:8} {name:45} {count:2} implementations", end="")
             print(f"  neither {100 * neither:5.1f}  implementation {100 * both:5.1f}", flush=True)

@@ -11,7 +11,7 @@ from typing import Any
 from paper.data_set import Frame
 from paper.resampling import bootstrapped_share
 from quicsat.model.outcomes import Outcome
-from quicsat.statistics.intervals import Mean, of_repetitions, over_partners
+from quicsat.statistics.intervals import Mean, over_partners
 from quicsat.statistics.samples import Sample
 from quicsat.statistics.variance import Share, decompose
 
@@ -46,7 +46,7 @@ def geometric(values: Iterable[float]) -> float:
 
 def interval(values: Iterable[float]) -> Mean:
     """The geometric mean of at least one positive number with its 95 % interval (Student's t of the logarithms)."""
-    found = of_repetitions([float(value) for value in values])
+    found = over_partners([{1: float(value)} for value in values])
     assert found is not None
     return found
 

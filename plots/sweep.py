@@ -18,7 +18,7 @@ from quicsat.plots import theme
 from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
-from quicsat.statistics.intervals import Mean, of_repetitions
+from quicsat.statistics.intervals import FEWEST, Mean, of_repetitions
 from quicsat.statistics.overview import by_family
 from quicsat.statistics.samples import GOODPUT, MARKS, Sample, samples
 
@@ -147,8 +147,9 @@ def _lines(
         return None
     facts = {"places": axis.places(), "texts": axis.texts(), "x": axis.label, "y": number.label, "size": number.size,
              "logarithmic": axis.is_numeric and _is_wide(axis.places())}  # fmt: skip
-    has_intervals = len(pairs) <= FEW and any(mean.low is not None for _, points in rows for _, mean in points)
-    spread = ", with its 95 % interval over repetitions" if has_intervals else ""
+    has_intervals = len(pairs) <= FEW and any(mean.ends is not None for _, points in rows for _, mean in points)
+    few = f" (with fewer than {FEWEST} repetitions, their range)"
+    spread = f", with its 95 % interval over repetitions{few}" if has_intervals else ""
     return Drawing(
         _stem(request, campaign, members, rest),
         _title(members, number, axes, rest),
@@ -265,8 +266,8 @@ def _draw_lines(ax: Axes, panel: Panel) -> None:
 def draw_intervals(ax: Axes, points: Sequence[tuple[float, Mean]], size: float, colour: str) -> None:
     """A bar for the interval of each mean that has one; ``size``: the unit of the axis in SI base units."""
     for place, mean in points:
-        if mean.low is not None and mean.high is not None:
-            ax.plot([place, place], [mean.low / size, mean.high / size], color=colour, linewidth=3, alpha=0.35,
+        if mean.ends is not None:
+            ax.plot([place, place], [end / size for end in mean.ends], color=colour, linewidth=3, alpha=0.35,
                     solid_capstyle="butt")  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import mbit_per_s, percent
 from quicsat.report.table import Column, Table, Unit
+from quicsat.results.summary import FRAGILE, figures
 from quicsat.statistics.comparison import (
     ALL,
     CHANGED,
@@ -35,7 +36,7 @@ from quicsat.statistics.history import (
     server_trends,
     with_joint_steps,
 )
-from quicsat.statistics.intervals import of_repetitions
+from quicsat.statistics.intervals import FEWEST, of_repetitions
 from quicsat.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, by_family, marginals, relation, scenario
 from quicsat.statistics.samples import EFFICIENCY, GOODPUT, STREAM_GOODPUT, PairOutcome, inconclusive, samples
 from quicsat.statistics.significance import LEVEL, SMALLEST_CHANGE
@@ -194,19 +195,19 @@ def pairs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("outcome"), Column("mean", Unit.RATE),
         Column("stream goodput", Unit.RATE), Column("standard deviation", Unit.RATE), Column("lowest", Unit.RATE),
-        Column("highest", Unit.RATE),
+        Column("highest", Unit.RATE), Column("fragile"),
         Column("mean efficiency", Unit.SHARE, 1), Column("succeeded", Unit.COUNT), Column("of", Unit.COUNT),
     )  # fmt: skip
     rows = []
     for case in cases:
         found = (samples(results, case.name, metric) for metric in (GOODPUT, STREAM_GOODPUT, EFFICIENCY))
         for sample, stream, efficiency in zip(*found, strict=True):
-            values, mean = sample.values, sample.mean
+            values, mean, spread = sample.values, sample.mean, figures(sample.values)
             rows.append(
                 (
                     case.abbreviation, sample.server, sample.client, sample.pair_outcome.value, mean,
                     stream.mean, statistics.stdev(values) if len(values) > 1 else None, min(values, default=None),
-                    max(values, default=None), efficiency.mean,
+                    max(values, default=None), "yes" if spread and spread.fragile else "", efficiency.mean,
                     sample.succeeded, sample.conclusive,
                 )
             )  # fmt: skip
@@ -226,7 +227,7 @@ def families(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             times = samples(results, case.name, "completion_time")
             for sample, time in zip(samples(results, case.name, GOODPUT), times, strict=True):
                 mean = of_repetitions(sample.values)
-                numbers = (mean.value, mean.low, mean.high) if mean else (None, None, None)
+                numbers = (mean.value, *(mean.ends or (None, None))) if mean else (None, None, None)
                 rows.append(
                     (
                         case.family.name if case.family else "", case.family.words if case.family else "",
@@ -236,13 +237,17 @@ def families(results: ResultSet, cases: Sequence[TestCase]) -> Table:
                 )  # fmt: skip
     note = (
         "The table shows the geometric mean of the goodput of the successful repetitions. Low and high are the limits "
-        "of its 95 % confidence interval over repetitions. There is no interval with a single repetition. All members "
-        "of a family have the same seeds."
+        f"of its 95 % confidence interval over repetitions; with fewer than {FEWEST} of them, they are the lowest and "
+        "the highest repetition. All members of a family have the same seeds."
     )
     return Table("families", "Goodput of families", columns, tuple(rows), (note,))
 
 
 _GOODPUTS = (
+    (
+        f"A pair is fragile if the standard deviation is more than {percent(FRAGILE)} of the mean: a small difference "
+        "of conditions may change its goodput as much."
+    ),
     (
         "The goodput (mean, standard deviation, lowest, highest) is the size of the files divided by the time from the "
         "first to the last 1-RTT packet that the client receives."

@@ -24,7 +24,7 @@ from quicsat.model.test_case import TestCase, constant_rate, files_in_words
 from quicsat.model.text import LONGEST, counted, printable, ranges
 from quicsat.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
 from quicsat.model.workload import WorkloadFiles
-from quicsat.results.summary import Cell, figures, summarise
+from quicsat.results.summary import FRAGILE, FRAGILE_MARK, Cell, figures, summarise
 
 PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and TCP"}
 """Those that are marked."""
@@ -184,6 +184,7 @@ def _goodput(cell: Cell) -> str:
     digits = 1 if cell.goodput.mean >= 10 * MBPS else 2
     numbers = [cell.goodput.mean, cell.goodput.standard_deviation]
     text = " ± ".join(f"{number / MBPS:.{digits}f}" for number in numbers if number is not None)
+    text += f" {FRAGILE_MARK}" if cell.goodput.fragile else ""
     return f"{text}  {percent(cell.efficiency.mean)}" if cell.efficiency else text
 
 
@@ -219,7 +220,8 @@ def _legend(
         f"Mean ± standard deviation of the {numbers}, of the repetitions that succeeded.\n"
         "T timeout, × failed, – unsupported, ! harness error, » skipped, · not run. "
         "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
-        "All servers, all clients: mean efficiency of the pairs that have one, each counted once."
+        "All servers, all clients: mean efficiency of the pairs that have one, each counted once.\n"
+        f"{FRAGILE_MARK} fragile: the standard deviation is more than {percent(FRAGILE)} of the mean."
     )
     if manifest.clock is Clock.VIRTUAL:
         text += f"\nThe runs used {manifest.time}."

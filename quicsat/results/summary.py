@@ -14,6 +14,11 @@ from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.results.attempts import Tally, by_cell, tally
 
+FRAGILE = 0.05
+"""Share of the mean above which a standard deviation makes the goodput of a pair fragile."""
+FRAGILE_MARK = "≈"
+"""In matrices."""
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -25,6 +30,11 @@ class Figures:
     median: float
     min: float
     max: float
+
+    @property
+    def fragile(self) -> bool:
+        """Whether the values spread so much that a small difference of conditions may change their mean."""
+        return self.standard_deviation is not None and self.standard_deviation > FRAGILE * abs(self.mean)
 
 
 @dataclass(frozen=True)

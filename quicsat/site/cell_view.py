@@ -109,6 +109,11 @@ class MetricSummary:
     mean: Mean
     """Over further repetitions, geometric if all numbers are positive, with its interval."""
 
+    @property
+    def fragile(self) -> bool:
+        """Whether a small difference of conditions may change the goodput much."""
+        return self.metric is _GOODPUT and self.figures.fragile
+
 
 @dataclass(frozen=True)
 class Note:

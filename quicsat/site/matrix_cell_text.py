@@ -9,7 +9,7 @@ from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import Outcome
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS, percent
-from quicsat.results.summary import Cell
+from quicsat.results.summary import FRAGILE_MARK, Cell
 
 MISSING = "missing"
 PARTIAL = "partial"
@@ -47,7 +47,7 @@ class CellText:
     value: str
     """Mean goodput, or the mean time of a workload; empty if no repetition succeeded."""
     note: str
-    """Mean efficiency, or how many repetitions ended how: ``8/10 2T``."""
+    """Mean efficiency, with a mark if the pair is fragile, or how many repetitions ended how: ``8/10 2T``."""
     shade: int | None
     """0 to ``SHADES``, of the mean efficiency."""
     protocol: str
@@ -116,7 +116,8 @@ def _note(cell: Cell, share: float | None) -> str:
         total = max(cell.planned, cell.n + cell.error + cell.skipped)
         told = " ".join(f"{count}{BY_KEY[key].glyph}" for key, count in counts.items())
         return f"{cell.succeeded}/{total} {told}"
-    return "" if share is None else percent(share)
+    mark = f" {FRAGILE_MARK}" if cell.goodput and cell.goodput.fragile else ""
+    return "" if share is None else f"{percent(share)}{mark}"
 
 
 def goodput(rate: float) -> str:

@@ -101,11 +101,12 @@ class Renderer:
 
 
 def ends(metric: Metric, mean: Mean) -> str:
-    """The interval of a mean: ``4.90 Mbit/s to 5.10 Mbit/s``, or both ends as one; why there is none."""
-    if mean.low is None or mean.high is None:
+    """The interval of a mean: ``4.90 Mbit/s to 5.10 Mbit/s``, or both ends as one; else the range, or why."""
+    if mean.ends is None:
         return f"no interval: {mean.why}"
-    low, high = number(metric, mean.low), number(metric, mean.high)
-    return f"{low} to {high}" if low != high else f"{low} at both ends"
+    low, high = (number(metric, end) for end in mean.ends)
+    told = f"{low} to {high}" if low != high else f"{low} at both ends"
+    return told if mean.low is not None else f"range of {mean.why}: {told}"
 
 
 def number(metric: Metric, value: float | None) -> str:

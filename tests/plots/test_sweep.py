@@ -65,8 +65,9 @@ def test_a_line_for_each_pair() -> None:
     [first, second] = column(shown, 1)
     assert [place for place, _ in first] == pytest.approx([0, 0.1, 5])
     assert [mean.value for _, mean in first] == pytest.approx([4e6, 2e6, 1e6])
-    assert first[0][1].low < 4e6 < first[0][1].high
-    assert first[1][1].low is None
+    low, high = first[0][1].ends
+    assert low < 4e6 < high
+    assert first[1][1].ends is None
     assert [place for place, _ in second] == [0]
     assert (shown.facts["x"], shown.facts["y"]) == ("loss [%]", "goodput [Mbit/s]")
     assert shown.facts["texts"] == ["0", "0.1", "5"]
@@ -77,7 +78,7 @@ def test_caption_and_file_of_lines() -> None:
     [drawing] = PLOT.table(plot_request(LINE_RESULTS))
     assert drawing.stem == "LOS"
     assert "n = 5 successful repetitions of 2 pairs. 1 failed or timed out and is not shown" in drawing.caption
-    assert "of a pair (server, client), with its 95 % interval over repetitions." in drawing.caption
+    assert "of a pair (server, client), with its 95 % interval over repetitions" in drawing.caption
 
 
 def test_one_repetition_has_no_interval_in_the_caption() -> None:

@@ -158,7 +158,7 @@ def test_journals_of_the_released_version_are_read(tmp_path: Path) -> None:
 
 def test_the_matrix_shows_attempts_where_there_are_more_than_repetitions() -> None:
     text = terminal_tables.matrix(campaign(), "sat")
-    assert "5.50 ± 0.71  28 %  (2/3, 1 T)  (6 attempts)" in text
+    assert "5.50 ± 0.71 ≈  28 %  (2/3, 1 T)  (6 attempts)" in text
     assert "--table attempts" in text
     assert "attempts" not in terminal_tables.matrix(campaign(attempts=ATTEMPTS[-1:]), "sat")
 

@@ -25,7 +25,8 @@ def test_pairs_show_both_goodputs() -> None:
     assert row[names.index("mean")] == 7e6
     assert row[names.index("stream goodput")] == 8.5e6
     assert "stream goodput [Mbit/s]" in render(table, "text")
-    [goodput, stream] = table.notes
+    assert row[names.index("fragile")] == "yes"
+    [_, goodput, stream] = table.notes
     assert "The goodput (mean" in goodput
     assert "from the first to the last 1-RTT packet" in goodput
     assert "time from the first to the last new byte of the streams" in stream

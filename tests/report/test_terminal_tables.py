@@ -54,7 +54,8 @@ n = 3 repetitions per pair. Mean ± standard deviation of the goodput in Mbit/s 
 (share of 20.00 Mbit/s), of the repetitions that succeeded.
 T timeout, × failed, – unsupported, ! harness error, » skipped, · not run. \
 (2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.
-All servers, all clients: mean efficiency of the pairs that have one, each counted once."""
+All servers, all clients: mean efficiency of the pairs that have one, each counted once.
+≈ fragile: the standard deviation is more than 5 % of the mean."""
 
 
 def test_a_matrix_with_a_cell_of_each_kind() -> None:

@@ -19,10 +19,11 @@ def test_durations_are_as_exact_as_a_reader_wants(time: float, text: str) -> Non
 @pytest.mark.parametrize(
     ("name", "numbers", "text"),
     [
-        ("goodput", [7.9e6, 8.1e6, 8e6], "7.75 Mbit/s to 8.25 Mbit/s"),
-        ("goodput", [8e6, 8.0001e6], "8.00 Mbit/s at both ends"),
-        ("rtt_median", [0.6123456789, 0.6123456799], "612.3 ms at both ends"),
-        ("sent_per_useful_byte", [1.2345678901, 1.2345678902], "1.23 at both ends"),
+        ("goodput", [7.9e6, 8.1e6, 8e6], "range of n = 3: 7.90 Mbit/s to 8.10 Mbit/s"),
+        ("goodput", [7.9e6, 8.1e6] * 8, "7.94 Mbit/s to 8.05 Mbit/s"),
+        ("goodput", [8e6, 8.0001e6] * 8, "8.00 Mbit/s at both ends"),
+        ("rtt_median", [0.6123456789, 0.6123456799] * 8, "612.3 ms at both ends"),
+        ("sent_per_useful_byte", [1.2345678901, 1.2345678902] * 8, "1.23 at both ends"),
         ("goodput", [8e6], "no interval: n = 1"),
         ("goodput", [8e6, 8e6], "no interval: no spread"),
     ],

@@ -81,7 +81,7 @@ def test_every_page_is_complete(site: Path) -> None:
 
 def test_the_matrix_is_there_without_script(site: Path) -> None:
     text = (site / "index.html").read_text()
-    assert "8.00 <small>40 %</small>" in text
+    assert "8.00 <small>40 % ≈</small>" in text
     assert "1/3 2T" in text
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from bench.coverage import extremes, marginal, repeated, shares
+from bench.coverage import SHAPES, extremes, marginal, repeated, shares
 from quicsat.analysis.metrics import METRICS
 from quicsat.site.pages import ends
 from quicsat.statistics.intervals import Mean, additive, of_repetitions, over_partners, quantile
@@ -16,14 +17,30 @@ GOODPUT = next(each for each in METRICS if each.name == "goodput")
 
 
 def test_interval_of_known_numbers() -> None:
-    # by hand: 2.8 ± 2.7764 · 1.923538 / √5, and exp(0.957498 ± 2.7764 · 0.635514 / √5)
-    found = of_repetitions([0, 2, 3, 4, 5])
+    # without skewness, Student's t: 7 ± 2.1788 · 3.894440 / √13; and the same of logarithms
+    found = of_repetitions([*range(13)])
     assert found is not None
-    assert (found.low, found.high) == pytest.approx((0.411572, 5.188428), abs=1e-3)
+    assert (found.low, found.high) == pytest.approx((6 - 2.353327, 6 + 2.353327), abs=1e-4)
     assert not found.geometric
+    found = of_repetitions([2.0**number for number in range(13)])
+    assert found is not None
+    assert found.low is not None and found.high is not None
+    assert (found.value, math.log2(found.low), math.log2(found.high)) == pytest.approx(
+        (64, 3.646673, 8.353327), abs=1e-4
+    )
+
+
+def test_few_repetitions_have_a_range() -> None:
     found = of_repetitions([1, 2, 3, 4, 5])
     assert found is not None
-    assert (found.value, found.low, found.high) == pytest.approx((2.605171, 1.183432, 5.735088), abs=1e-3)
+    assert (found.low, found.ends, found.why) == (None, (1, 5), "n = 5")
+    assert ends(GOODPUT, replace(found, least=1e6, greatest=5e6)) == "range of n = 5: 1.00 Mbit/s to 5.00 Mbit/s"
+
+
+def test_skewed_numbers_have_a_longer_end_on_the_side_of_the_few() -> None:
+    found = of_repetitions([*[10.0] * 11, *[10.1] * 5, *[7.0] * 4])
+    assert found is not None and found.low is not None and found.high is not None
+    assert found.value - found.low > found.high - found.value
 
 
 @pytest.mark.parametrize("numbers", [[1.6], [1.6, 1.6, 1.6], [0.1 + 0.2, 0.3]])
@@ -102,10 +119,10 @@ def test_intervals_over_partners_scale_with_the_numbers() -> None:
     assert other.low == pytest.approx(100 * one.low)
 
 
-@pytest.mark.parametrize("repetitions", [2, 3, 10])
-@pytest.mark.parametrize("spread", [0.1, 1.0])
-def test_intervals_of_repetitions_hold_the_truth(repetitions: int, spread: float) -> None:
-    assert 0.93 <= repeated(repetitions, spread, 1500) <= 0.97
+@pytest.mark.parametrize("repetitions", [13, 16, 22, 30])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_intervals_of_repetitions_hold_the_truth(repetitions: int, shape: str) -> None:
+    assert 0.93 <= repeated(repetitions, shape, 2000) <= 0.975
 
 
 @pytest.mark.parametrize(("size", "repetitions", "seed"), [(2, 3, 0.3), (3, 3, 0.0), (5, 3, 0.3), (5, 10, 0.3)])
