@@ -119,7 +119,7 @@ def over_partners(rows: Sequence[Mapping[int, float]]) -> Mean | None:
     table = [{repetition: next(source) for repetition in row} for row in known]
     means = [statistics.fmean(row.values()) for row in table]
     half = _half_width(table, means) if len(table) > 1 and _spreads(scaled) else None
-    return _mean(statistics.fmean(means), half and (-half, half), geometric, len(table))
+    return _mean(statistics.fmean(means), None if half is None else (-half, half), geometric, len(table))
 
 
 def quantile(freedom: int) -> float:
