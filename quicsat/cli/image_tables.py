@@ -21,16 +21,10 @@ def images(stocked: Iterable[Stocked], now: datetime) -> str:
     rows = []
     for each in stocked:
         image = each.image
-        details = (
-            ["", "", "", ""]
-            if image is None
-            else [
-                image.version or "unknown",
-                byte_size(image.size),
-                _age(image.created, now),
-                image.short_id,
-            ]
-        )
+        details = ["", "", "", ""]
+        if image is not None:
+            age = _age(image.created, now)
+            details = [image.version or "unknown", byte_size(image.size), age, image.short_id]
         rows.append([each.name, each.source, each.state, *details, each.reference])
     header = ["implementation", "source", "state", "version", "size", "age", "digest", "reference"]
     return draw(header, rows, right=("size", "age"))
@@ -54,29 +48,17 @@ def stated(name: str, state: str, labels: Mapping[str, str]) -> Origin:
 
 def sources(origins: Iterable[Origin], *, markdown: bool = False) -> str:
     """A row for each image: source, version, commit, patches, build type, GSO. Markdown has all, without states."""
+    left_out = "image" if markdown else "our changes"
+    header = ["implementation", "image", "source", "version", "commit", "patches", "our changes", "build type", "GSO"]
     rows = []
     for each in origins:
-        origin = each.provenance
-        patches = origin.patches
-        rows.append(
-            [
-                each.name,
-                *([] if markdown else [each.state]),
-                origin.source or "unknown",
-                each.version or "unknown",
-                origin.revision[:12] or "unknown",
-                "unknown" if patches is None else _patches(patches, whole=markdown),
-                *([origin.changes or "unknown"] if markdown else []),
-                origin.build_type or "unknown",
-                origin.gso or "unknown",
-            ]
-        )
-    header = ["implementation", "source", "version", "commit", "patches", "build type", "GSO"]
-    if markdown:
-        header.insert(5, "our changes")
-    else:
-        header.insert(1, "image")
-    return draw(header, rows, markdown=markdown)
+        origin, patches = each.provenance, each.provenance.patches
+        found = [
+            each.name, each.state, origin.source, each.version, origin.revision[:12],
+            "" if patches is None else _patches(patches, whole=markdown), origin.changes, origin.build_type, origin.gso,
+        ]  # fmt: skip
+        rows.append([value or "unknown" for name, value in zip(header, found, strict=True) if name != left_out])
+    return draw([name for name in header if name != left_out], rows, markdown=markdown)
 
 
 def _patches(names: Sequence[str], *, whole: bool) -> str:

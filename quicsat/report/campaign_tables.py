@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from quicsat.model.implementation import Implementation
+from quicsat.model.implementation import CongestionControl, Implementation
 from quicsat.model.results import ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
@@ -95,18 +95,10 @@ def congestion(known: Sequence[Implementation]) -> Table:
     columns = tuple(map(Column, ("implementation", "default", "known", "HyStart", "source", "date")))
     rows = []
     for each in known:
-        control = each.congestion_control
-        hystart = {True: "yes", False: "no", None: UNKNOWN}[control.hystart if control is not None else None]
-        rows.append(
-            (
-                each.name,
-                (control.default if control is not None else None) or UNKNOWN,
-                ", ".join(control.known) if control is not None and control.known else UNKNOWN,
-                hystart,
-                (control.source if control is not None else "") or UNKNOWN,
-                (control.date if control is not None else "") or UNKNOWN,
-            )
-        )
+        control = each.congestion_control or CongestionControl()
+        hystart = {True: "yes", False: "no", None: UNKNOWN}[control.hystart]
+        words = (control.default, ", ".join(control.known), hystart, control.source, control.date)
+        rows.append((each.name, *(word or UNKNOWN for word in words)))
     return Table("congestion", "Congestion control per implementation", columns, tuple(rows))
 
 

@@ -8,7 +8,6 @@ from quicsat.statistics.judgement import NEWS, Finding, JudgedCell, Judgement
 
 MOST_ANNOTATIONS = 10
 """Errors, warnings, and notices, of a step that GitHub shows."""
-"""Title of what changed over many pairs."""
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
 

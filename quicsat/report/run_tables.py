@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
 from quicsat.model.emulated_link import loss_share
@@ -411,11 +411,8 @@ def _behaviour(result: RunResult) -> tuple[float | None, ...]:
 
 def _counted(names: Iterable[str]) -> str:
     """``BBR 6, CUBIC 2``; the most frequent first."""
-    return ", ".join(f"{name} {count}" for name, count in _by_count(Counter(names)))
-
-
-def _by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    counts = sorted(Counter(names).items(), key=lambda each: (-each[1], each[0]))
+    return ", ".join(f"{name} {count}" for name, count in counts)
 
 
 def _clear(found: Clustering | None, n: str) -> str:

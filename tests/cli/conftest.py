@@ -25,19 +25,18 @@ from tests.results_builder import SAT, SATLOSS, result_set, runs
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 """A campaign of one run, which succeeds."""
-TEST_CASE = """\
+LINK = "scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25"
+TEST_CASE = f"""\
 name: tiny
 abbreviation: TY
 description: 3 kB over a terrestrial link
-link: {LINK}
+link: {{{LINK}}}
 file size: 3 kB
 repetitions: 1
 timeout: 5 s
 """
-LINK = "scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25"
 
 
 class CommandLine:
@@ -91,7 +90,7 @@ class Checkout(CommandLine):
 
     def add_test_case(self, name: str, abbreviation: str, link: str = LINK) -> None:
         """A test case of 3 kB."""
-        text = TEST_CASE.replace("name: tiny", f"name: {name}").replace("TY", abbreviation).replace("LINK", link)
+        text = TEST_CASE.replace("name: tiny", f"name: {name}").replace("TY", abbreviation).replace(LINK, link)
         (self.root / f"testcases/{name}.yaml").write_text(text)
 
     @property
