@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from quicsat.docker.containers import Container, ContainerSpec, create_container
 from quicsat.execution.retries import ATTEMPTS
 from quicsat.execution.run_config import RunConfig
 from quicsat.execution.transfer import Transfer
+from quicsat.links.backend import Testbed
 from quicsat.links.ns3_testbed import Ns3Testbed
 from quicsat.links.session import RunControl
 from quicsat.links.virtual_machine import VirtualTestbed
@@ -41,6 +43,17 @@ SPARE = 30.0
 def small_endpoint(daemon: Daemon, spec: ContainerSpec) -> AbstractContextManager[Container]:
     """An endpoint's container with little memory and few processes, so that tests need not fill the machine."""
     return create_container(daemon, replace(spec, memory=192 * MIB, pids=200))
+
+
+def make(
+    run: Run, testbed: Testbed, images: Mapping[str, str], directory: Path, **options: Any
+) -> tuple[Verdict, Evidence, float]:
+    """Verdict, evidence and seconds of a run; ``options`` are those of ``RunConfig``."""
+    config = RunConfig({name: ImageFacts(name, identity) for name, identity in images.items()}, **options)
+    begin = time.monotonic()
+    evidence = Transfer(run, testbed, config, RunControl(threading.Event()), directory).make()
+    spent = time.monotonic() - begin
+    return analyse(run, evidence, directory)[0], evidence, spent
 
 
 @dataclass
@@ -77,15 +90,11 @@ class Bench:
         run = Run(implementation(server), implementation(client), case, 1, 1)
         parameters = {"CLIENT_PARAMS": client, "SERVER_PARAMS": server}
         clock = Clock.VIRTUAL if isinstance(self.testbed, VirtualTestbed) else Clock.REAL
-        images = {name: ImageFacts(name, identity) for name, identity in self.images.items()}
-        config = RunConfig(images, keep_files=keep, parameters=parameters, clock=clock)
+        options = {"keep_files": keep, "parameters": parameters, "clock": clock}
         self.runs += 1
         before = set(list_containers(self.daemon, self.daemon.campaign))
-        begin = time.monotonic()
-        evidence = Transfer(run, self.testbed, config, RunControl(threading.Event()), self.directory).make()
-        spent = time.monotonic() - begin
+        verdict, evidence, spent = make(run, self.testbed, self.images, self.directory, **options)
         assert set(list_containers(self.daemon, self.daemon.campaign)) == before
-        verdict, _ = analyse(run, evidence, self.directory)
         assert spent < run.test_case.timeout + SPARE
         assert bool(verdict.reason) == (verdict.outcome is not Outcome.SUCCEEDED)
         return verdict, evidence, spent

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quicsat.analysis.analyse import analyse
 from quicsat.docker.archive import pack
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.retries import ATTEMPTS
-from quicsat.execution.run_config import RunConfig
-from quicsat.execution.transfer import Transfer
 from quicsat.links.backend import Testbed
-from quicsat.links.session import RunControl
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.model.results import ImageFacts
 from quicsat.model.run import Run
 from quicsat.model.run_limits import RunLimits
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS, MIB
+from tests.engine.bench import make
 
 MOMENTS = ("before ready", "handshake", "transfer", "end", "after the other")
 MANNERS = ("panic", "SIGSEGV", "exit 1", "memory", "endless")
@@ -94,16 +88,9 @@ def play(
     case = replace(CASE, limits=RunLimits(memory=MEMORY)) if clock is Clock.REAL else CASE
     both = Implementation("crashing", "", "", frozenset(Role))
     run = Run(both, both, case, 1, 1)
-    config = RunConfig(
-        {name: ImageFacts(name, identity) for name, identity in images.items()},
-        parameters=crash.parameters if crash else {},
-        clock=clock,
-    )
+    parameters = crash.parameters if crash else {}
     for attempt in range(1, ATTEMPTS + 1):
-        begin = time.monotonic()
-        place = directory / str(attempt)
-        evidence = Transfer(run, testbed, config, RunControl(threading.Event()), place).make()
-        verdict, _ = analyse(run, evidence, place)
-        if verdict.code is not ErrorCode.SIMULATOR_LAG:
+        played = make(run, testbed, images, directory / str(attempt), parameters=parameters, clock=clock)
+        if played[0].code is not ErrorCode.SIMULATOR_LAG:
             break
-    return verdict, evidence, time.monotonic() - begin
+    return played
