@@ -26,13 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOWHERE = Host("", "unix:///no/such/socket")
 
 
-class Input:
-    def __init__(self, content: bytes) -> None:
-        self.buffer = io.BytesIO(content)
-
-
 def end(content: bytes, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Input(pickle.dumps([NOWHERE]) + content))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pickle.dumps([NOWHERE]) + content)))
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(reaper, "PASSES", 1)
     reaper.main("dead")
