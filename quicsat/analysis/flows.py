@@ -89,10 +89,7 @@ def jain_index(rates: Floats) -> float | None:
 def _rates(flows: Sequence[FlowTransfer], bounds: tuple[float, float]) -> Floats:
     """Goodput of each flow while all compete, bit/s."""
     begin, end = bounds
-    sums = []
-    for flow in flows:
-        times, new = flow.arrivals
-        sums.append(int(new[(times > begin) & (times <= end)].sum()))
+    sums = [int(new[(times > begin) & (times <= end)].sum()) for times, new in (flow.arrivals for flow in flows)]
     return 8 * np.array(sums, dtype=np.float64) / (end - begin)
 
 

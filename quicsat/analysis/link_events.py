@@ -21,6 +21,7 @@ DELAY_JUMP, LOSS_JUMP = 0.010, 0.05
 """if its delay is so many seconds longer, or if its loss has grown by so much."""
 TOGETHER_TRIPS, TOGETHER_LEAST = 2.0, 0.25
 """Round trips, and seconds, between a change of the link and the end of a transfer that stopped because of it."""
+REBOUND = "The NAT in front of the client changed its mappings"
 FEW = 5
 """Fewer packets that were all lost do not show that the link carried nothing."""
 
@@ -50,8 +51,9 @@ def link_history(link: Link, report: SimulatorReport | None, seed: int, begin: f
     """The history of a run; ``begin``: its start by the clock of the report; ``duration``: seconds to look at."""
     if report is None or not isinstance(link, EmulatedLink):
         return LinkHistory()
+    rebinds = (rebind.time - begin for rebind in report.rebinds)
     events = [
-        *(_rebinding(rebind.time - begin) for rebind in report.rebinds),
+        *(LinkEvent(Cause.NAT_REBINDING, time, time, REBOUND) for time in rebinds),
         *(_blackhole(link, each.begin - begin, each.end - begin) for each in report.blackholes),
     ]
     for name, profile, made in (
@@ -61,10 +63,6 @@ def link_history(link: Link, report: SimulatorReport | None, seed: int, begin: f
         if profile is not None and made is not None and made.began is not None:
             events += _changes(name, profile, profile.begin(seed), made.began - begin, duration)
     return LinkHistory(tuple(sorted(events, key=lambda event: event.begin)), _dropped(report))
-
-
-def _rebinding(time: float) -> LinkEvent:
-    return LinkEvent(Cause.NAT_REBINDING, time, time, "The NAT in front of the client changed its mappings")
 
 
 def _blackhole(link: EmulatedLink, begin: float, end: float) -> LinkEvent:

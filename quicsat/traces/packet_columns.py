@@ -89,20 +89,15 @@ class PacketColumns:
             0,
         ))  # fmt: skip
 
-    def belongs(self, connection: int) -> None:
-        """The newest packet is of this connection."""
-        self._values[self.last * WIDTH + CONNECTION] = connection
+    def set(self, row: int, column: int, value: int) -> None:
+        """Change what is known of a packet."""
+        self._values[row * WIDTH + column] = value
 
     def opened(self, row: int, number: int, phase: int, generation: int) -> None:
         """A packet was decrypted."""
-        start = row * WIDTH
-        values = self._values
+        start, values = row * WIDTH, self._values
         values[start + NUMBER], values[start + DECRYPTED] = number, 1
         values[start + KEY_PHASE], values[start + GENERATION] = phase, generation
-
-    def set_form(self, row: int, form: Form) -> None:
-        """A packet is of another kind than its header shows."""
-        self._values[row * WIDTH + FORM] = form
 
     def follows_another(self, row: int) -> bool:
         """Whether a packet is not the first one of its datagram."""

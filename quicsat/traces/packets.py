@@ -15,7 +15,7 @@ from quicsat.traces.columns import Form, Message, Trace
 from quicsat.traces.connection_state import HANDSHAKE, INITIAL, ONE_RTT, ConnectionState, Secrets
 from quicsat.traces.frames import RESET_TOKEN
 from quicsat.traces.network import Segment
-from quicsat.traces.packet_columns import Packet, PacketColumns
+from quicsat.traces.packet_columns import CONNECTION, FORM, Packet, PacketColumns
 from quicsat.traces.protection import SALTS, VERSION_2, unprotect
 from quicsat.traces.records import MOST_CONNECTIONS, too_large
 from quicsat.traces.tls import varint
@@ -157,7 +157,7 @@ class Dissector:
         if connection is None:
             return
         self._by_path[segment.path] = connection
-        self._rows.belongs(connection.index)
+        self._rows.set(self._rows.last, CONNECTION, connection.index)
         if form is Form.RETRY:
             connection.retry(packet.scid)
             self._know(connection, packet.scid, from_server=False)
@@ -238,7 +238,7 @@ class Dissector:
         tokens = {connection.reset_token for connection in self._connections} | self._rows.reset_tokens
         for row, _, _, _, packet in self._deferred:
             if packet.form is Form.ONE_RTT and packet.data[-RESET_TOKEN:] in tokens and len(packet.data) >= LEAST_RESET:
-                self._rows.set_form(row, Form.STATELESS_RESET)
+                self._rows.set(row, FORM, Form.STATELESS_RESET)
 
     def trace(self) -> Trace:
         """The frozen columns of all packets so far."""
@@ -250,7 +250,7 @@ class Dissector:
             if number is not None:
                 opened[key] = max(largest, number)
             elif packet.form is Form.ONE_RTT and not packet.dcid and self._is_padding(row, connection, from_server):
-                self._rows.set_form(row, Form.UNKNOWN)
+                self._rows.set(row, FORM, Form.UNKNOWN)
         self._mark_resets()
         self._deferred.clear()
         return self._rows.trace(tuple(connection.stated for connection in self._connections))

@@ -30,10 +30,9 @@ def standard(client: Trace) -> Verdict | None:
     RFC 9000, section 17.2.5: the token is not empty, the client's next Initials have it and are sent to the Retry's
     source connection id, and their packet numbers go on.
     """
-    retries = np.flatnonzero(client.from_server & (client.form == Form.RETRY))
-    missing = _retry_token(client, retries)
-    if missing is not None:
-        return missing
+    retries = _retries(client)
+    if isinstance(retries, Verdict):
+        return retries
     initials = np.flatnonzero(~client.from_server & (client.form == Form.INITIAL))
     before, back = initials[initials < retries[0]], initials[np.isin(client.token[initials], client.token[retries])]
     if not len(back):
@@ -54,10 +53,9 @@ def standard(client: Trace) -> Verdict | None:
 
 def upstream(client: Trace) -> Verdict | None:
     """Whether an Initial has the token of a Retry, and those with a token have higher numbers than all before them."""
-    retries = np.flatnonzero(client.from_server & (client.form == Form.RETRY))
-    missing = _retry_token(client, retries)
-    if missing is not None:
-        return missing
+    retries = _retries(client)
+    if isinstance(retries, Verdict):
+        return retries
     highest = -1
     for row in np.flatnonzero(~client.from_server & (client.form == Form.INITIAL)).tolist():
         number = int(client.number[row])
@@ -70,12 +68,13 @@ def upstream(client: Trace) -> Verdict | None:
     return failed(ErrorCode.RETRY_TOKEN, f"No Initial has the token of the Retry ({frames_of(client, retries)}).")
 
 
-def _retry_token(client: Trace, retries: Integers) -> Verdict | None:
-    """Whether there are Retries, and all of them have tokens."""
+def _retries(client: Trace) -> Integers | Verdict:
+    """The Retries; the verdict if there are none, or one has no token."""
+    retries = np.flatnonzero(client.from_server & (client.form == Form.RETRY))
     if not len(retries):
         return failed(ErrorCode.RETRY_MISSING, "The server sent no Retry.")
     if client.token[retries].all():
-        return None
+        return retries
     reason = f"A Retry has no token ({frames_of(client, retries[client.token[retries] == 0])})."
     return failed(ErrorCode.RETRY_WITHOUT_TOKEN, reason)
 
