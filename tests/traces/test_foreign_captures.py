@@ -506,6 +506,7 @@ SAME = "Both traces are the same capture: it is read as the client's, and the lo
 FOREIGN = "The client's trace cannot be used: trace_node_left.pcap is "
 AT_CLIENT = "Handshake and goodput are seen at the client, whose trace cannot be used."
 NO_ANSWER = "The client's trace shows no handshake that the server answered"
+MISSING = "has records that are not read, so packets may be missing: "
 CASES: dict[str, tuple[Setup, str, list[str]]] = {
     "secrets in the capture, no folder of an endpoint": (secrets_in_captures, "HGLR", []),
     "layout of QIR-SE": (post_processed, "HGLR", []),
@@ -578,6 +579,8 @@ CASES: dict[str, tuple[Setup, str, list[str]]] = {
         left(without(lambda number, each: number % 6 == 5 and len(each.data) >= 500)), "HR",
         [PARTIAL, "Packets that the client received are missing in its trace, so the forward loss is not known."],
     ),
+    "client's half of a link type": (left(partial(pcapng, links=(1, 127))), "H", [f"{MISSING}19 of link", NO_ANSWER]),
+    "server's half of a link type": (right(partial(pcapng, links=(1, 127))), "HG", [f"{MISSING}19 of link"]),
     "no client at the server": (
         right(without(lambda _, each: not each.from_server)), "HGL",
         ["The server's trace has no packet of the client, so their loss is not known."],
@@ -628,7 +631,6 @@ def both_late_and_cut(run: Path) -> None:
 
 
 NO_CAUSE = "The traces do not show the cause: they are not complete."
-MISSING = "has records that are not read, so packets may be missing: "
 TIMED_OUT: dict[str, tuple[Setup, str, list[str]]] = {
     **{f"{whose}'s cut": (damaged(cut(0.5), side), "H", [f"The {whose}'s trace is damaged", DAMAGED])
        for side, whose in SIDES.items()},
