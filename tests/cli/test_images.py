@@ -12,19 +12,18 @@ from typing import Any
 import pytest
 
 from quicsat.cli import image_check, image_trial
-from quicsat.cli import main as cli
 from quicsat.execution import campaign_setup
 from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.implementation import Role
 from quicsat.model.test_case import TestCase
+from quicsat.report.plot_request import Draw
 from quicsat.results import store
-from tests.cli.conftest import numbers
+from tests.cli.conftest import CommandLine, numbers
 from tests.fakes import FakeEngine, Life, end_with, endpoint, install, only_as
 
 ROOT = Path(__file__).resolve().parents[2]
-Images = Callable[..., tuple[int, str, str]]
 FUNCTIONAL = """
 name: short
 abbreviation: S
@@ -90,11 +89,19 @@ def engine() -> Workshop:
     return Workshop(**programs, broken=endpoint)
 
 
+class Images(CommandLine):
+    """``run.py images …`` in a checkout."""
+
+    def __call__(self, *words: object, draw: Draw | None = None) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        return super().__call__("images", *words, draw=draw)
+
+
 @pytest.fixture
 def images(
     engine: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Images:
-    """``run.py images …`` in a checkout of its own: exit status, standard output, standard error output."""
+    """In a checkout of its own."""
     root = tmp_path / "checkout"
     entries: dict[str, dict[str, Any]] = {}
     for name in ("quic-go", "silent", "bad", "odd", "broken"):
@@ -115,14 +122,7 @@ def images(
     monkeypatch.setattr(sys, "argv", ["run.py"])
     monkeypatch.setattr(campaign_setup, "analyse_once", numbers)
     monkeypatch.setattr(image_trial, "check_cases", _small_cases)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        status = cli.main(root, ["images", *words])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return status, out, err
-
-    return call
+    return Images(root, capsys)
 
 
 def rows(text: str) -> dict[str, list[str]]:
@@ -137,8 +137,7 @@ def test_sources_from_the_image_or_from_the_dockerfile(images: Images, engine: W
         'FROM scratch\nARG VERSION=2.1\nLABEL org.opencontainers.image.version="${VERSION}" '
         'org.quicsat.source="PyPI silent" org.quicsat.patches="a b" org.quicsat.gso="no"\n'
     )
-    status, out, _ = images("sources")
-    assert status == 0
+    out = images.out("sources")
     stated = "as the Dockerfile states"
     assert rows(out)["silent"] == [stated, "PyPI silent", "2.1", "unknown", "2", "unknown", "no"]
     assert rows(out)["bad"] == [stated, "unknown", "unknown", "unknown", "unknown", "unknown", "unknown"]
@@ -154,15 +153,11 @@ def test_sources_from_the_image_or_from_the_dockerfile(images: Images, engine: W
 
 
 def test_list_before_and_after_a_build(images: Images, engine: Workshop) -> None:
-    status, out, _ = images("list")
-    assert status == 0
-    assert list(rows(out)) == [
-        *("implementation", "simulator", "quic-go", "silent", "bad", "odd", "broken", "far", "tongue"),
-    ]
+    out = images.out("list")
+    assert [*rows(out)] == ["implementation", "simulator", "quic-go", "silent", "bad", "odd", "broken", "far", "tongue"]
     assert rows(out)["quic-go"][:4] == ["built", "not here", "", ""]
     assert rows(out)["far"] == ["public", "not here", "", "", "", "", "me/far:1"]
-    status, out, _ = images("build", "quic-go:bbr", "simulator")
-    assert (status, rows(out)["quic-go"][0]) == (0, "built")
+    assert rows(images.out("build", "quic-go:bbr", "simulator"))["quic-go"][0] == "built"
     assert rows(images("build", "quic-go,bad")[1])["quic-go"][0] == "was current"
     engine.pullable.add("me/far:1")
     engine.programs["far"] = endpoint
@@ -186,25 +181,21 @@ def test_a_failed_build_names_step_and_log_and_spares_the_others(images: Images,
     assert not any(tag.startswith("quicsat/broken") for tag in engine.built)
 
 
-def test_pull(images: Images, engine: Workshop) -> None:
-    status, out, err = images("pull")
+@pytest.mark.parametrize(
+    ("words", "far", "again"),
+    [(["pull"], "pulled", {}), (["build", "far", "odd"], "local", {"odd": "was current"})],
+)
+def test_pull_and_a_build_pull_what_has_no_dockerfile(
+    images: Images, engine: Workshop, words: list[str], far: str, again: dict[str, str]
+) -> None:
+    status, out, err = images(*words)
     assert (status, rows(out)["far"][0]) == (3, "failed")
     assert "far: image me/far:1 does not exist locally and could not be pulled" in err
     engine.pullable.add("me/far:1")
     engine.programs["far"] = endpoint
-    status, out, _ = images("pull", "far")
-    assert (status, rows(out)["far"][0]) == (0, "pulled")
-
-
-def test_build_pulls_what_has_no_dockerfile(images: Images, engine: Workshop) -> None:
-    status, out, err = images("build", "far", "odd")
-    assert (status, rows(out)["far"][0], rows(out)["odd"][0]) == (3, "failed", "built")
-    assert "far: image me/far:1 does not exist locally and could not be pulled" in err
-    engine.pullable.add("me/far:1")
-    engine.programs["far"] = endpoint
-    status, out, _ = images("build", "far", "odd")
-    assert (status, rows(out)["far"][0], rows(out)["odd"][0]) == (0, "local", "was current")
-    assert "far" not in images("build", "odd")[1]
+    found = rows(images.out(*words))
+    assert {name: found[name][0] for name in ("far", *again)} == {"far": far, **again}
+    assert "far" not in images.out("build", "odd")
 
 
 @pytest.mark.parametrize(
@@ -218,9 +209,7 @@ def test_build_pulls_what_has_no_dockerfile(images: Images, engine: Workshop) ->
     ],
 )
 def test_what_cannot_be_done_is_said(images: Images, words: tuple[str, ...], message: str) -> None:
-    status, out, err = images(*words)
-    assert (status, out) == (2, "")
-    assert message in err
+    assert message in images.refusal(*words)
 
 
 def test_check(images: Images, tmp_path: Path) -> None:
@@ -257,7 +246,7 @@ def test_without_root_a_check_uses_virtual_time(
 
 
 def test_check_of_what_is_sound_and_of_what_is_not(images: Images) -> None:
-    status, out, _ = images("check", "quic-go:bbr")
-    assert (status, rows(out)["quic-go:bbr server"][1:4]) == (0, ["yes", "✓", "5.00 Mbit/s"])
-    assert "quic-go:bbr client" not in rows(out)
+    found = rows(images.out("check", "quic-go:bbr"))
+    assert found["quic-go:bbr server"][1:4] == ["yes", "✓", "5.00 Mbit/s"]
+    assert "quic-go:bbr client" not in found
     assert images("check", "bad")[0] == 1
