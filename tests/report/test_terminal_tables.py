@@ -49,6 +49,12 @@ def mixed() -> ResultSet:
     return result_set(results, servers=servers, clients=clients, repetitions=3)
 
 
+def seven_fields(text: str) -> list[list[str]]:
+    """The rows of a table with seven columns."""
+    rows = [[field.strip() for field in line.strip("│").split("│")] for line in text.splitlines()]
+    return [row for row in rows if len(row) == 7]
+
+
 LEGEND = """\
 n = 3 repetitions per pair. Mean ± standard deviation of the goodput in Mbit/s and mean efficiency \
 (share of 20.00 Mbit/s), of the repetitions that succeeded.
@@ -153,8 +159,7 @@ def test_colour_is_decided_by_the_caller_alone(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_failures_are_grouped() -> None:
-    rows = [[field.strip() for field in line.strip("│").split("│")] for line in failures(mixed()).splitlines()]
-    assert [row for row in rows if len(row) == 7] == [
+    assert seven_fields(failures(mixed())) == [
         ["server", "client", "test case", "repetition", "outcome", "code", "reason"],
         ["msquic", "quiche", "sat", "2", "timeout", "timeout", ""],
         ["quic-go", "quiche", "sat", "1-3", "timeout", "timeout", ""],
@@ -229,16 +234,16 @@ def test_the_plan() -> None:
 def test_the_list_of_test_cases() -> None:
     several_files = replace(SAT, name="web", abbreviation="WEB", file_sizes=(MIB,) * 3, timeout=60.0)
     two_sizes = replace(SAT, name="two", abbreviation="TWO", file_sizes=(MIB, 512 * 1024))
-    text = terminal_tables.test_cases([SAT, several_files, two_sizes])
-    rows = [[field.strip() for field in line.strip("│").split("│")] for line in text.splitlines()]
+    cases = [SAT, several_files, two_sizes]
+    text = terminal_tables.test_cases(cases)
     link = "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, no loss"
-    assert [row for row in rows if len(row) == 7] == [
+    assert seven_fields(text) == [
         ["test case", "short", "files", "link", "repetitions", "timeout", "description"],
         ["sat", "SAT", "10 MiB", link, "10", "2 min 0 s", SAT.description],
         ["web", "WEB", "3 × 1 MiB", link, "10", "60.0 s", SAT.description],
         ["two", "TWO", "1 MiB + 512 KiB", link, "10", "2 min 0 s", SAT.description],
     ]
-    assert max(map(len, terminal_tables.test_cases([SAT, several_files, two_sizes], width=120).splitlines())) <= 130
+    assert max(map(len, terminal_tables.test_cases(cases, width=120).splitlines())) <= 130
 
 
 def test_the_list_of_implementations() -> None:
@@ -252,8 +257,7 @@ def test_the_list_of_implementations() -> None:
         variants=(Variant("cubic", "-G cubic"), Variant("bbr", "-G bbr")),
     )
     text = implementations([picoquic, chrome])
-    rows = [[field.strip() for field in line.strip("│").split("│")] for line in text.splitlines()]
-    assert [row for row in rows if len(row) == 7] == [
+    assert seven_fields(text) == [
         ["implementation", "role", "protocols", "congestion control", "variants", "public image", "build"],
         ["picoquic", "client and server", "hq, h3", "bbr", "cubic, bbr", "none", "endpoints/picoquic"],
         ["chrome", "client", "h3", "unknown", "", "example/chrome:latest", "not here"],
@@ -307,19 +311,13 @@ def test_no_table_lets_control_characters_through() -> None:
 # ---- clocks ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("clock", "cost", "words"),
-    [
-        (Clock.VIRTUAL, 3e-6, "The runs used virtual time (3 µs per system call)."),
-        (Clock.VIRTUAL, 0.0, "The runs used virtual time (computing takes no time)."),
-    ],
-)
-def test_the_legend_tells_virtual_time(clock: Clock, cost: float, words: str) -> None:
-    results = mixed()
-    virtual = replace(results, manifest=replace(results.manifest, clock=clock, cpu_cost=cost))
-    real_time, virtual_time = (matrix(each, "sat") for each in (results, virtual))
-    assert words in virtual_time.splitlines()
-    assert [line for line in virtual_time.splitlines() if line != words] == real_time.splitlines()
+@pytest.mark.parametrize(("cost", "told"), [(3e-6, "3 µs per system call"), (0.0, "computing takes no time")])
+def test_the_legend_tells_virtual_time(cost: float, told: str) -> None:
+    results, line = mixed(), f"The runs used virtual time ({told})."
+    virtual = replace(results, manifest=replace(results.manifest, clock=Clock.VIRTUAL, cpu_cost=cost))
+    real_time, virtual_time = (matrix(each, "sat").splitlines() for each in (results, virtual))
+    assert line in virtual_time
+    assert [each for each in virtual_time if each != line] == real_time
 
 
 def test_families_are_one_row_of_the_list_and_counted_in_the_plan() -> None:
