@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from quicsat.cli import console, continuous_integration
+from quicsat.cli import console, continuous_integration, stored_campaigns
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
 from quicsat.cli.program import Program, option
@@ -33,6 +33,10 @@ class Options(continuous_integration.CiOptions):
     action: str = option(choices=(SAVE, CHECK), help="Save a campaign as a baseline, or check one; example: save.")
     directory: Path = option(type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest.")
     file: Path = option(type=Path, metavar="FILE", help="File that contains the baseline; example: baseline.json.")
+    placebo: Path | None = option(
+        "--placebo", type=Path, metavar="DIR",
+        help="Also save this placebo campaign of DIR (default: none; example: results/placebo).",
+    )  # fmt: skip
 
 
 def run(options: Options, program: Program) -> int:
@@ -48,10 +52,13 @@ def run(options: Options, program: Program) -> int:
             raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
         check_outputs([("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory)
         check_earlier("FILE", options.file, "baseline", baseline.is_baseline)
+        results = stored_campaigns.with_placebo(results, options.placebo)
         baseline.save(results, options.directory, options.file)
         if is_plain(options.file):
             console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
         return ExitStatus.SUCCESS
+    if options.placebo is not None:
+        raise InputError("--placebo is for `baseline save`.")
     begun = results.manifest
     names = (*begun.servers, *begun.clients)
     request = continuous_integration.read_request(

@@ -46,6 +46,11 @@ class Options(CampaignsOptions, group="output"):
         help="Compare DIR with the newest earlier campaign in the same folder that used the same clock and has nearly "
         "all of its cells, which leaves out campaigns that were killed early.",
     )  # fmt: skip
+    placebo: Path | None = option(
+        "--placebo", type=Path, metavar="DIR", group="selection",
+        help="Placebo campaign of the first one, which shows for each pair whether members with the same seed are "
+        "alike (default: none; example: results/placebo).",
+    )  # fmt: skip
     all: bool = flag("--all", group="selection", help="Also list pairs without a significant change.")
     format: str = shared.FORMAT
     json: Path | None = option(
@@ -85,7 +90,8 @@ def run(options: Options, program: Program) -> int:
         chosen = stored_campaigns.test_cases(first.results, options.test)
         if not {case.name for case in chosen} & {case.name for case in second.results.manifest.test_cases}:
             raise InputError(f"{first.label} and {second.label} have no test case in common to compare.")
-        found = comparison.campaigns(first.results, second.results, chosen)
+        before = stored_campaigns.with_placebo(first.results, options.placebo)
+        found = comparison.campaigns(before, second.results, chosen)
         table = campaign_tables.comparison(found, first.label, second.label, everything=options.all)
         status = exit_status_for(found)
     console.show(render(table, options.format, console.width()))

@@ -57,6 +57,14 @@ def open_campaigns(options: CampaignsOptions, program: Program) -> tuple[Campaig
     return tuple(campaigns)
 
 
+def with_placebo(results: ResultSet, directory: Path | None) -> ResultSet:
+    """A campaign with its placebo, if there is one; raises InputError if the directory has none of it."""
+    from quicsat.results import store
+    from quicsat.statistics import conditions
+
+    return results if directory is None else conditions.with_placebo(results, console.warn(store.load(directory)))
+
+
 def _open(options: CampaignsOptions, program: Program, place: Path, label: str) -> CampaignResults:
     """A campaign of quicsat or of another runner, whose result file, if there is one, is read before its runs."""
     from quicsat.results.qir_import import open_results

@@ -264,6 +264,8 @@ class ResultSet:
     """UTC, RFC 3339; None while the campaign runs or after it was cut short."""
     earlier: tuple[RunResult, ...] = ()
     """All other attempts at the runs in ``results``: excluded ones, and those repeated on request."""
+    placebo: tuple[RunResult, ...] = ()
+    """Of a baseline: the same runs, measured again with an irrelevant difference."""
 
     @cached_property
     def by_test_case(self) -> dict[str, list[RunResult]]:

@@ -28,6 +28,7 @@ def reduced(results: ResultSet) -> ResultSet:
         results.compliance,
         tuple(map(_reduced, results.results)),
         results.finished,
+        placebo=tuple(map(_reduced, results.placebo)),
     )
 
 

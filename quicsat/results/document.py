@@ -58,7 +58,7 @@ _STEP = MIB
 _SPACE, _ITEM = re.compile(r"[ \t\r\n]*"), b'{"%s": [%s]}'
 _LONGEST_ABBREVIATION = 96
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-_LISTS = ("compliance", "results", "earlier", "summary")
+_LISTS = ("compliance", "results", "earlier", "placebo", "summary")
 """Members of result.json with items that can be left out one by one."""
 _UNKNOWN_MEMBER = ("extra_forbidden", "unexpected_keyword_argument")
 """Faults of pydantic for members that a model or a dataclass does not have."""
@@ -123,6 +123,7 @@ class _Document(_Strict):
     finished: Time | None
     summary: tuple[Cell, ...]
     earlier: tuple[RunResult, ...] = ()
+    placebo: tuple[RunResult, ...] = ()
 
 
 class _Item(_Strict):
@@ -131,6 +132,7 @@ class _Item(_Strict):
     compliance: tuple[Compliance, ...] = ()
     results: tuple[RunResult, ...] = ()
     earlier: tuple[RunResult, ...] = ()
+    placebo: tuple[RunResult, ...] = ()
     summary: tuple[Cell, ...] = ()
 
 
@@ -196,6 +198,7 @@ def document(result_set: ResultSet, summary: Iterable[Cell] | None = None) -> by
         finished=result_set.finished,
         summary=summarise(result_set) if summary is None else tuple(summary),
         earlier=result_set.earlier,
+        placebo=result_set.placebo,
     )
     text = _in_lines(_plain(model)).encode("utf-8", "replace")
     try:
@@ -285,7 +288,8 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     if faults := _manifest_faults(found.manifest):
         raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
     (results, wrong), (earlier, odd) = (_sorted_out(found.manifest, lists[name]) for name in ("results", "earlier"))
-    result_set = ResultSet(found.manifest, tuple(lists["compliance"]), results, found.finished, earlier)
+    placebo, _ = _sorted_out(found.manifest, lists["placebo"])
+    result_set = ResultSet(found.manifest, tuple(lists["compliance"]), results, found.finished, earlier, placebo)
     skipped = [f"{path}: {fault}; it was skipped." for fault in dropped]
     skipped += [f"{path}: {fault} It was skipped." for fault in (*wrong, *odd)]
     warnings = (*_newer(path, found.manifest, (*new, *unknown)), *skipped, *_deviations(path, result_set))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -584,6 +584,8 @@ class Goodputs:
     """See ``progress``."""
     skipped: frozenset[Cell] = frozenset()
     """Cells in which runs were skipped."""
+    placebo: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
+    """``samples`` of its placebo."""
 
     def plans(self, cell: Cell) -> bool:
         """Whether the cell is part of the campaign, measured or not."""
@@ -604,7 +606,7 @@ class Goodputs:
 
 def goodputs(results: ResultSet) -> Goodputs:
     """Those of all test cases of a campaign."""
-    cases = results.manifest.test_cases
+    cases, again = results.manifest.test_cases, replace(results, results=results.placebo)
     return Goodputs(
         results.manifest,
         {case.name: samples(results, case.name, GOODPUT) for case in cases},
@@ -614,6 +616,7 @@ def goodputs(results: ResultSet) -> Goodputs:
             for each in results.results
             if each.verdict.outcome is Outcome.SKIPPED
         ),
+        {case.name: samples(again, case.name, GOODPUT) for case in cases if results.placebo},
     )
 
 
@@ -645,6 +648,7 @@ def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase], lo
         before,
         after,
         virtual=one.clock is two.clock is Clock.VIRTUAL,
+        placebo=[sample for case, _ in both for sample in first.placebo.get(case.name, ())],
         loss=loss,
         measured={case.name for case, _ in both if not (case.functional or case.partly_known)},
     )

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.link_format import format_link
-from quicsat.model.results import ImageFacts, Manifest
+from quicsat.model.results import ImageFacts, Manifest, ResultSet
 from quicsat.model.test_case import TestCase, constant_rate, files_in_words
 from quicsat.model.text import printable
 from quicsat.model.units import mbit_per_s, seconds
@@ -34,6 +34,7 @@ NO_CONDITIONS = frozenset(
 IN_FILES_OF_OTHERS = frozenset({"timeout", "link"})
 """Conditions that files of other runners contain at least in part: the time limit, and the rate of the link."""
 BASELINE = ("baseline", "campaign")
+PLACEBO = ("campaign", "placebo")
 CAMPAIGNS = ("first campaign", "second campaign")
 """What sentences call the two."""
 
@@ -60,6 +61,17 @@ def check_fit(baseline: Manifest, now: Manifest) -> tuple[str, ...]:
     if found.faults:
         raise InputError(*found.faults, SAVE)
     return (*found.notes, *_unchanged(baseline, now))
+
+
+def with_placebo(results: ResultSet, placebo: ResultSet) -> ResultSet:
+    """A campaign with the runs of its placebo; raises InputError if their builds or conditions differ."""
+    before, now = results.manifest, placebo.manifest
+    faults = differences(before, now, matching(before.test_cases, now.test_cases), (), PLACEBO).faults
+    if not now.placebo:
+        faults = (f"{now.started}: is no placebo. `run --placebo` measures one.", *faults)
+    if faults:
+        raise InputError(*faults)
+    return replace(results, placebo=placebo.results)
 
 
 def _unchanged(baseline: Manifest, now: Manifest) -> Iterator[str]:

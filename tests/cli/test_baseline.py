@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -609,3 +610,27 @@ def test_all_outputs_may_be_in_the_directory_of_a_new_campaign(
     assert checkout(*GOOD, *words.split())[0] == 0
     assert "log_dir" in json.loads(Path("new/result.json").read_text())
     assert all((tmp_path / "new" / name).is_file() for name in ("x.xml", "x.md", "journal.jsonl"))
+
+
+def test_a_placebo_is_saved_with_the_baseline_and_used(
+    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Calm members that differ from each other, so that only pairing finds a loss of 2 %."""
+    places = {}
+    for number, (name, factor) in enumerate((("base", 1.0), ("again", 1.001), ("slower", 0.98))):
+        rates = [
+            8e6 * factor * (1 + 0.1 * member) * (1 + 0.0005 * ((member * (number + 3)) % 4)) for member in range(10)
+        ]
+        made = virtual(result_set(runs(*rates), repetitions=10))
+        made = replace(made, manifest=replace(made.manifest, placebo=name == "again"))
+        places[name] = stored(tmp_path / name, made)
+    file = str(tmp_path / "b.json")
+    compared = ["compare", places["base"], places["slower"]]
+    assert main(ROOT, [*compared, "--placebo", places["slower"]]) == 2
+    assert "is no placebo" in capsys.readouterr().err
+    assert main(ROOT, ["baseline", "save", places["base"], file, "--placebo", places["again"]]) == 0
+    assert len(store.load(Path(file)).result_set.placebo) == 10
+    for words in ([*compared, "--placebo", places["again"]], ["baseline", "check", places["slower"], file]):
+        assert main(ROOT, words) == 1
+        assert "10/10" in capsys.readouterr().out
+    assert main(ROOT, ["baseline", "check", places["base"], file, "--placebo", places["again"]]) == 2
