@@ -221,11 +221,12 @@ def test_sweep_spares_the_campaign_of_another_machine(
 def test_sweep_looks_again_for_what_comes_late(
     engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remove = Mock()
-    monkeypatch.setattr(containers, "list_containers", Mock(side_effect=[(), ("late",), (), ()]))
+    remove, looks = Mock(), Mock(side_effect=[(), ("late",), (), ()])
+    monkeypatch.setattr(containers, "list_containers", looks)
     monkeypatch.setattr(containers, "remove_container", remove)
     assert remove_containers(daemon, "mine", passes=2, pause=0) == 1
     remove.assert_called_once_with(daemon, "late")
+    assert looks.call_count == 4
 
 
 BEGIN, END = "2026-11-22T19:00:01.25Z", "2026-11-22T19:00:03.500000001Z"
