@@ -20,11 +20,11 @@ def _pick(request: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
     """Overlaid, the goodput."""
     series = pair.middle.series
     if not alone:
-        return Picked([_curve(goodput(series), pair.server, pair.name)])
-    others = [_curve(goodput(run.series), "other") for run in pair.others]
+        return Picked([Curve.of(goodput(series), MBPS, pair.server, pair.name)])
+    others = [Curve.of(goodput(run.series), MBPS, "other") for run in pair.others]
     sent = window_rate(series.forward.sent, series.forward.size, window=WINDOW)
     received = goodput(series)
-    curves = [*others, _curve(sent, "first", "sent"), _curve(received, "again", "goodput")]
+    curves = [*others, Curve.of(sent, MBPS, "first", "sent"), Curve.of(received, MBPS, "again", "goodput")]
     if request.ideal and len(sent):
         curves += _ideal(pair.forward_rates(pair.middle, 0.0, float(sent.time[-1])), float(sent.time[-1]))
     note = "Each rate is that of the preceding second. Goodput is shifted by the delay of the fastest packet"
@@ -64,10 +64,6 @@ def _shift(series: Series) -> float:
 def goodput(series: Series) -> Samples:
     """New bytes of streams at the client, moved by the shortest one-way delay to when they were sent; bit/s."""
     return window_rate(series.arrived.time - _shift(series), series.arrived.new, window=WINDOW)
-
-
-def _curve(rate: Samples, role: str, label: str = "") -> Curve:
-    return Curve(rate.time, rate.value / MBPS, role, label)
 
 
 PLOT = over_time("data-rate", "Data rate over time", "rate [Mbit/s]", _pick)

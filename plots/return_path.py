@@ -26,8 +26,7 @@ def _pick(_: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
 
 
 def _curve(packets: Packets, role: str, label: str = "") -> Curve:
-    rate = window_rate(packets.sent, packets.size)
-    return Curve(rate.time, rate.value / KBPS, role, label)
+    return Curve.of(window_rate(packets.sent, packets.size), KBPS, role, label)
 
 
 PLOT = over_time("return-path", "Return path over time", "rate of the return path [kbit/s]", _pick)

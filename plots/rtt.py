@@ -20,7 +20,6 @@ from quicsat.plots.time_series_base import (
 )  # fmt: skip
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
-from quicsat.traces.series import Samples
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -57,31 +56,27 @@ def _drawing(name: str, title: str, caption: str, above: Sequence[Curve], below:
 def _overlaid(found: Sequence[PairSeries]) -> tuple[list[Curve], list[Curve]]:
     series = [(pair, pair.middle.series) for pair in found]
     return (
-        overlay(found, [[_curve(each.rtt, MS, pair.server, pair.name)] for pair, each in series]),
-        overlay(found, [[_curve(each.in_flight, KIB, pair.server, pair.name)] for pair, each in series]),
+        overlay(found, [[Curve.of(each.rtt, MS, pair.server, pair.name)] for pair, each in series]),
+        overlay(found, [[Curve.of(each.in_flight, KIB, pair.server, pair.name)] for pair, each in series]),
     )
 
 
 def _alone(pair: PairSeries) -> tuple[list[Curve], list[Curve]]:
     middle = pair.middle.series
     above = [
-        *(_curve(run.series.rtt, MS, "other") for run in pair.others),
-        _curve(middle.rtt, MS, "first", "round-trip time"),
+        *(Curve.of(run.series.rtt, MS, "other") for run in pair.others),
+        Curve.of(middle.rtt, MS, "first", "round-trip time"),
     ]
     if len(middle.rtt):
         span = np.array([0.0, float(middle.rtt.time[-1])])
         above.append(Curve(span, np.full(2, pair.case.link.round_trip_delay / MS), "ideal", "delay of the link"))
     below = [
-        *(_curve(run.series.in_flight, KIB, "other") for run in pair.others),
-        _curve(middle.in_flight, KIB, "first", "in flight"),
+        *(Curve.of(run.series.in_flight, KIB, "other") for run in pair.others),
+        Curve.of(middle.in_flight, KIB, "first", "in flight"),
     ]
     if len(middle.cwnd):
-        below.append(_curve(middle.cwnd, KIB, "again", "congestion window"))
+        below.append(Curve.of(middle.cwnd, KIB, "again", "congestion window"))
     return above, below
-
-
-def _curve(samples: Samples, unit: float, role: str, label: str = "") -> Curve:
-    return Curve(samples.time, samples.value / unit, role, label)
 
 
 PLOT = Plot("rtt", "Round-trip time and window", Group.TIME, "runs", table, draw)

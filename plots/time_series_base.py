@@ -15,7 +15,7 @@ from quicsat.plots import theme
 from quicsat.plots.base import NO_SERIES, Drawing, Group, NothingToDrawError, Panel, Plot, sentences, single_panel, stem
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
-from quicsat.traces.series import UNKNOWN, Packets, StreamData
+from quicsat.traces.series import UNKNOWN, Packets, Samples, StreamData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +37,11 @@ class Curve:
     label: str = ""
     points: bool = False
     """Points instead of a line."""
+
+    @classmethod
+    def of(cls, samples: Samples, unit: float, role: str, label: str = "") -> Curve:
+        """A line through samples; ``unit``: that of the axis in SI base units."""
+        return cls(samples.time, samples.value / unit, role, label)
 
 
 ROLES: Mapping[str, tuple[str, Any, str, float]] = {

@@ -18,7 +18,6 @@ from quicsat.plots.base import Drawing, Group, Panel, Plot, sentences
 from quicsat.plots.time_series_base import Curve, draw, packet_numbers, repetitions_in_words, with_curves
 from quicsat.report.pair_series import PairSeries, cells, load_pairs
 from quicsat.report.plot_request import PlotRequest
-from quicsat.traces.series import Samples
 
 NOTE = (
     "Labels name server, client and test case. The server's packet numbers are relative to its first response. Windows "
@@ -37,7 +36,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     few = f"Of {len(everything)} pairs and test cases, these are the slowest pairs" if chosen is not request else ""
     found = with_curves(load_pairs(chosen), lambda pair: [_numbers(pair), _window(pair)])
     numbers = [_numbers(pair) for pair in found]
-    trips = [_samples(pair, pair.middle.series.rtt, MS) for pair in found]
+    trips = [Curve.of(pair.middle.series.rtt, MS, "", pair.name) for pair in found]
     windows = [_window(pair) for pair in found]
     missing = [curve.label for curve in windows if not len(curve.x)]
     rows = (
@@ -84,15 +83,11 @@ def _numbers(pair: PairSeries) -> Curve:
     return packet_numbers(pair.middle.series.forward, pair.middle.series.sent.time, "", pair.name)
 
 
-def _samples(pair: PairSeries, samples: Samples, unit: float) -> Curve:
-    return Curve(samples.time, samples.value / unit, "", pair.name)
-
-
 def _window(pair: PairSeries) -> Curve:
     """The congestion window in steps: qlogs and kernels tell only its changes."""
     window, packets = pair.middle.series.cwnd, pair.middle.series.forward
     if not len(window):
-        return _samples(pair, window, KIB)
+        return Curve.of(window, KIB, "", pair.name)
     times = np.append(window.time, max(float(window.time[-1]), packets.sent.max(initial=0.0)))
     return Curve(np.repeat(times, 2)[1:-1], np.repeat(window.value, 2) / KIB, "", pair.name)
 

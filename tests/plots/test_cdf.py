@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quicsat.plots.base import NothingToDrawError
 from quicsat.plots.cdf import PLOT
 from tests.plots.drawn import axes, column, panel, plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs
@@ -35,8 +34,3 @@ def test_lines_end_at_one() -> None:
     assert first.get_color() != second.get_color()
     assert first.get_linestyle() != second.get_linestyle()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("efficiency [%]", "share of repetitions [%]")
-
-
-def test_nothing() -> None:
-    with pytest.raises(NothingToDrawError):
-        PLOT.table(plot_request(result_set(runs(None))))

@@ -89,11 +89,6 @@ def test_artists() -> None:
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("server", "client")
 
 
-def test_nothing() -> None:
-    with pytest.raises(NothingToDrawError):
-        PLOT.table(plot_request(result_set()))
-
-
 def test_functional_tests_are_drawn_only_by_a_metric_that_was_measured_in_them() -> None:
     case = replace(SAT, check=Check.RESUMPTION)
     measured = replace(run_result(), measurement=Measurement({"second_visit_first_byte": 0.6}))
