@@ -17,15 +17,15 @@ from tests.cli.conftest import GOOD, Checkout
 def test_logs_are_named_as_the_directory_if_the_file_is_in_it(checkout: Checkout, form: str) -> None:
     checkout(*GOOD)
     file = checkout.results / "result.json"
-    assert checkout("export", str(checkout.results), str(file), "--format", form)[0] == 0
+    assert checkout("export", checkout.results, file, "--format", form)[0] == 0
     assert json.loads(file.read_text())["log_dir"] == checkout.results.resolve().name
-    assert "good" in checkout("show", str(checkout.results))[1]
+    assert "good" in checkout("show", checkout.results)[1]
 
 
 @pytest.mark.parametrize("form", ["qir", "qir-se"])
 def test_export(checkout: Checkout, tmp_path: Path, form: str) -> None:
     checkout(*GOOD)
-    assert checkout("export", str(checkout.results), str(tmp_path / "x.json"), "--format", form) == (0, "", "")
+    assert checkout("export", checkout.results, tmp_path / "x.json", "--format", form) == (0, "", "")
     assert json.loads((tmp_path / "x.json").read_text())["clients"] == ["good"]
 
 
@@ -33,7 +33,7 @@ def test_the_results_of_a_campaign_are_never_lost(checkout: Checkout, tmp_path: 
     checkout(*GOOD)
     journal, document = checkout.results / "journal.jsonl", checkout.results / "result.json"
     before = journal.read_bytes()
-    assert checkout("export", str(checkout.results), str(journal))[0] == 2
+    assert checkout("export", checkout.results, journal)[0] == 2
     assert journal.read_bytes() == before
     journal.rename(tmp_path / "elsewhere")
     kept = document.read_bytes()
@@ -49,14 +49,14 @@ def test_an_export_replaces_earlier_exports_and_empty_files(checkout: Checkout, 
     file.parent.mkdir()
     file.touch()
     link.symlink_to(file)
-    assert checkout("baseline", "save", str(checkout.results), str(baseline))[0] == 0
+    assert checkout("baseline", "save", checkout.results, baseline)[0] == 0
     for place, target, form in (
         (checkout.results, file, "qir"),
         (checkout.results, link, "qir-se"),
         (baseline, file, "qir"),
         (checkout.results, file, "qir-se"),
     ):
-        assert checkout("export", str(place), str(target), "--format", form) == (0, "", "")
+        assert checkout("export", place, target, "--format", form) == (0, "", "")
     assert "id" in json.loads(file.read_text())
 
 
@@ -71,14 +71,14 @@ def test_an_export_replaces_nothing_else(checkout: Checkout, tmp_path: Path, kin
     elif kind == "another runner's":
         file.write_text(json.dumps({"log_dir": "other", "servers": [], "clients": [], "measurements": []}))
     elif kind == "a removed campaign's":
-        assert checkout("export", str(other), str(file))[0] == 0
+        assert checkout("export", other, file)[0] == 0
     elif kind == "baseline":
         file.unlink()
         (other / "journal.jsonl").unlink()
-        assert checkout("baseline", "save", str(place), str(file))[0] == 0
+        assert checkout("baseline", "save", place, file)[0] == 0
     (other / "journal.jsonl").unlink(missing_ok=True)
     before = file.read_bytes()
-    status, out, err = checkout("export", str(place), str(file), "--format", "qir")
+    status, out, err = checkout("export", place, file, "--format", "qir")
     assert (status, out, file.read_bytes()) == (2, "", before)
     assert err.startswith(f"{file}: ")
     assert err.endswith("Choose another file.\n")
@@ -90,7 +90,7 @@ def test_an_export_may_be_that_of_a_campaign_that_is_not_finished(checkout: Chec
     lines = journal.read_text().splitlines(keepends=True)
     journal.write_text("".join(line for line in lines if '"repetition": 2' not in line and "finished" not in line))
     for _ in range(2):
-        assert checkout("export", str(checkout.results), str(tmp_path / "x.json")) == (0, "", "")
+        assert checkout("export", checkout.results, tmp_path / "x.json") == (0, "", "")
 
 
 def test_an_export_replaces_result_json_beside_a_journal_only(checkout: Checkout, tmp_path: Path) -> None:
@@ -98,28 +98,28 @@ def test_an_export_replaces_result_json_beside_a_journal_only(checkout: Checkout
     checkout(*GOOD)
     place, link = checkout.results.resolve(), tmp_path / "any.json"
     link.symlink_to(place / "result.json")
-    assert checkout("export", str(place), str(link)) == (0, "", "")
+    assert checkout("export", place, link) == (0, "", "")
     renamed = place.rename(place.with_name("renamed"))
-    assert checkout("export", str(renamed), str(renamed / "result.json")) == (0, "", "")
+    assert checkout("export", renamed, renamed / "result.json") == (0, "", "")
     notes = tmp_path / "notes.md"
     notes.write_text("# Notes\n")
     (renamed / "result.json").unlink()
     (renamed / "result.json").symlink_to(notes)
-    assert checkout("export", str(renamed), str(renamed / "result.json"))[0] == 2
+    assert checkout("export", renamed, renamed / "result.json")[0] == 2
     assert notes.read_text() == "# Notes\n"
 
 
 @pytest.mark.parametrize("words", [("export",), ("baseline", "save")])
 def test_devices_take_what_is_written(checkout: Checkout, words: tuple[str, ...]) -> None:
     checkout(*GOOD)
-    assert checkout(*words, str(checkout.results), "/dev/null")[0] == 0
+    assert checkout(*words, checkout.results, "/dev/null")[0] == 0
 
 
 def test_a_pipe_takes_the_file_and_stays(checkout: Checkout, tmp_path: Path) -> None:
     checkout(*GOOD)
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    assert checkout("export", str(checkout.results), str(tmp_path / "pipe")) == (0, "", "")
+    assert checkout("export", checkout.results, tmp_path / "pipe") == (0, "", "")
     assert json.loads(os.read(reader, 100_000))["clients"] == ["good"]
     os.close(reader)
     assert (tmp_path / "pipe").is_fifo()
@@ -152,7 +152,7 @@ def test_the_file_that_quicsat_prints_to_is_refused(checkout: Checkout, tmp_path
     try:
         with (tmp_path / "printed").open("wb") as printed:
             os.dup2(printed.fileno(), 1)
-        status, _, err = checkout("export", str(checkout.results), str(link))
+        status, _, err = checkout("export", checkout.results, link)
     finally:
         os.dup2(usual, 1)
         os.close(usual)

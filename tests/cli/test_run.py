@@ -32,7 +32,7 @@ def test_the_whole_command_from_the_plan_to_the_matrix(
     checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(campaign_setup, "analyse_once", analyse)
-    status, out, err = checkout(*GOOD, "--seed", "7", "-j", str(tmp_path / "all.json"))
+    status, out, err = checkout(*GOOD, "--seed", "7", "-j", tmp_path / "all.json")
     assert status == 0
     assert checkout.engine.lives == {}
     record = store.load(checkout.results)
@@ -93,20 +93,20 @@ IMAGES = {"good", "bad", "odd", "simulator", "virtual-time"}
 
 def test_locked_images(checkout: Checkout, tmp_path: Path) -> None:
     file = tmp_path / "paper.lock"
-    assert checkout(*GOOD, "--locked", str(file))[0] == 2
-    status, out, _ = checkout("images", "lock", "--lock-file", str(file))
+    assert checkout(*GOOD, "--locked", file)[0] == 2
+    status, out, _ = checkout("images", "lock", "--lock-file", file)
     assert (status, set(json.loads(file.read_text()))) == (0, IMAGES)
     assert "5 images" in out
-    assert checkout(*GOOD, "--locked", str(file))[0] == 0
+    assert checkout(*GOOD, "--locked", file)[0] == 0
     file.write_text(file.read_text().replace('"id": "good"', '"id": "sha256:1"'))
     err = checkout.err("-s", "good", "-c", "good", "bad", "-t", "tiny", "--locked", file, status=3)
     assert "sha256:1" in err
     assert "images lock good" in err
-    assert checkout("images", "lock", "good", "--lock-file", str(file))[0] == 0
+    assert checkout("images", "lock", "good", "--lock-file", file)[0] == 0
     assert json.loads(file.read_text()).keys() == IMAGES
-    assert checkout(*GOOD, "--locked", str(file))[0] == 0
-    status, _, err = checkout("images", "lock", "good", "link-gateways", "--lock-file", str(file))
-    assert (status, "images build link-gateways" in err) == (2, True)
+    assert checkout(*GOOD, "--locked", file)[0] == 0
+    err = checkout.refusal("images", "lock", "good", "link-gateways", "--lock-file", file)
+    assert "images build link-gateways" in err
 
 
 def test_a_fault_of_ours(checkout: Checkout) -> None:
@@ -184,7 +184,7 @@ def no_dask() -> None:
 
 
 def test_a_campaign_directory_that_is_in_use(checkout: Checkout, tmp_path: Path) -> None:
-    assert checkout(*GOOD, "-l", str(tmp_path / "mine"))[0] == 0
+    assert checkout(*GOOD, "-l", tmp_path / "mine")[0] == 0
     assert (tmp_path / "mine/journal.jsonl").exists()
     assert "is not empty" in checkout.refusal(*GOOD, "-l", tmp_path / "mine")
 
@@ -359,7 +359,7 @@ def test_time_is_up_before_all_runs_are_made(checkout: Checkout, monkeypatch: py
     err = checkout.err(*words, "--skip-compliance-check", "--max-runtime", "1000 s", status=4)
     assert "No other run is likely to end within 16 min 40 s.\n1 of 2 runs are finished and stored." in err
     assert "1 of 2 runs of" in checkout.out("plan", "--resume", checkout.results.resolve())
-    assert checkout("resume", str(checkout.results.resolve()))[0] == 0
+    assert checkout("resume", checkout.results.resolve())[0] == 0
     assert checkout.stored.finished is not None
 
 
@@ -419,14 +419,14 @@ def test_virtual_time_has_default_costs_and_takes_a_number_of_runs(checkout: Che
 
 def test_amplitudes_and_a_placebo_can_be_asked_for(checkout: Checkout, tmp_path: Path) -> None:
     words = (*GOOD, "--clock", "virtual", "--repetitions", "3")
-    assert checkout(*words, "--perturb", "delay=2%, start=0s", "--placebo", "-l", str(tmp_path / "own"))[0] == 0
+    assert checkout(*words, "--perturb", "delay=2%, start=0s", "--placebo", "-l", tmp_path / "own")[0] == 0
     own = store.load(tmp_path / "own").result_set
     assert own.manifest.amplitudes == replace(USUAL, delay=0.02, start=0.0)
     assert own.manifest.placebo
     found = {each.repetition: each.evidence.perturbation for each in own.results}
     assert found == {k: perturbation_of(k, own.manifest.amplitudes, placebo=True) for k in (1, 2, 3)}
     assert found[1] != NOMINAL
-    assert checkout(*words, "--perturb", "0", "-l", str(tmp_path / "none"))[0] == 0
+    assert checkout(*words, "--perturb", "0", "-l", tmp_path / "none")[0] == 0
     none = store.load(tmp_path / "none").result_set
     assert {each.evidence.perturbation for each in none.results} == {NOMINAL}
 

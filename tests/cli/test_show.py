@@ -10,7 +10,7 @@ from tests.cli.conftest import GOOD, Checkout
 def test_show_has_the_campaigns_exit_status(checkout: Checkout, tmp_path: Path) -> None:
     checkout("-s", "good", "-c", "bad", "-t", "tiny")
     assert checkout("show")[0] == 1
-    assert checkout("show", str(tmp_path))[0] == 2
+    assert checkout("show", tmp_path)[0] == 2
 
 
 def test_markdown(checkout: Checkout) -> None:
