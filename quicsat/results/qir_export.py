@@ -13,7 +13,8 @@ Both formats hold less than result.json. They are filled as follows:
 * The protocol of a pair is not exported.
 * Excluded attempts are not exported, since neither format has a field for them; result.json has all.
 * Pairs that never ran are left out; so are those whose image failed the compliance check.
-* The clock is in the key ``quicsat``, which only ``quicsat.results.qir_import`` reads: others have real time only.
+* The clock, with CPU costs and amplitudes, is in the key ``quicsat``, which only ``quicsat.results.qir_import`` reads:
+  others have real time only.
 * ``details`` are filled for succeeded measurements only; the deviation of a single value is written as 0.
 """
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -154,6 +156,7 @@ def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
             "clock": manifest.clock.value,
             "cpu_cost": manifest.cpu_cost,
             "own_cpu_costs": manifest.own_cpu_costs,
+            "amplitudes": asdict(manifest.amplitudes),
         },
         "start_time": _timestamp(manifest.started),
         "end_time": _end(result_set),

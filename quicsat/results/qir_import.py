@@ -47,6 +47,7 @@ from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.names import is_name, is_test_case, name_of_folder
 from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
+from quicsat.model.perturbation import Amplitudes
 from quicsat.model.results import ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from quicsat.model.stored_files import is_file, open_file, resolved
 from quicsat.model.test_case import TestCase
@@ -122,12 +123,24 @@ class _Image(_Loose):
     versions: Annotated[list[_Text] | None, _LENIENT] = None
 
 
+_Amplitude = Annotated[float, Field(ge=0, le=100)]
+
+
+class _Amplitudes(_Loose):
+    delay: _Amplitude = 0.0
+    rate: _Amplitude = 0.0
+    start: _Amplitude = 0.0
+    cpu: _Amplitude = 0.0
+    wake_up: _Amplitude = 0.0
+
+
 class _Own(_Loose):
     """What only our own exports have."""
 
     clock: Clock = Clock.REAL
     cpu_cost: Annotated[float, Field(ge=0)] | None = None
     own_cpu_costs: bool = False
+    amplitudes: _Amplitudes = _Amplitudes()
 
 
 _Matrix = list[Annotated[list[Annotated[_Cell | None, _LENIENT]] | None, _LENIENT]]
@@ -274,6 +287,7 @@ def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementat
         clock=usable.own.clock,
         cpu_cost=usable.own.cpu_cost,
         own_cpu_costs=usable.own.own_cpu_costs,
+        amplitudes=Amplitudes(**usable.own.amplitudes.model_dump()),
     )
     finished = _moment(file.end_time) if file.end_time else None
     more = len(warnings) - MOST_WARNINGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,6 +14,7 @@ import pytest
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Check, ErrorCode, Outcome
+from quicsat.model.perturbation import NONE
 from quicsat.model.results import Compliance, ImageFacts, ResultSet
 from quicsat.results.qir_export import ERROR_CODES, to_qir, to_qir_se, write_json
 from quicsat.results.qir_import import open_results
@@ -100,7 +101,7 @@ def only(results: ResultSet) -> ForeignMeasurement | None:
 
 
 HEAD = {
-    "quicsat": {"clock": "real", "cpu_cost": None, "own_cpu_costs": False},
+    "quicsat": {"clock": "real", "cpu_cost": None, "own_cpu_costs": False, "amplitudes": asdict(NONE)},
     "start_time": 1795240800.0,
     "end_time": 1795248000.0,
     "servers": ["picoquic"],

@@ -17,6 +17,7 @@ from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import CongestionControl
 from quicsat.model.outcomes import Check, ErrorCode, Outcome
+from quicsat.model.perturbation import NONE, USUAL
 from quicsat.model.results import ResultSet
 from quicsat.report import campaign_tables, run_tables
 from quicsat.results.qir_export import to_qir, to_qir_se, write_json
@@ -131,9 +132,10 @@ def test_the_clock_of_our_own_export_comes_back(
     convert: Callable[[ResultSet], dict[str, Any]], clock: str, cpu_cost: float | None, own: bool, tmp_path: Path
 ) -> None:
     ours = virtual(result_set(runs(5e6), repetitions=1), clock=Clock(clock), cpu_cost=cpu_cost)
-    ours = replace(ours, manifest=replace(ours.manifest, own_cpu_costs=own))
+    amplitudes = USUAL if own else NONE
+    ours = replace(ours, manifest=replace(ours.manifest, own_cpu_costs=own, amplitudes=amplitudes))
     back = exported(ours, tmp_path, convert)
-    assert back.manifest.time == ours.manifest.time
+    assert (back.manifest.time, back.manifest.amplitudes) == (ours.manifest.time, amplitudes)
     assert {result.evidence.clock for result in back.results} == {Clock(clock)}
 
 
