@@ -251,18 +251,16 @@ def _endpoints(flow: _Flow) -> Verdict | None:
         ends = upstream_outcome.endpoints(evidence, case, flow.directory, keys)
     else:
         ends = run_outcome.endpoint_ends(evidence, case) or run_outcome.transfer(evidence, case)
-    return ends or (None if _stopped(evidence, case) else _files(evidence, case))
+    if ends is not None or _stopped(evidence, case):
+        return ends
+    if case.webtransport is not None:
+        return run_outcome.session_files(evidence, case.webtransport)
+    return run_outcome.files(evidence.offered, evidence.downloaded)
 
 
 def _strict(test_case: TestCase) -> bool:
     """Whether the QUIC Interop Runner's rules judge the run."""
     return test_case.functional and test_case.rules is Rules.UPSTREAM
-
-
-def _files(evidence: Evidence, test_case: TestCase) -> Verdict | None:
-    if test_case.webtransport is not None:
-        return run_outcome.session_files(evidence, test_case.webtransport)
-    return run_outcome.files(evidence.offered, evidence.downloaded)
 
 
 def _stopped(evidence: Evidence, test_case: TestCase) -> bool:
@@ -330,8 +328,7 @@ def _judged(flow: _Flow, traces: RunTraces) -> tuple[Verdict, Measurement | None
     """What the traces of a flow say that has done all that it should."""
     run, evidence = flow.run, flow.evidence
     if run.test_case.functional:
-        judged = _functional(run, traces)
-        return judged, _functional_values(flow, traces) if judged.outcome is Outcome.SUCCEEDED else None
+        return _functional(flow, traces)
     sizes = tuple(file.size for file in evidence.offered)
     stopped = _stopped(evidence, run.test_case)
     if stopped:
@@ -391,24 +388,20 @@ def _carried(evidence: Evidence, side: Role, test_case: TestCase) -> int:
     return forward.delivered + back.received if side is Role.CLIENT else forward.received + back.delivered
 
 
-def _functional_values(flow: _Flow, traces: RunTraces) -> Measurement | None:
-    """Times of a first and a second visit, or of an upload, if that is what the functional test is about."""
-    pair, values = traces.trace_pair, dict[str, float]()
+def _functional(flow: _Flow, traces: RunTraces) -> tuple[Verdict, Measurement | None]:
+    """What both traces of a functional test say; times of visits or of an upload if it passed and is about them."""
+    pair, case, values = traces.trace_pair, flow.case, dict[str, float]()
     if isinstance(pair, TcpTracePair):
-        return None
-    if flow.case.check in (Check.RESUMPTION, Check.ZERO_RTT):
+        return PASSED, None
+    keys = _strict(case) or bool(traces.keys)  # upstream's have been looked at
+    verdict = judge(Observation(case, pair.client, pair.server, keys))
+    if verdict is not None:
+        return verdict, None
+    if case.check in (Check.RESUMPTION, Check.ZERO_RTT):
         values = visit_times(pair.client)
-    elif flow.case.webtransport is WebTransport.SEND:
+    elif case.webtransport is WebTransport.SEND:
         values = upload_values(pair.client, pair.server, (file.size for file in flow.evidence.offered))
-    return Measurement(values) if values else None
-
-
-def _functional(run: Run, traces: RunTraces) -> Verdict:
-    """What both traces of a functional test say."""
-    if isinstance(traces.trace_pair, TcpTracePair):
-        return PASSED
-    pair, keys = traces.trace_pair, _strict(run.test_case) or bool(traces.keys)  # upstream's have been looked at
-    return judge(Observation(run.test_case, pair.client, pair.server, keys)) or PASSED
+    return PASSED, Measurement(values) if values else None
 
 
 def _trace_verdict(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...], *, whole: bool) -> Verdict | None:
