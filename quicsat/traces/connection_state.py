@@ -43,23 +43,18 @@ class ConnectionState:
         self._handshake = Handshake()
         self._destinations = [destination]
         self._retries: set[bytes] = set()
-        self._initial: dict[tuple[int, bytes], tuple[Keys, Keys] | None] = {}
         self._found: dict[tuple[Form, bool], list[Keys]] = {}
         """The latest keys of each secret that has opened a packet, the last one used first."""
         self._guessed: dict[tuple[bytes, int, int], Keys] = {}
         self._previous: dict[Keys, Keys] = {}
         self._assemblies: dict[tuple[int, bool], Assembly] = {}
-        self._read: dict[tuple[int, bool], int] = {}
 
     # ---- keys -----------------------------------------------------------------------------
 
     def initial(self, version: int, *, from_server: bool) -> Iterator[Keys]:
         """Keys that an Initial may have, by the newest destination that the client has chosen first."""
         for destination in reversed(self._destinations):
-            if (version, destination) not in self._initial:
-                self._initial[version, destination] = initial_keys(version, destination)
-            pair = self._initial[version, destination]
-            if pair is not None:
+            if (pair := initial_keys(version, destination)) is not None:
                 yield pair[from_server]
 
     def keys(self, form: Form, version: int, secrets: Mapping[bytes, Secrets], *, from_server: bool) -> Iterator[Keys]:
@@ -126,7 +121,6 @@ class ConnectionState:
             self._retries.clear()
             self._destinations.append(destination)
             self._assemblies.pop((INITIAL, False), None)
-            self._read.pop((INITIAL, False), None)
 
     # ---- handshake ------------------------------------------------------------------------
 
@@ -136,14 +130,14 @@ class ConnectionState:
         assembly = self._assemblies.setdefault(key, Assembly())
         if not assembly.add(offset, piece):
             return []
-        data, at = assembly.data, self._read.get(key, 0)
-        if key == (INITIAL, False) and not at and len(data) >= RANDOM.stop:
+        data = assembly.data
+        if key == (INITIAL, False) and not assembly.read and len(data) >= RANDOM.stop:
             self._handshake.random = bytes(data[RANDOM])
         whole = []
-        for kind, body, end in messages(data, at):
+        for kind, body, end in messages(data, assembly.read):
             self._handshake.read(kind, body, from_server=from_server)
             whole.append((kind, len(body)))
-            self._read[key] = end
+            assembly.read = end
         return whole
 
     @property

@@ -6,7 +6,7 @@ RFC 9001, section 5 (version 1) and RFC 9369, section 3.3 (version 2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
@@ -36,6 +36,7 @@ def ciphers_for(secret: bytes) -> tuple[int, ...]:
     return (AES_256,) if len(secret) == 48 else (AES_128, CHACHA20)
 
 
+@lru_cache(maxsize=1024)  # each Initial needs them
 def initial_keys(version: int, destination: bytes) -> tuple[Keys, Keys] | None:
     """Keys of the client's and the server's Initials; None for a version whose salt is unknown."""
     salt = SALTS.get(version)

@@ -60,6 +60,8 @@ class Assembly:
 
     def __init__(self) -> None:
         self.data = bytearray()
+        self.read = 0
+        """Bytes of the messages that were whole."""
         self._pieces: dict[int, bytes] = {}
         self._starts: list[int] = []
         """A heap of the keys of ``_pieces``."""
