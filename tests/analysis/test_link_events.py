@@ -45,12 +45,9 @@ def report(**profiles: ProfileReport) -> SimulatorReport:
 
 
 def test_nothing_is_known_of_a_real_link_or_without_a_report() -> None:
-    assert (
-        link_history(RealLink("a", "b", RealDirection(1e6), RealDirection(1e6), 0.6), REPORT, 1, BEGIN, 60.0)
-        == LinkHistory()
-    )
-    assert link_history(LINK, None, 1, BEGIN, 60.0) == LinkHistory()
-    assert history() == LinkHistory()
+    real = RealLink("a", "b", RealDirection(1e6), RealDirection(1e6), 0.6)
+    for link, report in ((real, REPORT), (LINK, None), (LINK, REPORT)):
+        assert link_history(link, report, 1, BEGIN, 60.0) == LinkHistory()
 
 
 def test_rebindings_and_blackholes() -> None:

@@ -140,10 +140,8 @@ def test_a_time_format_of_an_event_alone(tmp_path: Path) -> None:
         {"time": 1530, "time_format": "absolute", "name": "quic:packet_sent"},
         {"time": 5, "time_format": "relative_to_previous_event", "name": "quic:packet_sent"},
     ]
-    found = qlog.read(
-        written(tmp_path / "a.qlog", {"traces": [{"common_fields": common, "events": events}]})
-    ).events  # fmt: skip
-    assert [event.time for event in found] == pytest.approx([0.01, 0.03, 0.035])
+    found = qlog.read(written(tmp_path / "a.qlog", {"traces": [{"common_fields": common, "events": events}]}))
+    assert [event.time for event in found.events] == pytest.approx([0.01, 0.03, 0.035])
 
 
 DEEP = "[" * 100_000 + "]" * 100_000
