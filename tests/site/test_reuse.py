@@ -166,17 +166,19 @@ def test_a_new_campaign_is_compared_without_the_results_of_the_others(place: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "plain"),
+    ("name", "damage"),
     [
-        *(("*.bin", plain) for plain in (b"", b"x", b"[]")),
-        *(("goodputs.bin", plain) for plain in (b'{"sat": [[0, 99, [], [], [], [], []]]}', b'{"sat": 1}')),
-        *(("brief.bin", plain) for plain in (b'{"manifest": {}}', b"[" * 100_000, b"[" * brief.LARGEST + b" ")),
+        *(("*.bin", damage) for damage in (b"", b"damaged", zlib.compress(b"[]"))),
+        *(("goodputs.bin", zlib.compress(plain))
+          for plain in (b'{"samples": {"sat": [[0, 99, [], []]]}}', b'{"samples": 1}')),
+        *(("brief.bin", zlib.compress(plain))
+          for plain in (b'{"manifest": {}}', b"[" * 100_000, b"[" * brief.LARGEST + b" ")),
     ],
-)
-def test_damaged_briefs_and_goodputs_are_made_again(place: Path, name: str, plain: bytes) -> None:
+)  # fmt: skip
+def test_damaged_briefs_and_goodputs_are_made_again(place: Path, name: str, damage: bytes) -> None:
     for path in list((place / "site/runs").glob(f"*/{name}")):
         path.unlink()
-        path.write_bytes(zlib.compress(plain) if len(plain) > 1 else plain)
+        path.write_bytes(damage)
     earlier_still(place, 22)
     builder.build(place / "results", place / "site")
     builder.build(place / "results", place / "whole")
