@@ -25,6 +25,7 @@ from quicsat.statistics.comparison import (
     PairChange,
     detectable_in_words,
     geometric_mean_ratio,
+    time_in_words,
 )
 from quicsat.statistics.history import (
     Trend,
@@ -315,6 +316,7 @@ def _verdict(found: Comparison) -> list[str]:
             f"{_pairs(found.identical)} gave the same results to the bit with all common seeds, so no test is needed."
         )
     notes += [*found.notes, f"{_correction(found.tests)} Differences are those of geometric means."]
+    notes += [f"{time_in_words(each)}." for each in found.times]
     if sizes := detectable_in_words(found):
         notes.append(sizes)
     return [*notes, *_not_shown(found)]

@@ -11,6 +11,7 @@ from quicsat.model.units import mbit_per_s
 from quicsat.statistics.comparison import (
     BETTER,
     CHANGED,
+    TIMES,
     WORSE,
     Change,
     Comparison,
@@ -18,6 +19,7 @@ from quicsat.statistics.comparison import (
     PairChange,
     detectable_in_words,
     in_words,
+    time_in_words,
 )
 
 _SPEEDS = (Change.SLOWER, Change.PERHAPS_SLOWER, Change.FASTER)
@@ -26,6 +28,8 @@ _SPEEDS = (Change.SLOWER, Change.PERHAPS_SLOWER, Change.FASTER)
 def line(change: PairChange) -> str:
     """``sat, server a, client b: slower, 8.00 Mbit/s → 7.60 Mbit/s (-5.0 %)``."""
     kind = change.change.value
+    if change.metric in TIMES:
+        return time_in_words(change)
     if change.change in _SPEEDS and change.ratio is not None:
         before, after = change.first.mean, change.second.mean
         means = f", {mbit_per_s(before)} → {mbit_per_s(after)}" if before is not None and after is not None else ""
@@ -58,13 +62,14 @@ def document(
         "power": detectable_in_words(found) if found is not None else "",
         "changes": [],
     }
-    for each in (*found.groups, *found.pairs) if found is not None else ():
+    for each in (*found.groups, *found.times, *found.pairs) if found is not None else ():
         if each.change in CHANGED or each.perhaps_worse or each.change is Change.FAILING:
             told["changes"].append(
                 {
                     "server": each.first.server,
                     "client": each.first.client,
                     "test_case": each.first.test_case,
+                    "metric": each.metric,
                     "change": each.change.value,
                     "worse": each.change in WORSE,
                     "better": each.change in BETTER,

@@ -47,6 +47,10 @@ from quicsat.statistics.significance import (
 
 SHARES = (0.25, 0.25, 0.5)
 """Of the level: for the goodput of all cells together, of implementations, and of cells, with all success rates."""
+TIMES = {"completion_time": "time to the last byte", "time_to_2_mb": "time to 2 MB"}
+"""Metrics that are tested beside goodput, as speeds (1/s); time to 2 MB is far less chaotic."""
+SHARE_OF_A_TIME = 0.1
+"""Of the level, for each of them; goodput and success rates have the rest."""
 SUSPECT = 0.05
 """p-value, not corrected, up to which a loss that matters leaves a cell open; if it can be so small."""
 COARSEST = 0.1
@@ -150,6 +154,8 @@ class PairChange:
     """Whether the repetitions that succeeded are slower or faster, whatever became of the others."""
     reliability: Change = Change.NONE
     """Whether it fails more or less often, whatever became of its speed. ``change`` is the worse of the two."""
+    metric: str = GOODPUT
+    """What was compared; of a time its inverse, so that slower is less."""
     identical: bool = False
     """In virtual time: all members that both have are the same to the bit."""
 
@@ -194,6 +200,8 @@ class Comparison:
 
     Their partner and test case are ``ALL``.
     """
+    times: tuple[PairChange, ...] = ()
+    """Significant changes of ``TIMES``: of implementations, or else of pairs, unless their goodput changed alike."""
     unchanged: tuple[PairChange, ...] = ()
     """The others whose goodput was tested."""
     unlike: tuple[str, ...] = ()
@@ -273,12 +281,12 @@ class Comparison:
     @property
     def alarms(self) -> int:
         """Pairs and implementations that changed."""
-        return len(self.groups) + sum(pair.change in WORSE | BETTER for pair in self.pairs)
+        return len(self.groups) + len(self.times) + sum(pair.change in WORSE | BETTER for pair in self.pairs)
 
     @property
     def worse(self) -> bool:
         """Whether a pair or an implementation got worse, with significance."""
-        return any(each.change in WORSE for each in (*self.pairs, *self.groups))
+        return any(each.change in WORSE for each in (*self.pairs, *self.groups, *self.times))
 
 
 @dataclass(frozen=True)
@@ -342,12 +350,13 @@ def compare(
     placebo: Iterable[Sample] = (),
     loss: float | None = None,
     measured: Collection[str] = (),
+    share: float = 1.0,
 ) -> Comparison:
     """Compare samples of the same metric; they belong together by server, client and test case.
 
     ``virtual``: runs with one seed have the same conditions, whatever the machine does. ``placebo``: the first,
     measured again. ``loss``: the smallest loss of goodput that counts, as a share. ``measured``: test cases in which
-    each run that succeeded should have a number.
+    each run that succeeded should have a number. ``share``: of the level, for all tests of this metric.
 
     How a cell is tested is decided before its change is looked at: with a placebo, equal members are paired where
     those of the first and of the placebo are alike, and elsewhere the placebo counts as further members of the first;
@@ -359,7 +368,7 @@ def compare(
         _Cell(ours.get(key) or _absent(key), theirs.get(key) or _absent(key), placebos.get(key), virtual)
         for key in keys
     ]
-    found = _test(cells, virtual, loss)
+    found = _test(cells, virtual, loss, share)
     pairs = [_with_doubts(pair, measured) for pair in found.pairs]
     return replace(found, pairs=tuple(sorted(pairs, key=_rank)))
 
@@ -369,7 +378,7 @@ def _rank(pair: PairChange) -> tuple[int, float, float, str, str]:
     return _PLACE[pair.change], pair.p or 0.0, -abs(pair.ratio or 0.0), pair.first.server, pair.first.client
 
 
-def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None) -> Comparison:
+def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None, share: float) -> Comparison:
     """The pairs in no order, and the implementations that changed."""
     rates = groups([(cell.first, cell.second) for cell in cells])
     speeds = groups([(cell.first, cell.second) for cell in cells if effects.comparable(cell.first, cell.second)])
@@ -386,7 +395,7 @@ def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None) -> Comparis
             *(smallest_of_change(group) for group in rates),
         ]
     )
-    levels = allot(smallest, SHARES)
+    levels = allot(smallest, SHARES, LEVEL * share)
     total, flat = len(cells), [level for family in levels for level in family]
     of_cells, of_rates, of_groups = levels[2][:total], levels[2][total : 2 * total], levels[2][2 * total :]
     found = [cell.effect(level) for cell, level in zip(cells, of_cells, strict=True)]
@@ -399,7 +408,7 @@ def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None) -> Comparis
     made = [place for place, level in enumerate(flat) if level]
     adjusted = [1.0] * len(flat)
     for place, p in zip(made, holm([p_values[n] for n in made], [flat[n] for n in made]), strict=True):
-        adjusted[place] = p
+        adjusted[place] = min(1.0, p / share)
     corrected = iter(adjusted)
     tested = [
         _speed_of_group(group, effect, next(corrected), level)
@@ -416,7 +425,7 @@ def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None) -> Comparis
         tuple(pairs),
         len(made),
         tuple(sorted(changed, key=lambda each: _rank(each)[:2])),
-        tuple(each for each in tested if each.change is Change.NONE),
+        unchanged=tuple(each for each in tested if each.change is Change.NONE),
     )
 
 
@@ -546,14 +555,22 @@ def in_words(change: PairChange) -> str:
 
 
 def effect_in_words(change: PairChange) -> str:
-    """``-10.0 % (95 % interval -14.2 to -5.5 %; 9/10 members)``; only what is known."""
-    known = list[str]()
-    if change.effect is not None and (interval := change.effect.interval) is not None:
-        known.append(f"95 % interval {interval[0] * 100:+.1f} to {interval[1] * 100:+.1f} %")
-    if change.members:
-        known.append(f"{change.members} members")
+    """``-10.0 % (95 % interval -14.2 to -5.5 %; 9/10 members)``; only what is known. Of a time, its own change."""
+    interval = change.effect.interval if change.effect is not None else None
+    ends = sorted(_shown(change, end) for end in interval or ())
+    known = [f"95 % interval {ends[0] * 100:+.1f} to {ends[1] * 100:+.1f} %"] if ends else []
+    known += [f"{change.members} members"] if change.members else []
     details = f" ({'; '.join(known)})" if known else ""
-    return f"{(change.ratio or 0.0) * 100:+.1f} %{details}"
+    return f"{_shown(change, change.ratio or 0.0) * 100:+.1f} %{details}"
+
+
+def _shown(change: PairChange, ratio: float) -> float:
+    return ratio if change.metric == GOODPUT else 1 / (1 + ratio) - 1
+
+
+def time_in_words(change: PairChange) -> str:
+    """``The time to 2 MB of all pairs together changed by +13.6 %``; without an end."""
+    return f"The {TIMES[change.metric]} of {in_words(change)} changed by {effect_in_words(change)}"
 
 
 def detectable_in_words(found: Comparison) -> str:
@@ -631,12 +648,43 @@ def progress(results: ResultSet) -> str:
 
 
 def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
-    """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation; ``loss``: as above."""
-    return of_goodputs(goodputs(first), goodputs(second), cases, loss)
+    """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation; ``loss``: as above.
+
+    The times of transfers are tested as well, where both have them.
+    """
+    chosen = list(cases)
+    both = matching(chosen, second.manifest.test_cases)
+    speeds = {metric: [_speeds(results, both, metric) for results in (first, second)] for metric in TIMES}
+    speeds = {metric: two for metric, two in speeds.items() if all(two)}
+    share = 1 - SHARE_OF_A_TIME * len(speeds)
+    found = of_goodputs(goodputs(first), goodputs(second), chosen, loss, share)
+    virtual = first.manifest.clock is second.manifest.clock is Clock.VIRTUAL
+    known = {(_cell(each.first), each.change) for each in (*found.groups, *found.pairs)}
+    times = list[PairChange]()
+    for metric, (before, after) in speeds.items():
+        of_metric = compare(before, after, virtual=virtual, share=SHARE_OF_A_TIME)
+        changed = of_metric.groups or [
+            each for each in of_metric.pairs if each.change in (Change.SLOWER, Change.FASTER)
+        ]
+        times += [replace(each, metric=metric) for each in changed if (_cell(each.first), each.change) not in known]
+    return replace(found, times=tuple(times))
 
 
-def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
-    """The same, for those who compare a campaign with several."""
+def _speeds(results: ResultSet, both: Sequence[tuple[TestCase, TestCase]], metric: str) -> list[Sample]:
+    """The inverse of a time in test cases that two campaigns have, by the name of the first; without other runs."""
+    names = {case.name for case in results.manifest.test_cases}
+    found = list[Sample]()
+    for case, other in both:
+        for sample in samples(results, case.name if case.name in names else other.name, metric):
+            inverse = [replace(run, value=1 / run.value) for run in sample.repetitions if run.value]
+            found += [replace(sample, test_case=case.name, repetitions=tuple(inverse))] if inverse else []
+    return found
+
+
+def of_goodputs(
+    first: Goodputs, second: Goodputs, cases: Iterable[TestCase], loss: float | None = None, share: float = 1.0
+) -> Comparison:
+    """Goodput alone, for those who compare a campaign with several; ``share``: of the level."""
     one, two = first.manifest, second.manifest
     chosen = list(cases)
     both = matching(chosen, two.test_cases)
@@ -650,6 +698,7 @@ def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase], lo
         virtual=one.clock is two.clock is Clock.VIRTUAL,
         placebo=[sample for case, _ in both for sample in first.placebo.get(case.name, ())],
         loss=loss,
+        share=share,
         measured={case.name for case, _ in both if not (case.functional or case.partly_known)},
     )
     names = {case.name: other.name for case, other in both}

@@ -32,6 +32,7 @@ from quicsat.statistics.comparison import (
     effect_in_words,
     in_words,
     progress,
+    time_in_words,
 )
 from quicsat.statistics.samples import GOODPUT, PairOutcome, Sample, samples
 from quicsat.statistics.significance import matters
@@ -257,6 +258,8 @@ def _groups(found: Comparison, regression: float) -> Iterator[GroupChange]:
         then, now = (f"{sample.succeeded}/{sample.conclusive}" for sample in (each.first, each.second))
         text = f"{_who(each)}: {each.change.value} than in the baseline, {then} then, {now} now."
         yield GroupChange(text, each.change in WORSE)
+    for each in found.times:
+        yield GroupChange(f"{time_in_words(each)}.", each.change in WORSE and matters(each.ratio, regression))
 
 
 def _cell(sample: Sample) -> Cell:

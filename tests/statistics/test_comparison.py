@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from quicsat.model.expectations import Expectations
 from quicsat.model.outcomes import Outcome
-from quicsat.model.results import ImageFacts, ResultSet
+from quicsat.model.results import ImageFacts, Measurement, ResultSet
 from quicsat.report import campaign_tables
 from quicsat.report.table import render
 from quicsat.statistics.comparison import (
     ALL,
     BETTER,
+    TIMES,
     WORSE,
     Change,
     Comparison,
@@ -22,7 +24,9 @@ from quicsat.statistics.comparison import (
     detectable_in_words,
     geometric_mean_ratio,
     links,
+    time_in_words,
 )
+from quicsat.statistics.judgement import judge
 from quicsat.statistics.samples import GOODPUT, Sample, samples
 from tests.campaign_builder import NAMES, Shape, campaign
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
@@ -417,3 +421,30 @@ def test_the_table_has_intervals_members_and_what_would_have_been_found() -> Non
     assert [row[name] for name in ("low", "difference", "high")] == pytest.approx([-0.297, 0.012, 0.459], abs=0.01)
     assert any(note.startswith("Loss of goodput that would have been found") for note in table.notes)
     assert all(note in render(table, "text") for note in table.notes)
+
+
+@pytest.mark.parametrize(("metric", "factor", "worse"), [("time_to_2_mb", 1.1, True), ("completion_time", 0.9, False)])
+def test_times_are_tested_beside_goodput(metric: str, factor: float, worse: bool) -> None:
+    """Goodput spreads by 20 % and holds; a time of two servers spreads by 0.1 % and changes."""
+    rng = np.random.default_rng(12)
+
+    def made(factor: float) -> ResultSet:
+        results = [
+            replace(run, measurement=Measurement({"goodput": float(8e6 * rng.lognormal(0, 0.2)), metric: time}))
+            for server in "ab"
+            for run, time in zip(runs(*[8e6] * 10, server=server), factor * rng.lognormal(0, 0.001, 10), strict=True)
+        ]
+        return virtual(result_set(results, servers=("a", "b"), repetitions=10))
+
+    before = made(1)
+    assert campaigns(before, made(1), [SAT]).times == ()
+    found = campaigns(before, made(factor), [SAT])
+    assert (found.groups, [pair.change for pair in found.pairs]) == ((), [Change.NONE] * 2)
+    [change] = found.times
+    assert (change.metric, found.worse) == (metric, worse)
+    assert time_in_words(change).startswith(
+        f"The {TIMES[metric]} of all pairs together changed by {factor - 1:+.1%}"[:-3]
+    )
+    judged = judge(made(factor), Expectations(), before)
+    assert [each.worse for each in judged.groups] == [worse]
+    assert judge(made(factor), Expectations(regression=0.2), before).groups[0].worse is False
