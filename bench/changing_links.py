@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, inf
 from pathlib import Path
 
-from bench.result_rows import Figure, figure, lag
+from bench.result_rows import NAN, Figure, errors_of, exactly, figure, lag, share_of
 from bench.scenarios import UDP, packets
 from bench.testbed_traffic import ETHERNET_HEADER, PPP, SMALL, SMALL_BITS, STREAM_SIZE, WAYS, Flow, Seen, Traffic
 from quicsat.links.addresses import CLIENT, SERVER
@@ -18,8 +18,8 @@ from quicsat.model.units import MBPS, MS, PERCENT
 from quicsat.traces.records import NANOSECONDS, records
 
 LINK = EmulatedLink.symmetric("asymmetric-p2p", Direction(50 * MS, 50 * MBPS, 50))
-RATE_BAR, DELAY_BAR, TAIL_BAR = 1 * PERCENT, 1.0, 2.0
-"""Share; ms, of the median and of the 95th percentile."""
+RATE_BAR, APART_BAR = 1 * PERCENT, 1.0
+"""Share; ms between the first packet and the profile."""
 EDGE = 50 * MS
 """Seconds around a change of the rate in which it is not measured."""
 
@@ -40,9 +40,8 @@ class Carried:
 
 def carried(seen: Seen, way: str) -> list[Carried]:
     """The UDP packets of a direction in the order in which they were sent, until the last one that arrived."""
-    forward = way == "forward"
-    source = SERVER[0] if forward else CLIENT[0]
-    before, behind = (seen.right, seen.left) if forward else (seen.left, seen.right)
+    source = SERVER[0] if way == "forward" else CLIENT[0]
+    before, behind = seen.traces(way)
     came = {packet.mark: packet.time for packet in packets(behind) if packet.source[0] == source}
     all_sent = (packet for packet in packets(before) if packet.source[0] == source and packet.protocol == UDP)
     found = [Carried(packet.time, came.get(packet.mark)) for packet in all_sent]
@@ -163,11 +162,9 @@ def profile_rate(bench: Traffic) -> list[Figure]:
     ]
     errors = [(arrived - due) / MS for arrived, due in pairs]
     differ = other_fates([packet.arrived is not None for packet in stream], [due is not None for due in dues])
-    error = figure(case, f"error of {len(errors)} packets", errors, "ms")
-    passed = abs(error.median) <= DELAY_BAR and abs(error.p95) <= TAIL_BAR
     figures = [
-        figure(case, "begins after the first packet", [apart], "ms", "+-1", abs(apart) <= DELAY_BAR),
-        replace(error, bar="median +-1, p95 +-2", passed=passed),
+        figure(case, "begins after the first packet", [apart], "ms", "+-1", abs(apart) <= APART_BAR),
+        errors_of(case, f"error of {len(errors)} packets", errors),
         figure(case, f"other fate, swaps aside, of {len(stream)}", [differ], "packets", "<= 0.1 %",
                differ <= len(stream) / 1000),
     ]  # fmt: skip
@@ -229,9 +226,7 @@ def profile_delay(bench: Traffic) -> list[Figure]:
             latest = max(latest, leaves + profile.delays[step_at(profile, began, leaves)])
             if packet.arrived is not None:
                 errors.append((packet.arrived - latest) / MS)
-        result = figure(case, f"{way}: error of {len(errors)} packets", errors, "ms")
-        passed = abs(result.median) <= DELAY_BAR and abs(result.p95) <= TAIL_BAR and bool(errors)
-        figures.append(replace(result, bar="median +-1, p95 +-2", passed=passed))
+        figures.append(errors_of(case, f"{way}: error of {len(errors)} packets", errors))
     return [*figures, *lag(case, seen)]
 
 
@@ -250,15 +245,11 @@ def profile_loss(bench: Traffic, per_second: int = 4000) -> list[Figure]:
         if step == step_at(profile, began, due - 2 * MS) == step_at(profile, began, due + 2 * MS):
             counts[step][0] += 1
             counts[step][1] += packet.arrived is None
-    figures = []
-    for loss, (n, lost) in zip(LOSSES, counts, strict=True):
-        margin = 4 * (loss * (1 - loss) / max(n, 1)) ** 0.5
-        bar = f"{loss / PERCENT:.0f} +-{margin / PERCENT:.2f}"
-        share = lost / max(n, 1)
-        figures.append(
-            figure(case, f"of {n} packets", [share / PERCENT], "%", bar, n > 0 and abs(share - loss) <= margin)
-        )
-    return [*figures, *lag(case, seen)]
+    shares = [
+        share_of(case, f"of {n} packets", lost / n if n else NAN, loss, n)
+        for loss, (n, lost) in zip(LOSSES, counts, strict=True)
+    ]
+    return [*shares, *lag(case, seen)]
 
 
 # ---- capacity on demand ---------------------------------------------------------------------
@@ -280,14 +271,12 @@ def demand_delay(bench: Traffic, demand: Demand) -> list[Figure]:
         due = begin + SMALL_BITS / link.back.rate + link.back.delay
         errors.append((packet.arrived - due) / MS)
         waits.append((packet.arrived - packet.sent - link.back.delay) / MS)
-    result = figure(case, "error of the arrival", errors, "ms")
-    passed = len(errors) >= 10 and abs(result.median) <= DELAY_BAR and abs(result.p95) <= TAIL_BAR
     report = seen.report.demand
     requested = report.requested if report else -1
     asked = 0 if demand.constant_rate else len(errors) * SMALL_BITS // 8
     bar = f"{asked} +-5 %"
     return [
-        replace(result, bar="median +-1, p95 +-2", passed=passed),
+        errors_of(case, "error of the arrival", errors, 10),
         figure(case, "wait for a frame", waits, "ms"),
         figure(case, "requested", [requested], "bytes", bar, abs(requested - asked) <= 0.05 * asked),
         *lag(case, seen),
@@ -309,11 +298,10 @@ def demand_rate(bench: Traffic, demand: Demand) -> list[Figure]:
     rate = bits / whole / MBPS
     half = bench.stream(link, [Flow("return", 0.5 * link.back.rate, 4.0)])
     flow = half.flows["return"]
-    lost = flow.sent - flow.received
     close = abs(rate / expected - 1) <= RATE_BAR
     return [
         figure(case, "rate at 130 % load", [rate], "Mbit/s", f"{expected:.3f} +-1 %", close),
-        figure(case, f"lost of {flow.sent} at 50 %", [lost], "packets", "0", lost == 0),
+        exactly(case, f"lost of {flow.sent} at 50 %", flow.sent - flow.received),
         *lag(case, full),
     ]
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil, floor, inf, log
 from statistics import fmean, median
 
-from bench.result_rows import Figure, figure, lag, share_of
+from bench.result_rows import Figure, exactly, figure, lag, share_of
 from bench.testbed_traffic import (
     ETHERNET_HEADER,
     PORT,
@@ -83,11 +83,10 @@ class Passed:
 
 def passed(seen: Seen, way: str) -> Passed:
     """The stream of one direction."""
-    before, behind = (seen.right, seen.left) if way == "forward" else (seen.left, seen.right)
     payload = ETHERNET_HEADER + UDP_IPV4
     found: list[list[tuple[int, float, int]]] = []
     sender = 0 if way == "forward" else 1
-    for path in (before, behind):
+    for path in seen.traces(way):
         packets = []
         for record in records(path):
             head = record.data[ETHERNET_HEADER:]
@@ -187,11 +186,10 @@ def jitter(bench: Traffic, shape: JitterShape, size: float, n: int = N) -> list[
         value = added[round(share * (len(added) - 1))]
         name = f"additional delay, {share:.0%} of {len(added)}"
         figures.append(_near(case, name, value / MS, _quantile(asked, share) / MS, bar / MS, "ms"))
-    order = seen.report.back.out_of_order
     wild = seen.report.forward.out_of_order
     return [
         *figures,
-        figure(case, "in order: overtaken", [order], "packets", "0", order == 0),
+        exactly(case, "in order: overtaken", seen.report.back.out_of_order),
         figure(case, "with overtaking: overtaken", [wild], "packets", "> 0", wild > 0),
         *_prompt(case, seen, typical=DELAY_BAR),
         *_unordered(case, seen),
@@ -217,15 +215,14 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
     held = [each for each in _additional(forward) if each > by_time.delay / 2]
     places = overtaken_by([number for number, *_ in back.arrived])
     exact = sum(place == by_gap.gap for place in places.values()) / max(len(places), 1)
-    counted = (seen.report.forward.reordered, seen.report.back.reordered)
     return [
         share_of(case, f"forward, held back of {len(forward.sent)}", len(held) / len(forward.sent), by_time.rate, n),
         _near(case, "forward: for how long", median(held) / MS, by_time.delay / MS, DELAY_BAR / MS, "ms"),
         share_of(case, f"return, overtaken of {len(back.sent)}", len(places) / len(back.sent), by_gap.rate, n),
         # a packet that is held back does not pass another one
         figure(case, "return: by exactly 3", [exact / PERCENT], "%", ">= 90", exact >= 0.9),
-        figure(case, "in the report, forward", [counted[0]], "packets", f"{len(held)}", counted[0] == len(held)),
-        figure(case, "in the report, return", [counted[1]], "packets", f"{len(places)}", counted[1] == len(places)),
+        exactly(case, "in the report, forward", seen.report.forward.reordered, len(held)),
+        exactly(case, "in the report, return", seen.report.back.reordered, len(places)),
         *_prompt(case, seen, typical=DELAY_BAR, longest=by_time.delay / 4),
         *_unordered(case, seen),
     ]
@@ -259,11 +256,9 @@ def duplication(bench: Traffic, n: int = N) -> list[Figure]:
     ):
         times = Counter(number for number, *_ in passed(seen, way).arrived)
         twice = sum(count == 2 for count in times.values())
-        most = max(times.values())
         figures.append(share_of(case, f"{way}, twice of {len(times)}", twice / len(times), share, n))
-        figures.append(figure(case, f"{way}: most often", [most], "times", "2", most == 2))
-        told = counters.duplicated
-        figures.append(figure(case, f"{way}: in the report", [told], "packets", f"{twice}", told == twice))
+        figures.append(exactly(case, f"{way}: most often", max(times.values()), 2, "times"))
+        figures.append(exactly(case, f"{way}: in the report", counters.duplicated, twice))
     return [*figures, *lag(case, seen)]
 
 
@@ -312,7 +307,7 @@ def udp_cross_traffic(bench: Traffic, duration: float = 4.0) -> list[Figure]:
             bar = f">= {least:.0f}"
             figures.append(figure(case, "dropped by the queue", [dropped], "packets", bar, dropped >= least))
         else:
-            figures.append(figure(case, "dropped by the queue", [dropped], "packets", "0", dropped == 0))
+            figures.append(exactly(case, "dropped by the queue", dropped))
         figures += lag(case, seen)
     return figures
 
@@ -346,7 +341,7 @@ def together(bench: Traffic, n: int = N) -> list[Figure]:
         figures.append(share_of(case, f"{way}: held back", counters.reordered / arrived, 1 * PERCENT, n))
         figures.append(share_of(case, f"{way}: twice", counters.duplicated / arrived, twice, n))
         rest = arrived + counters.duplicated - counters.delivered
-        figures.append(figure(case, f"{way}: not accounted for", [rest], "packets", "0", rest == 0))
+        figures.append(exactly(case, f"{way}: not accounted for", rest))
     return [*figures, *_unordered(case, seen)]
 
 
@@ -407,20 +402,15 @@ def codel(bench: Traffic, duration: float = 4.0) -> list[Figure]:
         figure(case, "lag of the sender: shortest wait", [shortest], "ms", "> 5", shortest > 5),
         _near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
         _told(case, seen, marks),
-        figure(case, "queue drops with ECN", [_drops(seen)], "packets", "0", _drops(seen) == 0),
-        figure(case, "without ECN: marks", [_marks(unmarked)], "packets", "0", _marks(unmarked) == 0),
+        exactly(case, "queue drops with ECN", seen.report.forward.queue_drops),
+        exactly(case, "without ECN: marks", _marks(unmarked)),
         figure(case, "without ECN: queue drops", [drops], "packets", "> 0", drops > 0),
         *lag(case, seen),
     ]
 
 
 def _told(case: str, seen: Seen, marks: int) -> Figure:
-    told = seen.report.forward.ecn_marks
-    return figure(case, "in the report", [told], "packets", f"{marks}", told == marks)
-
-
-def _drops(seen: Seen) -> int:
-    return seen.report.forward.queue_drops
+    return exactly(case, "in the report", seen.report.forward.ecn_marks, marks)
 
 
 def fq_codel(bench: Traffic) -> list[Figure]:
@@ -536,7 +526,7 @@ def red(bench: Traffic, duration: float = 8.0) -> list[Figure]:
         figure(case, "lag of the sender: shortest queue", [shortest], "packets", "> 100", shortest > 100),
         _near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
         _told(case, seen, marks),
-        figure(case, "queue drops", [_drops(seen)], "packets", "0", _drops(seen) == 0),
+        exactly(case, "queue drops", seen.report.forward.queue_drops),
         *lag(case, seen),
     ]
 

@@ -19,11 +19,22 @@ from typing import Any
 
 from bench.changing_links import changing_links
 from bench.disturbances import disciplines, disturbances
-from bench.result_rows import LAG_BAR, Figure, figure, lag, show
+from bench.result_rows import LAG_BAR, Figure, errors_of, exactly, figure, lag, show
 from bench.scenarios import scenarios
 from bench.script import DAEMON, ROOT, run
 from bench.stalls import stalls
-from bench.testbed_traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, Traffic, rate_in_trace
+from bench.testbed_traffic import (
+    PING_SIZE,
+    PPP,
+    UDP_IPV4,
+    UDP_IPV6,
+    WAYS,
+    Bench,
+    Flow,
+    Traffic,
+    rate_in_trace,
+    stream_both_ways,
+)
 from bench.virtual_traffic import VirtualBench
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
@@ -47,12 +58,11 @@ LADDER = (100.0, 150.0, 200.0, 250.0, 300.0, 350.0, 400.0, 600.0, 800.0, 1000.0)
 MOST_BITS = 800 * MBPS
 """Sent over fast links, which bounds the traces of a guest."""
 LOSS = UniformLoss(1 * PERCENT)
-LOSSY_PACKETS, LOSSY_SIZE, LOSSY_RATE = 100_000, 100, 10_000
-"""Packets per direction, payload in bytes, packets per second."""
+LOSSY_PACKETS, LOSSY_RATE = 100_000, 10_000
+"""Packets per direction and per second."""
 BUSY_LOOPS = 3
 STALLS = 100
 
-RTT_BAR, RTT_TAIL_BAR = 1 * MS, 2 * MS
 RATE_BAR = 1 * PERCENT
 LOSS_BAR = 0.1 * PERCENT
 
@@ -71,23 +81,18 @@ def round_trips(bench: Traffic, case: str, link: EmulatedLink, version: int, n: 
     seen = bench.ping(link, version, n)
     nominal = nominal_round_trip(link, UDP_IPV4 if version == 4 else UDP_IPV6)
     errors = [(value - nominal) / MS for value in seen.round_trips]
-    result = figure(case, f"RTT error, nominal {nominal / MS:.3f} ms", errors, "ms")
-    passed = abs(result.median) <= RTT_BAR / MS and abs(result.p95) <= RTT_TAIL_BAR / MS and len(errors) == n
-    return [replace(result, bar="median +-1, p95 +-2, all n", passed=passed), *lag(case, seen)]
-
-
-def _rate(link: EmulatedLink, way: str) -> float:
-    return link.forward.rate if way == "forward" else link.back.rate
+    return [errors_of(case, f"RTT error, nominal {nominal / MS:.3f} ms", errors, n), *lag(case, seen)]
 
 
 def nearly_full(bench: Traffic, name: str, link: EmulatedLink) -> list[Figure]:
     """A stream at 95 % of the rate, in both directions at once, loses nothing."""
-    seen = bench.stream(link, [Flow(way, NEARLY_FULL * _rate(link, way), 4.0) for way in ("forward", "return")])
-    figures: list[Figure] = []
-    for way, flow in seen.flows.items():
-        lost = flow.sent - flow.received
-        figures.append(figure(name, f"{way} at 95 %: lost of {flow.sent}", [lost], "packets", "0", lost == 0))
-    return [*figures, *lag(name, seen)]
+    rates = (link.forward.rate, link.back.rate)
+    seen = bench.stream(link, [Flow(way, NEARLY_FULL * rate, 4.0) for way, rate in zip(WAYS, rates, strict=True)])
+    lost = [
+        exactly(name, f"{way} at 95 %: lost of {flow.sent}", flow.sent - flow.received)
+        for way, flow in seen.flows.items()
+    ]
+    return [*lost, *lag(name, seen)]
 
 
 def delivered_rate(bench: Traffic, rate: float, *, judged: bool = True) -> tuple[list[Figure], bool]:
@@ -130,7 +135,7 @@ def losses(bench: Traffic, version: int, n: int = LOSSY_PACKETS) -> list[Figure]
     """1 % loss per direction, both at once."""
     case = f"loss IPv{version}"
     link = FAST.with_both(loss=LOSS)
-    seen = _lossy(bench, link, n, LOSSY_RATE, version)
+    seen = stream_both_ways(bench, link, n, per_second=LOSSY_RATE, version=version)
     figures = []
     for way, flow in seen.flows.items():
         share = 1 - flow.received / flow.sent
@@ -141,27 +146,19 @@ def losses(bench: Traffic, version: int, n: int = LOSSY_PACKETS) -> list[Figure]
     return [*figures, *lag(case, seen)]
 
 
-def _lossy(bench: Traffic, link: EmulatedLink, n: int, per_second: float, version: int = 4, seed: int = 7) -> Seen:
-    bits = (LOSSY_SIZE + (UDP_IPV4 if version == 4 else UDP_IPV6) + PPP) * 8
-    flows = [Flow(way, per_second * bits, n / per_second, LOSSY_SIZE, version) for way in ("forward", "return")]
-    return bench.stream(link, flows, seed=seed)
-
-
 def repeatable_losses(bench: Traffic) -> list[Figure]:
     """The same packets are lost for the same seed, whatever the rate; others for another seed."""
     link = FAST.with_both(loss=LOSS)
     slow = link.with_both(rate=40 * MBPS)
     n = 20_000
-    first = _lossy(bench, link, n, LOSSY_RATE)
-    again = _lossy(bench, slow, n, LOSSY_RATE / 2)
-    other = _lossy(bench, link, n, LOSSY_RATE, seed=8)
+    first = stream_both_ways(bench, link, n, per_second=LOSSY_RATE)
+    again = stream_both_ways(bench, slow, n, per_second=LOSSY_RATE / 2)
+    other = stream_both_ways(bench, link, n, seed=8, per_second=LOSSY_RATE)
     figures = []
-    for way in ("forward", "return"):
+    for way in WAYS:
         lost, repeated, different = (set(seen.flows[way].missing) for seen in (first, again, other))
-        case, same = "loss, seeds", len(lost ^ repeated)
-        figures.append(
-            figure(case, f"{way}: not lost in both, same seed, half rate", [same], "packets", "0", same == 0)
-        )
+        case = "loss, seeds"
+        figures.append(exactly(case, f"{way}: not lost in both, same seed, half rate", len(lost ^ repeated)))
         common = len(lost & different)
         figures.append(figure(case, f"{way}: lost in both, other seed", [common], "packets", "< 20", common < 20))
     return figures

@@ -12,6 +12,8 @@ from quicsat.model.units import MS, PERCENT
 NAN = float("nan")
 LAG_BAR = 10 * MS
 """As in ``quicsat.analysis.run_outcome``: a frame that leaves the simulator later than that is late."""
+MEDIAN_BAR, TAIL_BAR = 1.0, 2.0
+"""ms: of the median and of the 95th percentile of errors of times."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,21 @@ def figure(case: str, name: str, values: list[float], unit: str, bar: str = "", 
     return Figure(case, name, len(values), median(ordered), p95, ordered[-1], unit, bar, passed)
 
 
+def exactly(case: str, name: str, value: int, expected: int = 0, unit: str = "packets") -> Figure:
+    """A number that has to be the one expected."""
+    return figure(case, name, [value], unit, f"{expected}", value == expected)
+
+
+def errors_of(case: str, name: str, errors: list[float], least: int = 1) -> Figure:
+    """Errors of times, ms, of which there are to be ``least``."""
+    result = figure(case, name, errors, "ms")
+    passed = abs(result.median) <= MEDIAN_BAR and abs(result.p95) <= TAIL_BAR and len(errors) >= least
+    return replace(result, bar=f"median +-{MEDIAN_BAR:g}, p95 +-{TAIL_BAR:g}, >= {least}", passed=passed)
+
+
 def share_of(case: str, name: str, share: float, expected: float, n: int) -> Figure:
     """A share of ``n`` packets, which may be four standard deviations from the one expected."""
-    margin = 4 * (expected * (1 - expected) / n) ** 0.5
+    margin = 4 * (expected * (1 - expected) / max(n, 1)) ** 0.5
     bar = f"{expected / PERCENT:.2f} +-{margin / PERCENT:.2f}"
     return figure(case, name, [share / PERCENT], "%", bar, abs(share - expected) <= margin)
 
@@ -55,8 +69,7 @@ def lag(case: str, seen: Seen, *, judged: bool = True) -> list[Figure]:
         behind = Figure(case, f"lag{scheduling}", 0, report.lag_mean / MS, NAN, report.lag_max / MS, "ms")
     dropped = figure(case, "receive overflows", [report.receive_overflows], "frames")
     overtaken = sum(flow.out_of_order for flow in seen.flows.values())
-    order = figure(case, "out of order", [overtaken], "packets", "0", overtaken == 0)
-    ordered = [order] if seen.flows else []
+    ordered = [exactly(case, "out of order", overtaken)] if seen.flows else []
     if not judged:
         return [behind, dropped, *ordered]
     return [

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 
-from bench.result_rows import Figure, figure, lag, share_of
+from bench.result_rows import Figure, exactly, figure, lag, share_of
 from bench.testbed_traffic import (
     ETHERNET_HEADER,
     PER_SECOND,
@@ -126,8 +126,8 @@ def corrupt_rate(bench: Bench, rate: float, mode: CorruptionMode, n: int = N) ->
         counted = counters.corrupted if mode is CorruptionMode.BYTE else counters.loss_drops
         figures.append(share_of(case, f"{way}, {flow.sent} packets", hit / flow.sent, capped(rate, BURST), flow.sent))
         name = "lost" if mode is CorruptionMode.BYTE else "corrupted"
-        figures.append(figure(case, f"{way}: {name}", [other], "packets", "0", other == 0))
-        figures.append(figure(case, f"{way}: in the report", [counted], "packets", f"{hit}", counted == hit))
+        figures.append(exactly(case, f"{way}: {name}", other))
+        figures.append(exactly(case, f"{way}: in the report", counted, hit))
     return [*figures, *lag(case, seen)]
 
 
@@ -157,11 +157,10 @@ def tcp_losses(bench: Bench, duration: float = 4.0) -> list[Figure]:
     lost = {number for number, mark in enumerate(sent) if mark not in arrived}
     wanted = {number for number in stream_both_ways(bench, link, n, seed=1).flows["forward"].missing if number < n}
     untouched = bench.tcp(link, 1.0, Protocol.HQ).report.forward
-    differ = len(lost ^ wanted)
     return [
         share_of(case, f"of {n} packets, run over TCP", counters.loss_drops / n, rate, n),
-        figure(case, "not lost in both, TCP and UDP, same seed", [differ], "packets", "0", differ == 0),
-        figure(case, "run over QUIC", [untouched.loss_drops], "packets", "0", untouched.loss_drops == 0),
+        exactly(case, "not lost in both, TCP and UDP, same seed", len(lost ^ wanted)),
+        exactly(case, "run over QUIC", untouched.loss_drops),
         *lag(case, over_tcp),
     ]
 
@@ -173,7 +172,7 @@ def _arrivals(seen: Seen, link: EmulatedLink, way: str) -> Iterator[tuple[float,
     """When each packet of a stream was due at the end of the link, seconds since 1970, and whether it came."""
     forward = way == "forward"
     source = SERVER[0] if forward else CLIENT[0]
-    sent, arrived = (seen.right, seen.left) if forward else (seen.left, seen.right)
+    sent, arrived = seen.traces(way)
     came = {packet.mark: packet.time for packet in packets(arrived) if packet.source[0] == source}
     direction = link.forward if forward else link.back
     takes = direction.delay + SMALL_BITS / direction.rate
@@ -242,7 +241,6 @@ def rebind(bench: Bench, version: int, *, address: bool, n: int = 200) -> list[F
     shown = [next((packet.time for packet in at_client if packet.time >= time), time) for time in due]
     late = [(change - time - TEN.back.delay) / MS for change, time in zip(changes, shown, strict=True)]
     addresses = {packet.source[0] for packet in at_server}
-    wanted = expected + 1 if address else 1
     inside = {packet.source for packet in at_client} | {
         packet.destination for packet in packets(seen.left) if packet.source[0] == server
     }
@@ -253,11 +251,11 @@ def rebind(bench: Bench, version: int, *, address: bool, n: int = 200) -> list[F
     fewest, most = (_late_answers(at_server, answers, due, share * TIMING_BAR * MS) for share in (1, -1))
     bar = f"{-1 - PING_GAP:.0f} to {PING_GAP + TIMING_BAR:.0f}"
     return [
-        figure(case, "changes at the server", [len(changes)], "times", f"{expected}", len(changes) == expected),
+        exactly(case, "changes at the server", len(changes), expected, "times"),
         figure(case, "seen after", late, "ms", bar, all(-1 - PING_GAP <= one <= PING_GAP + TIMING_BAR for one in late)),
-        figure(case, "addresses at the server", [len(addresses)], "", f"{wanted}", len(addresses) == wanted),
-        figure(case, "addresses and ports at the client", [len(inside)], "", "1", len(inside) == 1),
-        figure(case, "told and not seen", [len(unseen)], "", "0", not unseen),
+        exactly(case, "addresses at the server", len(addresses), expected + 1 if address else 1, ""),
+        exactly(case, "addresses and ports at the client", len(inside), 1, ""),
+        exactly(case, "told and not seen", len(unseen), 0, ""),
         figure(case, f"answers lost of {n}", [lost], "packets", f"{fewest} to {most}", fewest <= lost <= most),
         *lag(case, seen),
     ]
@@ -298,11 +296,16 @@ def _rate_beside(path: Path) -> float:
     return 8 * sum(size for time, size in flow if begin <= time <= end) * NANOSECONDS / (end - begin)
 
 
-def cross_traffic(bench: Bench, duration: float = 6.0) -> list[Figure]:
-    """A stream of half the rate beside the kernel's TCP: both share the link, and fill it."""
-    case = "tcp-cross-traffic"
+def _beside_tcp(bench: Bench, duration: float) -> Seen:
+    """A stream of half the rate beside the kernel's TCP."""
     link = replace(TEN, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic())
-    seen = bench.stream(link, [Flow("forward", 0.5 * link.forward.rate, duration)])
+    return bench.stream(link, [Flow("forward", 0.5 * TEN.forward.rate, duration)])
+
+
+def cross_traffic(bench: Bench, duration: float = 6.0) -> list[Figure]:
+    """Both share the link, and fill it."""
+    case = "tcp-cross-traffic"
+    seen = _beside_tcp(bench, duration)
     flow, report = seen.flows["forward"], seen.report.cross_traffic
     wire = rate_in_trace(seen.left) / MBPS
     beside = _rate_beside(seen.left) / MBPS
@@ -322,14 +325,13 @@ def cross_traffic_again(bench: Bench, duration: float = 3.0) -> list[Figure]:
     """Nothing of the flow of one run comes to the next one of the same testbed: one connection, with one beginning."""
     cross_traffic(bench, 1.0)
     case = "tcp-cross-traffic, again"
-    link = replace(TEN, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic())
-    seen = bench.stream(link, [Flow("forward", 0.5 * link.forward.rate, duration)])
+    seen = _beside_tcp(bench, duration)
     senders = {packet.destination for packet in packets(seen.left) if packet.source == (CLIENT[0], CROSS_PORT)}
     report = seen.report.cross_traffic
     goodput = report.goodput / MBPS if report else 0.0
-    rate = link.forward.rate / MBPS
+    rate = TEN.forward.rate / MBPS
     return [
-        figure(case, "TCP connections in the trace", [len(senders)], "", "1", len(senders) == 1),
+        exactly(case, "TCP connections in the trace", len(senders), 1, ""),
         figure(case, "TCP goodput", [goodput], "Mbit/s", f"0 to {rate:.0f}", 0 < goodput <= rate),
         *lag(case, seen),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from bench.result_rows import NAN, Figure, figure
+from bench.result_rows import NAN, Figure, exactly, figure
 from bench.testbed_traffic import Bench, Flow, Seen
 from quicsat.links.simulator_report import Stall
 from quicsat.model.arrays import Floats
@@ -62,7 +62,7 @@ def _found(seen: Seen, stopped: Sequence[Interval]) -> list[Figure]:
     judged = len(stopped) >= len(all_stops) / 2
     return [
         figure(case, f"stalls with a packet due, of {len(all_stops)}", [len(stopped)], "stalls", ">= half", judged),
-        figure(case, f"stalls not found, of {len(stopped)}", [len(missed)], "stalls", "0", not missed),
+        exactly(case, f"stalls not found, of {len(stopped)}", len(missed), unit="stalls"),
         figure(
             case, "lateness less the wait of the first packet due", errors, "ms", f"min >= -{TOLERANCE / MS:.0f}", whole
         ),
@@ -112,6 +112,6 @@ def _agreement(seen: Seen) -> list[Figure]:
     sound = [str(one.condition) for one in (left, right) if one.condition != "ok"]
     return [
         figure(case, f"largest lateness: {words}", [spread], "ms", "within 1", spread <= 1),
-        figure(case, "traces that cannot be read", [len(sound)], "traces", "0", not sound),
-        figure(case, "packets lost", [flow.sent - flow.received], "packets", "0", flow.sent == flow.received),
+        exactly(case, "traces that cannot be read", len(sound), unit="traces"),
+        exactly(case, "packets lost", flow.sent - flow.received),
     ]

@@ -70,6 +70,16 @@ class Flow:
     """ECN codepoint of all packets: 0 none, 1 ECT(1), 2 ECT(0)."""
 
     @property
+    def sender(self) -> Role:
+        """Who sends it."""
+        return Role.SERVER if self.way == "forward" else Role.CLIENT
+
+    @property
+    def receiver(self) -> Role:
+        """Who receives it."""
+        return Role.CLIENT if self.way == "forward" else Role.SERVER
+
+    @property
     def wire_bits(self) -> int:
         """Bits of a packet as the link carries it."""
         return (self.size + (UDP_IPV4 if self.version == 4 else UDP_IPV6) + PPP) * 8
@@ -106,6 +116,10 @@ class Seen:
     round_trips: tuple[float, ...] = ()
     """Seconds, without the echo's own time."""
 
+    def traces(self, way: str) -> tuple[Path, Path]:
+        """Those before and behind the link in a direction."""
+        return (self.right, self.left) if way == "forward" else (self.left, self.right)
+
 
 class Traffic(Interface):
     """What can be measured with either clock."""
@@ -117,10 +131,29 @@ class Traffic(Interface):
         """Ask ``n`` times, 20 ms apart, while ``beside`` flows if there is one."""
 
 
-def stream_both_ways(bench: Traffic, link: EmulatedLink, n: int, seed: int = 7) -> Seen:
+def stream_both_ways(
+    bench: Traffic, link: EmulatedLink, n: int, seed: int = 7, per_second: float = PER_SECOND, version: int = 4
+) -> Seen:
     """``n`` small packets in each direction."""
-    flows = [Flow(way, PER_SECOND * SMALL_BITS, n / PER_SECOND, SMALL) for way in WAYS]
-    return bench.stream(link, flows, seed=seed)
+    bits = Flow("forward", 0, 0, SMALL, version).wire_bits
+    return bench.stream(link, [Flow(way, per_second * bits, n / per_second, SMALL, version) for way in WAYS], seed=seed)
+
+
+def run_over(link: EmulatedLink, image: str, timeout: float, seed: int, protocol: Protocol = Protocol.HQ) -> Run:
+    """What a testbed is to have for the traffic of programs of ``image``."""
+    test_case = TestCase("bench", "B", "traffic of our own", link, (1,), 1, timeout)
+    nobody = Implementation("udp-stream", image, "", frozenset(Role))
+    return Run(nobody, nobody, test_case, 1, seed, protocol)
+
+
+def collected(collect: Callable[[Path], object], directory: Path, **seen: Any) -> Seen:
+    """What the simulator left, as ``collect`` brings it into a folder."""
+    shutil.rmtree(directory / "sim", ignore_errors=True)
+    report = collect(directory)
+    if not isinstance(report, SimulatorReport):
+        raise HarnessFault(ErrorCode.SIMULATOR_FAILED, "the simulator left no report")
+    left, right = (directory / "sim" / f"trace_node_{side}.pcap" for side in ("left", "right"))
+    return Seen(report, left, right, **seen)
 
 
 class Bench:
@@ -216,10 +249,9 @@ class Bench:
         self, link: EmulatedLink, seed: int, protocol: Protocol = Protocol.HQ
     ) -> Iterator[Callable[..., Seen]]:
         self._testbed.reset()
-        test_case = TestCase("bench", "B", "traffic of our own", link, (1,), 1, PATIENCE)
-        nobody = Implementation("udp-stream", self._image, "", frozenset(Role))
+        run = run_over(link, self._image, PATIENCE, seed, protocol)
         events: SimpleQueue[ContainerEvent] = SimpleQueue()
-        with self._testbed.link(Run(nobody, nobody, test_case, 1, seed, protocol), wait_for_server=False) as simulator:
+        with self._testbed.link(run, wait_for_server=False) as simulator:
             simulator.start(events)
             while not simulator.ready(_next(events)):
                 simulator.running()
@@ -228,12 +260,7 @@ class Bench:
             def finish(**seen: Any) -> Seen:
                 simulator.running()  # raises if it or a competing flow has ended
                 simulator.stop()
-                shutil.rmtree(self._directory / "sim", ignore_errors=True)
-                report = simulator.collect(self._directory)
-                if report is None:
-                    raise HarnessFault(ErrorCode.SIMULATOR_FAILED, "the simulator left no report")
-                left, right = (self._directory / "sim" / f"trace_node_{side}.pcap" for side in ("left", "right"))
-                return Seen(report, left, right, **seen)
+                return collected(simulator.collect, self._directory, **seen)
 
             yield finish
 
@@ -255,28 +282,21 @@ class Bench:
         return container
 
     def _begin(self, stack: ExitStack, flows: list[Flow]) -> list[tuple[Flow, Container, Container]]:
-        receivers = [
-            self._program(
-                stack,
-                Role.CLIENT if flow.way == "forward" else Role.SERVER,
-                *("udp-stream", "receive", f"--port={PORT}", REPORT),
-                ready="ready",
-            )
-            for flow in flows
+        words = ("udp-stream", "receive", f"--port={PORT}", REPORT)
+        receivers = [self._program(stack, flow.receiver, *words, ready="ready") for flow in flows]
+        return [
+            (flow, receiver, self._program(stack, flow.sender, *send_words(flow), REPORT))
+            for flow, receiver in zip(flows, receivers, strict=True)
         ]
-        started = []
-        for flow, receiver in zip(flows, receivers, strict=True):
-            sender, addresses = (Role.SERVER, CLIENT) if flow.way == "forward" else (Role.CLIENT, SERVER)
-            started.append((flow, receiver, self._program(stack, sender, *send_words(flow, addresses), REPORT)))
-        return started
 
     def _finish(self, started: list[tuple[Flow, Container, Container]]) -> dict[str, FlowSeen]:
         return {flow.way: flow_seen(flow, _report(sender), _report(receiver)) for flow, receiver, sender in started}
 
 
-def send_words(flow: Flow, addresses: tuple[str, str]) -> tuple[str, ...]:
-    """The program that sends a flow, without its report; ``addresses``: of the receiver, IPv4 and IPv6."""
+def send_words(flow: Flow) -> tuple[str, ...]:
+    """The program that sends a flow, without its report."""
     packets = round(flow.duration * flow.rate / flow.wire_bits)
+    addresses = CLIENT if flow.receiver is Role.CLIENT else SERVER
     return (
         "udp-stream",
         "send",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,20 +10,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.testbed_traffic import ECHO_PORT, PATIENCE, PORT, Flow, Seen, flow_seen, ping_words, send_words
+from bench.testbed_traffic import (
+    ECHO_PORT,
+    PATIENCE,
+    PORT,
+    Flow,
+    Seen,
+    collected,
+    flow_seen,
+    ping_words,
+    run_over,
+    send_words,
+)
 from quicsat.docker.archive import ArchiveLimits, pack, unpack
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
-from quicsat.links.addresses import CLIENT, GATEWAYS, SERVER
+from quicsat.links.addresses import GATEWAYS
 from quicsat.links.session import Endpoint, RunControl, Session, SessionRecord, SessionRequest
 from quicsat.links.virtual_machine import VirtualBackend, VirtualTestbed
 from quicsat.model.cpu_cost import CPU_COST
-from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
+from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.errors import HarnessFault
-from quicsat.model.implementation import Implementation, Role
+from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode
-from quicsat.model.run import Run
-from quicsat.model.test_case import TestCase
 from quicsat.traces.records import NANOSECONDS
 
 IMAGE = "quicsat/bench-traffic:latest"
@@ -78,11 +86,10 @@ class VirtualBench:
     @contextmanager
     def _session(self, link: EmulatedLink, programs: Mapping[Role, list[str]], seed: int) -> Iterator[Session]:
         """A session in which all programs, as shell commands, have run."""
-        test_case = TestCase("bench", "B", "traffic of our own", link, (1,), 1, 5 * PATIENCE)
-        nobody = Implementation("udp-stream", self._image, "", frozenset(Role))
         endpoints = {role: Endpoint(self._image, {"PROGRAM": _script(role, programs[role])}) for role in Role}
         record = SessionRecord()
-        request = SessionRequest(Run(nobody, nobody, test_case, 1, seed), endpoints, RunControl(threading.Event()))
+        run = run_over(link, self._image, 5 * PATIENCE, seed)
+        request = SessionRequest(run, endpoints, RunControl(threading.Event()))
         with self._testbed.session(request, record) as session:
             session.run()
             if record.timed_out or record.exits_of(1)[Role.CLIENT].status != 0:
@@ -91,32 +98,23 @@ class VirtualBench:
             yield session
 
     def _seen(self, session: Session, flows: list[Flow], round_trips: tuple[float, ...] = ()) -> Seen:
-        shutil.rmtree(self._directory / "sim", ignore_errors=True)
-        report = session.collect(self._directory, None)
-        if not isinstance(report, SimulatorReport):
-            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, "the simulator left no report")
         reports = {role: _reports(session, role) for role in Role}
-        found = {}
-        for flow in flows:
-            sender, receiver = _ends(flow)
-            found[flow.way] = flow_seen(flow, reports[sender][f"{flow.way}-sent"], reports[receiver][flow.way])
-        left, right = (self._directory / "sim" / f"trace_node_{side}.pcap" for side in ("left", "right"))
-        return Seen(report, left, right, found, round_trips)
-
-
-def _ends(flow: Flow) -> tuple[Role, Role]:
-    """Sender and receiver."""
-    return (Role.SERVER, Role.CLIENT) if flow.way == "forward" else (Role.CLIENT, Role.SERVER)
+        found = {
+            flow.way: flow_seen(flow, reports[flow.sender][f"{flow.way}-sent"], reports[flow.receiver][flow.way])
+            for flow in flows
+        }
+        return collected(
+            lambda place: session.collect(place, None), self._directory, flows=found, round_trips=round_trips
+        )
 
 
 def _stream_programs(flows: list[Flow]) -> dict[Role, list[str]]:
     """Shell commands of each role."""
     programs: dict[Role, list[str]] = {role: [] for role in Role}
     for flow in flows:
-        sender, receiver = _ends(flow)
-        programs[receiver].append(f"udp-stream receive --port={PORT} --report=/logs/{flow.way}.json")
-        words = " ".join(send_words(flow, SERVER if receiver is Role.SERVER else CLIENT))
-        programs[sender].append(f"sleep {BEFORE}; {words} --report=/logs/{flow.way}-sent.json")
+        programs[flow.receiver].append(f"udp-stream receive --port={PORT} --report=/logs/{flow.way}.json")
+        words = " ".join(send_words(flow))
+        programs[flow.sender].append(f"sleep {BEFORE}; {words} --report=/logs/{flow.way}-sent.json")
     return programs
 
 

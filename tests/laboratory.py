@@ -33,7 +33,6 @@ from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.units import MBPS, MS
 from tests.certificates import certificates
 from tests.dockerds import (
-    PATIENCE,
     LaboratoryError,
     bring,
     call,
@@ -65,25 +64,6 @@ NEEDED = ("ip", "iptables", "sshd", "ssh-keygen", "dockerd", "nsenter", "unshare
 
 
 @dataclass(frozen=True)
-class LinkRecord:
-    """What the laboratory's simulator tells when it has ended."""
-
-    started: float
-    """Seconds since 1970."""
-    realtime: bool
-    """Whether it ran with real-time priority."""
-    lag: tuple[float, ...]
-    """The most that it fell behind the clock in each second since, seconds."""
-    overflows: int
-    """Frames that the kernel dropped in front of it."""
-
-    def most_lag(self, begin: float, end: float) -> float:
-        """Between two times, seconds since 1970."""
-        seconds = self.lag[max(0, int(begin - self.started)) : max(0, int(end - self.started) + 1)]
-        return max(seconds, default=0.0)
-
-
-@dataclass(frozen=True)
 class Laboratory:
     """Two hosts, and how to reach and disturb them."""
 
@@ -95,7 +75,6 @@ class Laboratory:
     """URL of the server's daemon, which has the images."""
     sockets: Mapping[str, str]
     """URL of each host's daemon for whoever is on this machine."""
-    simulator: subprocess.Popen[bytes]
 
     def command(self, *words: str | Path) -> list[str]:
         """``words`` in the control namespace."""
@@ -130,14 +109,6 @@ class Laboratory:
         finally:
             for chain, port in rules:
                 self.disturb("iptables", "-D", chain, "-p", "tcp", port, str(SSH_PORT), "-j", "DROP")
-
-    def end_link(self) -> LinkRecord:
-        """End the simulator, and with it the link, for good; what it says of itself."""
-        self.simulator.terminate()
-        self.simulator.wait(PATIENCE)
-        told = json.loads((self.folder / SIMULATOR / "logs/link.json").read_text())
-        lag = tuple(map(float, told["lag"]["max_per_second"]))
-        return LinkRecord(float(told["started"]), bool(told["realtime_priority"]), lag, int(told["receive_overflows"]))
 
 
 # ---- the parts ------------------------------------------------------------------------------
@@ -209,9 +180,7 @@ def of_image(files: Path, command: str) -> list[str]:
 
 
 @contextmanager
-def _simulator(
-    spaces: Mapping[str, str], folder: Path, link: EmulatedLink, seed: int
-) -> Iterator[subprocess.Popen[bytes]]:
+def _simulator(spaces: Mapping[str, str], folder: Path, link: EmulatedLink, seed: int) -> Iterator[None]:
     """The simulator between both NATs."""
     files = folder / SIMULATOR
     for part in ("nat", "edge"):  # ns-3 would pass unfinished checksums on
@@ -221,7 +190,7 @@ def _simulator(
     command = [*inside(spaces["sim"]), *of_image(files, "simulate")]
     with running(command, log, env=environment) as process:
         wait_for(lambda: '"running"' in log.read_text(errors="replace"), "the simulator", process, log)
-        yield process
+        yield
 
 
 @contextmanager
@@ -273,7 +242,7 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
         )
         spaces = _networks(stack)
         group = unpack_own(engine, SIMULATOR, folder / SIMULATOR)
-        simulator = stack.enter_context(_simulator(spaces, folder, link, seed))
+        stack.enter_context(_simulator(spaces, folder, link, seed))
         tls = certificates(folder / "tls", CONTROL["server"][1])
         options = ["-H", f"tcp://{CONTROL['server'][1]}:{TLS_PORT}", "--tlsverify", "--tlscacert", f"{tls}/ca.pem",
                    "--tlscert", f"{tls}/server.pem", "--tlskey", f"{tls}/server.key"]  # fmt: skip
@@ -286,7 +255,7 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
             ssh_config=ssh_config, server=CONTROL["server"][1], tls_port=TLS_PORT, tls=tls, address=SERVER_ADDRESS,
         ))  # fmt: skip
         bring(engine, Daemon(server, "laboratory"), images)
-        yield Laboratory(folder, hosts, spaces, server, {"client": client, "server": server}, simulator)
+        yield Laboratory(folder, hosts, spaces, server, {"client": client, "server": server})
 
 
 def images_of(root: Path, *names: str) -> list[str]:
