@@ -411,8 +411,9 @@ def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None, share: floa
         adjusted[place] = min(1.0, p / share)
     corrected = iter(adjusted)
     tested = [
-        _speed_of_group(group, effect, next(corrected), level)
-        for family, parts in zip(families, levels[:2], strict=True)
+        # a test that is not made because hardly any member changed would have been made if all had
+        _speed_of_group(group, effect, next(corrected), level or LEVEL * share * part / len(family))
+        for family, parts, part in zip(families, levels[:2], SHARES[:2], strict=True)
         for (group, effect), level in zip(family, parts, strict=True)
     ]
     speed, fails = ([next(corrected) for _ in cells] for _ in range(2))
@@ -581,7 +582,9 @@ def detectable_in_words(found: Comparison) -> str:
         for size, name in zip(found.detectable, names, strict=True)
         if size is not None
     ]
-    return f"Loss of goodput that would have been found with 80 % power: {', '.join(sizes)}." if sizes else ""
+    if not sizes or all(pair.effect is None for pair in found.pairs):  # with equal runs, any loss would have been
+        return ""
+    return f"Loss of goodput that would have been found with 80 % power: {', '.join(sizes)}."
 
 
 def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:

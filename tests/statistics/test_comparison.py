@@ -317,6 +317,9 @@ def test_identical_cells_take_no_part_of_the_level() -> None:
     found = compare([seeded(*FAST), *others], [seeded(*SLOW), *others], virtual=True)
     assert [found.pairs[0].change, found.identical, found.tests] == [Change.SLOWER, 98, 2]
     assert found.pairs[0].p == pytest.approx(1.5 * 2 / 1024)
+    assert found.detectable[0] is not None and found.detectable[0] < 0.02
+    assert detectable_in_words(found)
+    assert detectable_in_words(compare(others, others, virtual=True)) == ""
 
 
 @pytest.mark.parametrize(("virtual_time", "cells", "worse"), [(True, 10, True), (True, 5, False), (False, 10, False)])
