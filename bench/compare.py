@@ -13,11 +13,8 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from quicsat.model.outcomes import Outcome
 from quicsat.statistics.comparison import WORSE, Change, Comparison, compare

@@ -14,11 +14,8 @@ import sys
 import time
 from collections.abc import Mapping
 from itertools import product
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from paper.__main__ import DATA
 from paper.congestion import subsets
