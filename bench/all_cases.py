@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.script import ROOT
+from quicsat.cli import campaign_report, new_campaign
 from quicsat.cli import main as cli
-from quicsat.cli import run as run_command
 from quicsat.cli.continuous_integration import CiRequest
 from quicsat.cli.program import Program
 from quicsat.cli.select_runs import ChosenRuns
 from quicsat.config import loader, quantities
+from quicsat.execution.run_campaign import run_campaign
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.outcomes import Check, Outcome
@@ -117,7 +118,9 @@ def campaign(pair: tuple[str, str], cases: Sequence[TestCase], arguments: argpar
     selection = Selection((server,), (client,), tuple(cases))
     runs = make_plan((server,), (client,), cases, repetitions=1, seed=arguments.seed)
     selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
-    run_command.measure(options, Program(ROOT, tuple(words)), ChosenRuns(selection, runs, arguments.seed), CiRequest())
+    program, chosen = Program(ROOT, tuple(words)), ChosenRuns(selection, runs, arguments.seed)
+    with new_campaign.conditions(options, program, selection) as how, campaign_report.view(how.past) as observer:
+        run_campaign(new_campaign.new_campaign(options, program, chosen, CiRequest()), how, observer)
     yield from load(folder).result_set.results
 
 

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console, continuous_integration
-from quicsat.cli.campaign_options import ContinuedOptions
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.outcome_status import exit_status_of
 from quicsat.cli.program import Program
@@ -20,6 +19,7 @@ from quicsat.model.text import command_line, counted
 from quicsat.report import functional_table, terminal_tables
 
 if TYPE_CHECKING:
+    from quicsat.cli.campaign_options import ContinuedOptions
     from quicsat.execution.campaign_config import CampaignOutcome
     from quicsat.execution.observer import Observer
 
@@ -31,7 +31,7 @@ UNSTORED = {
 
 
 @contextmanager
-def view(past: Sequence[ResultSet], *, debug: bool) -> Iterator[Observer]:
+def view(past: Sequence[ResultSet], *, debug: bool = False) -> Iterator[Observer]:
     """A live view if messages go to a terminal, else lines; so too with debug messages, which would tear it apart."""
     if debug or not console.live():
         yield lines(past)

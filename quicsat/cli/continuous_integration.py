@@ -250,14 +250,21 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
     ``place``: its directory, or a file with its results. Raises InputError if the campaign cannot be compared with the
     baseline.
     """
-    from quicsat.model.whole_file import write_atomically
-    from quicsat.report import change_comment, github, junit
     from quicsat.statistics.judgement import judge
 
     if not request.wanted:
         return None
     notes = check_manifest(request, results.manifest)
     judgement = judge(results, request.expectations, request.baseline, notes)
+    report(request, judgement, results, place, draw)
+    return exit_status_for(judgement) if request.decides else None
+
+
+def report(request: CiRequest, judgement: Judgement, results: ResultSet, place: Path, draw: Draw | None) -> None:
+    """Print the judgement of a campaign, and write what was asked for; ``place``: as above."""
+    from quicsat.model.whole_file import write_atomically
+    from quicsat.report import change_comment, github, junit
+
     _show(judgement, decides=request.decides)
     if request.junit:
         write_atomically(request.junit, junit.junit(results, judgement))
@@ -271,7 +278,6 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
     if request.summary:
         _append(request.summary, change_comment.comment(results, judgement, pictures, where))
         console.allow_commands(*github.of_judgement(judgement))
-    return exit_status_for(judgement) if request.decides else None
 
 
 def _refuse(request: CiRequest, fault: InputError) -> None:

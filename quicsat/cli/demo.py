@@ -14,7 +14,7 @@ CAMPAIGNS = (
     "-s quic-go aioquic -c quic-go aioquic -t terrestrial sat --repetitions 1",
     "-s picoquic:bbr -c picoquic -t satloss --repetitions 1",
 )
-GROUP = "Measure", 5
+GROUP = "Measure", 6
 SUMMARY = "Prepare this machine, and measure three implementations in a few minutes."
 DESCRIPTION = (
     "Prepare this machine as `./run.py setup` does, pull or build the images of three implementations, and measure "

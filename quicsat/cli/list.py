@@ -9,7 +9,7 @@ from quicsat.config.inventory import Inventory
 from quicsat.report import terminal_tables
 
 TESTS, IMPLEMENTATIONS = "tests", "implementations"
-GROUP = "Measure", 4
+GROUP = "Measure", 5
 SUMMARY = "List test cases and implementations."
 DESCRIPTION = "List the test cases and implementations that -t, -s and -c accept."
 EXAMPLES = ("list tests",)

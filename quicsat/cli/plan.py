@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quicsat.cli import console, select_runs
+from quicsat.cli import console, new_campaign, select_runs
 from quicsat.cli import options as shared
 from quicsat.cli import resume as resume_command
-from quicsat.cli import run as run_command
+from quicsat.cli.campaign_options import NewCampaignOptions
 from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import Program, option
@@ -27,7 +27,7 @@ from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.pairs import left_out
 from quicsat.report import terminal_tables
 
-GROUP = "Measure", 2
+GROUP = "Measure", 3
 SUMMARY = "Show the runs, images, duration and disk space of a campaign without starting it."
 DESCRIPTION = (
     "Show the runs, images, duration, end time and disk space of a campaign. This command does not start any runs or "
@@ -41,7 +41,7 @@ EXAMPLES = (
 )
 
 
-class Options(run_command.Options, resume_command.ContinueOptions, group="resumed campaign"):
+class Options(NewCampaignOptions, resume_command.ContinueOptions, group="resumed campaign"):
     """The options of the command."""
 
     resume: Path | None = option(
@@ -105,7 +105,7 @@ def _new(options: Options, program: Program) -> _Planned:
         raise InputError("--retry repeats runs of a campaign: add --resume DIR.")
     chosen = select_runs.select(options, program.root)
     selection, runs, seed = chosen
-    run_command.check_files(_without_github(options), program.root, chosen, report=False)
+    new_campaign.check_files(_without_github(options), program.root, chosen, report=False)
     machines = shared.machines(options, selection.test_cases)
     lines = [left_out(selection.servers, selection.clients, selection.test_cases)]
     if options.shuffle and options.seed is None:

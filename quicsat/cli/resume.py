@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quicsat.plan.limits import CampaignLimits
     from quicsat.results.document import StoredResults
 
-GROUP = "Measure", 3
+GROUP = "Measure", 4
 SUMMARY = "Continue a campaign that was interrupted."
 DESCRIPTION = (
     "Continue a campaign with its original plan, seeds, images and options. Finished runs are kept, and runs that "

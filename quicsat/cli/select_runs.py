@@ -9,10 +9,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quicsat.cli import options as shared
-from quicsat.cli.campaign_options import NewCampaignOptions
 from quicsat.config import loader
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
@@ -26,6 +25,9 @@ from quicsat.plan import selection as plan
 from quicsat.plan.make_plan import make_plan
 from quicsat.plan.select_names import select as values_named
 from quicsat.plan.select_names import split
+
+if TYPE_CHECKING:
+    from quicsat.cli.campaign_options import NewCampaignOptions
 
 
 class ChosenRuns(NamedTuple):

@@ -226,6 +226,24 @@ class Comparison:
         """Pairs whose members are the same to the bit."""
         return sum(pair.identical for pair in self.pairs)
 
+    @property
+    def open(self) -> frozenset[Cell]:
+        """The cells that may be worse, by the names of the second campaign."""
+        return frozenset(_cell(pair.second) for pair in self.pairs if pair.open)
+
+    def decided_by(self, later: Comparison) -> Comparison:
+        """With what a later look at other members says of the cells that are open."""
+        known = {_cell(pair.second): pair for pair in later.pairs if pair.change not in WITHOUT_RESULT}
+        pairs = [known.get(_cell(pair.second), pair) if pair.open else pair for pair in self.pairs]
+        return replace(
+            self,
+            pairs=tuple(sorted(pairs, key=_rank)),
+            tests=self.tests + later.tests,
+            groups=self.groups + later.groups,
+            times=self.times + later.times,
+            errors=self.errors or later.errors,
+        )
+
     def with_doubt(self, doubt: Doubt) -> list[PairChange]:
         """The pairs that may be worse for this reason."""
         return [pair for pair in self.pairs if doubt in pair.doubts]
@@ -650,22 +668,25 @@ def progress(results: ResultSet) -> str:
     )
 
 
-def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
+def campaigns(
+    first: ResultSet, second: ResultSet, cases: Iterable[TestCase], loss: float | None = None, looks: int = 1
+) -> Comparison:
     """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation; ``loss``: as above.
 
-    The times of transfers are tested as well, where both have them.
+    The times of transfers are tested as well, where both have them. ``looks``: comparisons of different members that
+    share the level.
     """
     chosen = list(cases)
     both = matching(chosen, second.manifest.test_cases)
     speeds = {metric: [_speeds(results, both, metric) for results in (first, second)] for metric in TIMES}
     speeds = {metric: two for metric, two in speeds.items() if all(two)}
     share = 1 - SHARE_OF_A_TIME * len(speeds)
-    found = of_goodputs(goodputs(first), goodputs(second), chosen, loss, share)
+    found = of_goodputs(goodputs(first), goodputs(second), chosen, loss, share / looks)
     virtual = first.manifest.clock is second.manifest.clock is Clock.VIRTUAL
     known = {(_cell(each.first), each.change) for each in (*found.groups, *found.pairs)}
     times = list[PairChange]()
     for metric, (before, after) in speeds.items():
-        of_metric = compare(before, after, virtual=virtual, share=SHARE_OF_A_TIME)
+        of_metric = compare(before, after, virtual=virtual, share=SHARE_OF_A_TIME / looks)
         changed = of_metric.groups or [
             each for each in of_metric.pairs if each.change in (Change.SLOWER, Change.FASTER)
         ]

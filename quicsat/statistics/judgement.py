@@ -179,15 +179,18 @@ class Judgement:
 
 
 def judge(
-    results: ResultSet, expected: Expectations, baseline: ResultSet | None = None, notes: Sequence[str] = ()
+    results: ResultSet,
+    expected: Expectations,
+    baseline: ResultSet | None = None,
+    notes: Sequence[str] = (),
+    found: Comparison | None = None,
 ) -> Judgement:
     """The judgement of a campaign; ``baseline`` must be comparable, and ``notes`` says how it differs.
 
-    See ``quicsat.statistics.baselines``.
+    ``found``: how the campaign compares with the baseline, if that is known. See ``quicsat.statistics.conditions``.
     """
     loss = expected.regression
-    found = None
-    if baseline is not None:
+    if baseline is not None and found is None:
         found = comparison.campaigns(baseline, results, baseline.manifest.test_cases, loss)
     changes = {_cell(each.second): each for each in found.pairs} if found is not None else {}
     left = _left(results)

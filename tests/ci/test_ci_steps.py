@@ -93,7 +93,7 @@ def test_measure_runs_the_campaign_and_writes_a_fresh_baseline(stage: Stage, tmp
     words = re.findall(r"\[(.*?)\]", measured)
     out = str(tmp_path / "quicsat-report")
     options = cli.parse(words)
-    assert (options.clock, options.seed, options.repetitions) == ("virtual", 3, 3)
+    assert (options.clock, options.seed, options.repetitions) == ("virtual", 3, None)
     assert (options.server, options.client) == (["quic-go", "picoquic", "quinn"], ["quic-go", "picoquic", "quinn"])
     assert (options.test, options.must_include) == (["sat", "satloss"], ["quic-go"])
     assert options.replace == ["quic-go=me/quic-go:change"]
@@ -104,6 +104,17 @@ def test_measure_runs_the_campaign_and_writes_a_fresh_baseline(stage: Stage, tmp
     assert not options.github
     assert options.parallel is None
     assert saved == f"run.py [baseline] [save] [{out}/campaign] [{out}/baseline.json]"
+
+
+def test_measure_compares_two_images(stage: Stage, tmp_path: Path) -> None:
+    done = stage.step("Measure", {**INPUTS, "against": "me/quic-go:main", "repetitions": "7"})
+    assert done.returncode == 0, done.stderr
+    [measured] = stage.calls
+    options = cli.parse(re.findall(r"\[(.*?)\]", measured))
+    assert (options.against, options.repetitions) == ("me/quic-go:main", 7)
+    [case] = options.test
+    assert Path(case).is_relative_to(stage.folder), case
+    assert (ROOT / Path(case).relative_to(stage.folder)).is_file()
 
 
 def test_the_number_of_runs_at_a_time_can_be_limited(stage: Stage) -> None:
@@ -333,7 +344,6 @@ def test_the_example_for_github_uses_known_inputs() -> None:
 
 
 def test_the_expectations_of_the_example_can_be_read() -> None:
-    names = KnownNames(frozenset({"quic-go"}), frozenset({"sat"}))
+    names = KnownNames(frozenset({"quic-go"}), frozenset({"sat-long-queue"}))
     found = load_expectations(ROOT / "ci/example/quicsat.yml", names)
-    assert found.baseline == ROOT / "ci/example/quicsat-baseline.json"
     assert found.floors

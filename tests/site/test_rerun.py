@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli import main, run, select_runs
+from quicsat.cli import main, new_campaign, select_runs
 from quicsat.cli.continuous_integration import CiRequest
 from quicsat.cli.program import Program
 from quicsat.execution import campaign_config
@@ -40,7 +40,7 @@ def planned(line: str) -> tuple[list[Run], Manifest]:
     words = shlex.split(line)
     options = main.parse(words[words.index("./run.py") + 1 :])
     chosen = select_runs.select(options, ROOT)
-    new = run._new(options, Program(ROOT), chosen, CiRequest())
+    new = new_campaign.new_campaign(options, Program(ROOT), chosen, CiRequest())
     return list(map(without_file, chosen.runs)), new.manifest("id", {}, Schedule())
 
 

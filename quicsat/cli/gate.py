@@ -1,0 +1,190 @@
+"""``./run.py gate``: measures two builds of an implementation on one machine, and judges them in two looks.
+
+The first look measures all cells with few members. What it leaves open is measured with more, of which only the new
+ones count, so that it does not matter that chance had a part in what was left open. Both looks share the level of the
+tests. The clock is virtual: nothing drifts between the two builds, so that one can be measured after the other.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from quicsat.cli import campaign_report, console, continuous_integration, new_campaign, select_runs
+from quicsat.cli.campaign_options import NewCampaignOptions
+from quicsat.cli.exit_status import SIGNAL, ExitStatus
+from quicsat.cli.outcome_status import exit_status_for
+from quicsat.cli.program import Program, option
+from quicsat.cli.select_runs import ChosenRuns
+from quicsat.config import quantities
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
+from quicsat.model.text import counted
+from quicsat.plan.select_names import split
+
+if TYPE_CHECKING:
+    from quicsat.cli.continuous_integration import CiRequest
+    from quicsat.execution.campaign_config import CampaignOutcome, Conditions
+    from quicsat.statistics.comparison import Cell, Comparison
+    from quicsat.statistics.judgement import Judgement
+
+GROUP = "Measure", 2
+SUMMARY = "Measure two builds of an implementation, and judge whether one is worse."
+DESCRIPTION = (
+    "Measure the image of an implementation that contains a change and its image without the change in virtual time, "
+    "and judge what has become worse. Cells that the first repetitions leave open are measured again with more."
+)
+EXAMPLES = ("--clock virtual -i quic-go -t sat -r quic-go=me/quic-go:change --against me/quic-go:main -l results/both",)
+BASE, CHANGE, AGAIN = "base", "change", "-again"
+"""Directories of the campaigns, and what those of the second look end with."""
+FIRST, SECOND = 5, 20
+"""Members of the first look, and of both looks together, by default."""
+
+
+class Options(NewCampaignOptions, group="continuous integration"):
+    """Those of ``run``, and the build without the change."""
+
+    against: str = option(
+        "--against", required=True, metavar="IMAGE",
+        help="Image without the change, of the implementation that -i names (no default; example: me/quic-go:main).",
+    )  # fmt: skip
+    second_look: int = option(
+        "--second-look", parse=quantities.count, default=SECOND, metavar="N",
+        help="Measure cells that are open again, with the repetitions up to this number; 0 for no second look "
+        f"(default: {SECOND}; example: 40).",
+    )  # fmt: skip
+
+
+class Builds(NamedTuple):
+    """What is measured of both builds."""
+
+    base: ChosenRuns
+    change: ChosenRuns
+
+    def only(self, cells: Collection[Cell], first: int) -> Builds:
+        """The runs of these cells, of members after the ``first`` ones."""
+        return Builds(*(_only(chosen, cells, first) for chosen in self))
+
+
+def _only(chosen: ChosenRuns, cells: Collection[Cell], first: int) -> ChosenRuns:
+    runs = tuple(run for run in chosen.runs if run.key[:3] in cells and run.repetition > first)
+    selection = replace(
+        chosen.selection,
+        servers=tuple(dict.fromkeys(run.server for run in runs)),
+        clients=tuple(dict.fromkeys(run.client for run in runs)),
+        test_cases=tuple(dict.fromkeys(run.test_case for run in runs)),
+    )
+    return ChosenRuns(selection, runs, chosen.seed)
+
+
+def choose(options: Options, root: Path, members: int) -> Builds:
+    """The runs of both builds with so many members; raises InputError, also if options do not go together."""
+    name, change, base = _under_test(options), copy.copy(options), copy.copy(options)
+    change.repetitions = base.repetitions = members
+    chosen = select_runs.select(change, root)
+    kept = [word for word in split(options.replace) if word.partition("=")[0].strip() != name]
+    base.seed, base.replace = chosen.seed, [*kept, f"{name}={options.against}"]
+    return Builds(select_runs.select(base, root), chosen)
+
+
+def _under_test(options: Options) -> str:
+    names = select_runs.must_include(options)
+    if len(names) != 1:
+        raise InputError("gate: name the one implementation under test with -i.")
+    if options.clock is not Clock.VIRTUAL:
+        raise InputError("gate needs --clock virtual: in real time, the machine changes between the two builds.")
+    if options.log_dir is None:
+        raise InputError("gate makes several campaigns: name a directory for them with -l.")
+    if options.shard or options.placebo:
+        raise InputError("gate has neither --shard nor --placebo.")
+    return names[0]
+
+
+def looks(options: Options) -> tuple[int, int]:
+    """Members of the first look, and of both together; the second number is 0 if there is no second look."""
+    first = options.repetitions or FIRST
+    return first, options.second_look if options.second_look > first else 0
+
+
+def run(options: Options, program: Program) -> int:
+    """Check all that needs no engine, measure both builds, and print and write the judgement."""
+    first, second = looks(options)
+    builds = choose(options, program.root, first)
+    request = replace(new_campaign.check_files(options, program.root, builds.change), decides=True)
+    if request.baseline is not None:
+        raise InputError(f"gate measures the baseline itself: remove the key baseline from {options.expect}.")
+    options.seed = builds.change.seed
+    with new_campaign.conditions(options, program, builds.change.selection) as how:
+        look = _look(builds, "", (options, program, request, how))
+        if stopped := _stopped(look):
+            return stopped
+        request = replace(request, baseline=look[0].record.result_set)
+        judgement, found = _judged(look, request, 1 + bool(second))
+        cells = found.open
+        if second and cells and not found.worse:
+            console.message(f"{counted(len(cells), 'cell')} open after {counted(first, 'repetition')}: second look.")
+            more = choose(options, program.root, second).only(cells, first)
+            again = _look(more, AGAIN, (options, program, request, how))
+            if stopped := _stopped(again):
+                return stopped
+            judgement, _ = _judged(look, request, 2, again)
+    change = look[1]
+    campaign_report.show_results(change.record.result_set, markdown=options.markdown)
+    console.show(f"\nResults: {options.log_dir}")
+    continuous_integration.report(request, judgement, change.record.result_set, change.directory, program.draw)
+    return exit_status_for(judgement)
+
+
+def _look(builds: Builds, suffix: str, given: tuple[Options, Program, CiRequest, Conditions]) -> list[CampaignOutcome]:
+    """The campaigns of both builds, the base first; only that one if it was stopped."""
+    from quicsat.execution import run_campaign
+
+    options, program, request, how = given
+    outcomes: list[CampaignOutcome] = []
+    for name, chosen in zip((BASE, CHANGE), builds, strict=True):
+        baseline = outcomes[0].record.result_set if outcomes else None
+        new = new_campaign.new_campaign(options, program, chosen, replace(request, baseline=baseline))
+        new = replace(new, directory=options.log_dir and options.log_dir / f"{name}{suffix}")
+        with campaign_report.view(how.past, debug=options.debug) as observer:
+            outcomes.append(run_campaign.run_campaign(new, how, observer))
+        if _end(outcomes[-1]):
+            break
+    return outcomes
+
+
+def _end(outcome: CampaignOutcome) -> str | None:
+    stopped = f"Stopped by signal {outcome.signal}." if outcome.signal is not None else None
+    return stopped or outcome.fault or outcome.out_of_time
+
+
+def _stopped(look: Sequence[CampaignOutcome]) -> int:
+    """The exit status of a look whose last campaign was stopped, which is told; 0 if it was not."""
+    last = look[-1]
+    if end := _end(last):
+        console.message(f"{end}\nThe campaigns so far: {last.directory.parent}")
+        if last.signal is not None:
+            return SIGNAL + last.signal
+        return ExitStatus.MACHINE if last.fault else ExitStatus.TIME_UP
+    return 0
+
+
+def _judged(
+    look: Sequence[CampaignOutcome], request: CiRequest, number: int, again: Sequence[CampaignOutcome] = ()
+) -> tuple[Judgement, Comparison]:
+    """The judgement after the first look, or after both, and the comparison behind it; ``number``: of looks planned."""
+    from quicsat.statistics import comparison
+    from quicsat.statistics.judgement import judge
+
+    loss = request.expectations.regression
+    first, *second = (
+        comparison.campaigns(base.record.result_set, change.record.result_set,
+                             base.record.result_set.manifest.test_cases, loss, number)
+        for base, change in (look, *([again] if again else []))
+    )  # fmt: skip
+    found = first.decided_by(second[0]) if second else first
+    results = look[1].record.result_set
+    notes = continuous_integration.check_manifest(request, results.manifest)
+    return judge(results, request.expectations, request.baseline, notes, found), found

@@ -1,0 +1,104 @@
+"""A new campaign: what its options mean, checked before an engine is needed, and how it is carried out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import console, continuous_integration, other_runners, select_runs
+from quicsat.cli import options as shared
+from quicsat.cli.continuous_integration import CiRequest
+from quicsat.cli.output_files import check_place
+from quicsat.cli.program import Program
+from quicsat.cli.progress import earlier_campaigns
+from quicsat.cli.select_runs import ChosenRuns
+from quicsat.model.clock import Clock
+from quicsat.model.results import Schedule
+from quicsat.plan.pairs import left_out
+
+if TYPE_CHECKING:
+    from quicsat.cli.campaign_options import NewCampaignOptions
+    from quicsat.execution.campaign_config import Conditions, NewCampaign
+    from quicsat.plan.selection import Selection
+
+
+def check_files(options: NewCampaignOptions, root: Path, chosen: ChosenRuns, *, report: bool = True) -> CiRequest:
+    """Read the files that options name, and raise InputError if one cannot be read, or be written at the end.
+
+    ``report``: also write what keeps the campaign from being compared into the reports that were asked for.
+    """
+    selection = chosen.selection
+    if options.log_dir:
+        from quicsat.results.store import check_campaign_directory
+
+        check_campaign_directory(options.log_dir)
+        check_place(options.log_dir, str(options.log_dir))
+    if options.locked:
+        from quicsat.images.build_recipes import own_images
+        from quicsat.images.lock_file import check_lock
+
+        check_lock(options.locked, root, selection.implementations, own_images(selection.test_cases, options.clock))
+    names = (each.name for each in (*selection.servers, *selection.clients))
+    request = continuous_integration.read_request(options, root, names, selection.test_cases, options.log_dir)
+    other_runners.check_earlier_results(options.json)
+    continuous_integration.check_plan(request, options.clock, chosen.seed, report=report)
+    return request
+
+
+@contextmanager
+def conditions(options: NewCampaignOptions, program: Program, selection: Selection) -> Iterator[Conditions]:
+    """How the runs are made, with an engine for itself; only then are large libraries imported.
+
+    Raises InputError if hosts are missing or options exclude each other, LockedError if the engine is in use.
+    """
+    limits = shared.limits(options, os.environ, Schedule(), selection.test_cases)
+    machines = shared.machines(options, selection.test_cases)
+    if lost := left_out(selection.servers, selection.clients, selection.test_cases):
+        console.message(lost)
+    with shared.engine_for_itself(options, program):
+        from quicsat.execution import campaign_config
+
+        yield campaign_config.Conditions(
+            shared.daemon(),
+            machines,
+            shared.cluster(options),
+            shared.most_testbeds(options, shared.usual_schedule(options.clock)),
+            limits,
+            earlier_campaigns(program.root, options.clock),
+            options.baseline,
+        )
+
+
+def new_campaign(options: NewCampaignOptions, program: Program, chosen: ChosenRuns, request: CiRequest) -> NewCampaign:
+    """What the options measure."""
+    from quicsat.execution.campaign_config import ImageSource, NewCampaign
+    from quicsat.execution.run_config import RunConfig, environment_parameters
+    from quicsat.images.pull_or_build import Policy
+
+    return NewCampaign(
+        *chosen,
+        shared.without_addresses(program.words),
+        ImageSource(program.root, Policy(options.images), options.locked),
+        results=program.results,
+        directory=options.log_dir,
+        run=RunConfig(
+            qlog=not options.no_qlog,
+            keep_files=options.save_files,
+            parameters=environment_parameters(),
+            clock=options.clock,
+            cpu_cost=shared.cpu_cost(options),
+            own_cpu_costs=options.clock is Clock.VIRTUAL and options.cpu_cost is None,
+            amplitudes=shared.amplitudes(options),
+            placebo=options.placebo,
+        ),
+        note=options.note,
+        check_compliance=not options.skip_compliance_check,
+        shuffle=options.shuffle,
+        shard=options.shard or "",
+        must_include=select_runs.must_include(options),
+        check=partial(continuous_integration.check_manifest, request),
+    )

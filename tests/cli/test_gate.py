@@ -1,0 +1,117 @@
+"""``./run.py gate``: two builds are measured with the same members, and what is open is measured again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quicsat.execution import campaign_setup
+from quicsat.model.evidence import Evidence
+from quicsat.model.outcomes import Outcome, Verdict
+from quicsat.model.results import Measurement, ResultSet
+from quicsat.model.run import Run
+from quicsat.results.store import load
+from tests.cli.conftest import GOOD, Checkout
+
+BASE = "example/odd"
+"""The image of the base; that of the change is example/good."""
+WORDS = (
+    "gate",
+    *("-i", "good", "-s", "good", "bad", "odd", "-c", "good", "bad", "odd", "-t", "tiny"),
+    *("--clock", "virtual", "--seed", "1", "--skip-compliance-check"),
+)
+CELL = "good", "bad"
+"""Server and client of the cell that changes."""
+
+
+def measure(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, factor: Callable[[Run], float]) -> None:
+    """Let each run have a goodput of about 5 Mbit/s times a factor."""
+
+    def numbers(run: Run, _: Evidence, __: Path) -> tuple[Verdict, Measurement]:
+        return Verdict(Outcome.SUCCEEDED), Measurement({"goodput": 5e6 * factor(run), "efficiency": 0.25})
+
+    monkeypatch.setattr(campaign_setup, "analyse_once", numbers)
+    checkout.add_test_case("tiny", "TY")
+
+
+def noise(run: Run) -> float:
+    """A tenth of a per cent by chance, for each build and member another one."""
+    return float(random.Random(f"{run.key} {is_change(run)}").lognormvariate(0, 0.001))
+
+
+def is_change(run: Run) -> bool:
+    return all(end.image != BASE for end in (run.server, run.client) if end.name == "good")
+
+
+def slower_cell(run: Run, most: int = 20) -> float:
+    """One of five cells has lost 2.5 %, in so many members."""
+    lost = (run.server.name, run.client.name) == CELL and is_change(run) and run.repetition <= most
+    return (0.975 if lost else 1.0) * noise(run)
+
+
+def members(results: ResultSet) -> dict[tuple[str, str], set[int]]:
+    """Repetitions of each pair."""
+    found = dict[tuple[str, str], set[int]]()
+    for result in results.results:
+        found.setdefault((result.server, result.client), set()).add(result.repetition)
+    return found
+
+
+def test_equal_builds_need_one_look(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    measure(checkout, monkeypatch, lambda _: 1.0)
+    place, report = tmp_path / "both", tmp_path / "comment.md"
+    checkout.out(*WORDS, "--against", BASE, "-l", place, "--comment", report)
+    assert sorted(path.name for path in place.iterdir()) == ["base", "change"]
+    base, change = (load(place / name).result_set for name in ("base", "change"))
+    assert members(base) == members(change) == {pair: {1, 2, 3, 4, 5} for pair in members(base)}
+    assert [results.manifest.images["good"].reference for results in (base, change)] == [BASE, "example/good"]
+    assert base.manifest.seed == change.manifest.seed == 1
+    assert report.read_text()
+
+
+def test_a_change_of_all_cells_is_found_at_the_first_look(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measure(checkout, monkeypatch, lambda run: (0.95 if is_change(run) else 1.0) * noise(run))
+    checkout.out(*WORDS, "--against", BASE, "-l", tmp_path / "both", status=1)
+    assert not (tmp_path / "both/base-again").exists()
+
+
+@pytest.mark.parametrize(("members_slower", "status"), [(20, 1), (5, 0)])
+def test_an_open_cell_is_measured_again_with_new_members_which_decide(
+    members_slower: int, status: int, checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measure(checkout, monkeypatch, lambda run: slower_cell(run, members_slower))
+    place = tmp_path / "both"
+    checkout.out(*WORDS, "--against", BASE, "-l", place, status=status)
+    for name in ("base-again", "change-again"):
+        assert members(load(place / name).result_set) == {CELL: set(range(6, 21))}
+
+
+def test_without_a_second_look_an_open_cell_is_undecided(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measure(checkout, monkeypatch, slower_cell)
+    checkout.out(*WORDS, "--against", BASE, "-l", tmp_path / "both", "--second-look", "0", status=5)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((*GOOD, "--clock", "virtual", "-l", "x"), "-i"),
+        ((*GOOD, "-i", "good", "bad", "-s", "bad", "--clock", "virtual", "-l", "x"), "-i"),
+        ((*GOOD, "-i", "good", "--clock", "real", "-l", "x"), "--clock virtual"),
+        ((*GOOD, "-i", "good", "--clock", "virtual"), "-l"),
+        ((*GOOD, "-i", "good", "--clock", "virtual", "-l", "x", "--placebo"), "--placebo"),
+        ((*GOOD, "-i", "good", "--clock", "virtual", "-l", "x", "--seed", "1", "--shard", "1/1"), "--shard"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    words: tuple[str, ...], told: str, checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert told in checkout.refusal("gate", *words, "--against", BASE)
+    assert not (tmp_path / "x").exists()
