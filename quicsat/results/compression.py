@@ -6,14 +6,15 @@ They are most of what a run leaves beside its traces, and shrink to a tenth.
 from __future__ import annotations
 
 import gzip
+import io
 import shutil
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
+from quicsat.model.gzip_file import GzipReader
 from quicsat.model.implementation import Role
 from quicsat.model.run import KEY_LOG, OUTPUT
 from quicsat.model.stored_files import is_file, open_file, status, walk
@@ -57,15 +58,8 @@ def stored(path: Path) -> Path:
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
     """The content of a file, which is compressed if its name says so; raises OSError, also if it is damaged."""
-    try:
-        with open_file(path) as file:
-            if path.suffix == GZIP:
-                with gzip.GzipFile(fileobj=file) as packed:
-                    yield packed  # type: ignore[misc] # a GzipFile reads as a binary file
-            else:
-                yield file
-    except (EOFError, zlib.error) as error:
-        raise OSError(f"{path} is damaged: {error}.") from error
+    with open_file(path) as file:
+        yield io.BufferedReader(GzipReader(file)) if path.suffix == GZIP else file
 
 
 def content(path: Path) -> bytes:

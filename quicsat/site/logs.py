@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 
 from quicsat.model.run import KEY_LOG, OUTPUT
-from quicsat.model.stored_files import files
+from quicsat.model.stored_files import files, status
 from quicsat.model.text import printable_lines
 from quicsat.results.compression import LARGEST, LOGS, PIECE, opened, plain_name, stored
 
@@ -38,6 +39,8 @@ class Log:
     left_out: int
     """Lines between head and tail."""
     tail: tuple[Line, ...]
+    unread: bool = False
+    """The file is damaged or too large, and ``size`` that of the file."""
 
     @property
     def last(self) -> tuple[Line, ...]:
@@ -75,7 +78,9 @@ def _read(run: Path, path: Path, most: int) -> Log | None:
                 while rest.size < LARGEST and (piece := file.read(PIECE)):
                     rest.add(piece)
     except OSError:
-        return None
+        found = status(path)
+        unread = found is not None and S_ISREG(found.st_mode)
+        return Log(_name(run, plain_name(path)), found.st_size, (), 0, (), unread) if found and unread else None
     name, size = _name(run, plain_name(path)), len(head) + rest.size
     if not rest.size:
         return Log(name, size, _lines(head, 1), 0, ())

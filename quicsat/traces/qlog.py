@@ -8,11 +8,11 @@ Whatever is no event is passed over and counted: an endpoint has written it.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from quicsat.model.gzip_file import MAGIC, DamagedGzipError, unpacked
 from quicsat.model.stored_files import open_file
 from quicsat.model.text import escaped, quoted
 
@@ -54,7 +55,7 @@ TIME_UNITS = {"ms": 1e-3, "us": 1e-6}
 """Seconds."""
 DELTA_WORDS = (b'"delta_time"', *(f'"{name}"'.encode() for name in DELTAS))
 RECORD_SIGN = b"\x1e"
-GZIP, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MOST_FAULTS, MOST_TOKENS = 100, 1_000_000
 """Records of a damaged document that are no JSON, and brackets and texts in one of them, at which reading ends."""
 LONGEST, LATEST = 30 * 86400.0, 4_102_444_800.0
@@ -166,20 +167,26 @@ def shown_name(path: Path) -> str:
 
 def _content(path: Path, limit: int) -> tuple[bytes, str]:
     """At most ``limit`` bytes of a file, unpacked, and why the rest is missing: too large, or a damaged gzip file."""
+    content, fault = bytearray(), ""
     with open_file(path) as stream:
-        content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
-    if not content.startswith(GZIP):
-        return content[:limit], TOO_LARGE if len(content) > limit else ""
-    unpacked, fault = bytearray(), ""
-    while content and len(unpacked) <= limit and not fault:
-        member = zlib.decompressobj(wbits=31)
+        packed = stream.read(len(MAGIC)) == MAGIC
+        stream.seek(0)
+        if not packed:
+            whole = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
+            return whole[:limit], TOO_LARGE if len(whole) > limit else ""
         try:
-            unpacked += member.decompress(content, limit + 1 - len(unpacked))
-        except zlib.error:
+            for piece in unpacked(stream):
+                content += piece
+                if len(content) > limit:
+                    fault = TOO_LARGE
+                    break
+        except DamagedGzipError:
             fault = CUT
-        fault = fault or ("" if member.eof or len(unpacked) > limit else CUT)
-        content = member.unused_data
-    return bytes(unpacked[:limit]), TOO_LARGE if len(unpacked) > limit else fault
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+            fault = TOO_LARGE
+    return bytes(content[:limit]), fault
 
 
 class _Reader:

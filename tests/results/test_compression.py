@@ -145,6 +145,7 @@ def test_a_damaged_log_costs_itself_alone(loud: Path) -> None:
     compress(loud)
     packed = loud / "output.txt.gz"
     packed.write_bytes(packed.read_bytes()[:-20])
-    assert [log.name for log in logs(loud, 1000)] == ["client/log.txt", "server/small.log"]
+    found = {log.name: log.unread for log in logs(loud, 1000)}
+    assert found == {"output.txt": True, "client/log.txt": False, "server/small.log": False}
     assert quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), replace(DONE, client=Exit(1)), CASE, loud) == ""
     assert "client-log.txt" in dict(downloads(loud))
