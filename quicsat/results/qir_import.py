@@ -58,7 +58,8 @@ from quicsat.results.ranges import large_enough
 from quicsat.results.store import DOCUMENT, JOURNAL, has, load
 
 KBPS = 1e3
-MOST_BYTES = 256 * 1024 * 1024
+MOST_BYTES, MOST_VALUES = 32 * 1024 * 1024, 1_000_000
+"""Bytes and values of a file; results of the QUIC Interop Runner have about 1 MiB and 50,000 values."""
 MOST_WARNINGS = 10
 LONGEST_INTEGER, DEEPEST = 300, 64
 """Digits of an integer, and levels of a document, from which on a value counts as missing."""
@@ -184,6 +185,8 @@ def _json(path: Path, file: Path) -> tuple[Any, tuple[str, ...]]:
             content = stream.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise InputError(f"{path}: has more than {MOST_BYTES // 1024**2} MiB; that is no file of results.")
+        if content.count(b",") > MOST_VALUES:  # each takes up to 300 bytes of memory
+            raise InputError(f"{path}: has more than {MOST_VALUES} values; that is no file of results.")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}.") from error
     encoding = json.detect_encoding(content)

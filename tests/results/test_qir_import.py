@@ -334,3 +334,12 @@ def test_messages_name_the_place_and_no_library(tmp_path: Path, text: str, place
 def test_a_directory_of_theirs_is_opened(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps(qir_se()))
     assert open_results(tmp_path, {}).result_set.manifest.servers == ("lsquic", "picoquic")
+
+
+@pytest.mark.parametrize("item", ["[]", "null", '"q"', "{}"])
+def test_a_file_of_too_many_values_is_not_read(tmp_path: Path, item: str) -> None:
+    """20 million empty lists took 2 GiB of memory, and as many words a minute."""
+    place = tmp_path / "theirs.json"
+    place.write_text('{"servers": ["a"], "clients": ["b"], "results": [%s]}' % ",".join([item] * 1_000_002))
+    with pytest.raises(InputError, match="more than 1000000 values"):
+        open_results(place, {})
