@@ -306,6 +306,10 @@ def prepare(place: Path) -> Path:
     for part in ROOT.iterdir():
         if not part.name.startswith(".") and part.name not in ("results", "site"):
             (place / part.name).symlink_to(part)
+    for part in ("testcases", "implementations.json"):  # which are read through no link
+        (place / part).unlink()
+    shutil.copytree(ROOT / "testcases", place / "testcases")
+    shutil.copy(ROOT / "implementations.json", place)
     hostile.good(place / GOOD)
     hostile.campaign(place / HOSTILE)
     shutil.copytree(place / HOSTILE, place / "outside")

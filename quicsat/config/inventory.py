@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 
 from quicsat.config import loader
+from quicsat.config.yaml_fields import Problem, check_link, raise_problems
 from quicsat.model import product_files
 from quicsat.model.implementation import Implementation
+from quicsat.model.stored_files import resolved
 from quicsat.model.test_case import TestCase, without_labels
 from quicsat.model.workload import WorkloadFiles
 
@@ -20,13 +23,13 @@ class Inventory:
     def __init__(self, folder: Path) -> None:
         """``folder`` may have an ``implementations.json`` and a folder ``testcases`` of the user's own."""
         brought = product_files.FILES
-        self._brought, self._own = brought, folder if folder.resolve() != brought.resolve() else None
+        self._brought, self._own = brought, resolved(folder) if resolved(folder) != resolved(brought) else None
 
     @cached_property
     def implementations(self) -> dict[str, Implementation]:
         """By name; one of the user replaces that of the same name."""
         found = loader.load_implementations(self._brought / IMPLEMENTATIONS)
-        if self._own and (own := self._own / IMPLEMENTATIONS).exists():
+        if self._own and os.path.lexists(own := self._own / IMPLEMENTATIONS):
             found |= loader.load_implementations(own)
         return found
 
@@ -58,5 +61,9 @@ class Inventory:
 
     @property
     def _own_test_cases(self) -> Path | None:
-        folder = self._own / TEST_CASES if self._own else None
-        return folder if folder and folder.is_dir() else None
+        if not self._own:
+            return None
+        problems: list[Problem] = []
+        check_link(folder := self._own / TEST_CASES, problems)
+        raise_problems(problems)
+        return folder if folder.is_dir() else None

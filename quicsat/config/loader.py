@@ -10,10 +10,20 @@ from quicsat.config.implementations import read_implementation
 from quicsat.config.sweeps import check_member, members, swept_keys
 from quicsat.config.test_cases import read_test_case
 from quicsat.config.workloads import load_workloads
-from quicsat.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_json, read_yaml, yaml_files
+from quicsat.config.yaml_fields import (
+    Fields,
+    Problem,
+    check_link,
+    display_path,
+    raise_problems,
+    read_json,
+    read_yaml,
+    yaml_files,
+)
 from quicsat.model import product_files
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.names import MEMBER_SIGN, NAME_RULE, did_you_mean, is_name
+from quicsat.model.stored_files import entries, resolved
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import command_line, quoted
 from quicsat.model.workload import WorkloadFiles
@@ -31,7 +41,7 @@ def known_workloads(folder: Path | None = None) -> dict[str, WorkloadFiles]:
     found = load_workloads(brought / WORKLOADS)
     if folder is None or folder.resolve() == brought:
         return found
-    return dict(sorted((found | load_workloads(folder / WORKLOADS)).items()))
+    return dict(sorted((found | load_workloads(resolved(folder) / WORKLOADS)).items()))
 
 
 def known_scenarios(folder: Path = SCENARIOS) -> tuple[str, ...]:
@@ -46,13 +56,14 @@ def load_implementations(path: Path) -> dict[str, Implementation]:
     """Implementations by name, in the file's order.
 
     The format is that of the QUIC Interop Runner, ``{"quic-go": {"image": …, "url": …, "role": "both"}}``, with
-    further optional keys, see :mod:`quicsat.config.implementations`. Raises :class:`InputError` with every fault.
+    further optional keys, see :mod:`quicsat.config.implementations`. Raises :class:`InputError` with every fault, also
+    if a link leads to the file.
     """
     problems: list[Problem] = []
     found: dict[str, Implementation] = {}
-    entries = read_json(path, problems)
-    if entries is not None:
-        read = {name: _implementation(entries, name) for name in entries}
+    listed = read_json(path, problems, follow=False)
+    if listed is not None:
+        read = {name: _implementation(listed, name) for name in listed}
         found = {name: implementation for name, implementation in read.items() if implementation}
     if not found and not problems:
         problems.append(Problem(display_path(path), 0, "holds no implementation."))
@@ -76,12 +87,12 @@ def load_known_test_cases(folder: Path, extended: Mapping[str, TestCase] | None 
     """The test cases of all YAML files of a folder by name, :func:`in_order`.
 
     They may extend those in ``extended``, whose names and abbreviations are free. Raises :class:`InputError` with every
-    fault of all files.
+    fault of all files, and if one of them is a link.
     """
     problems: list[Problem] = []
     if not folder.is_dir():
         problems.append(Problem(display_path(folder), 0, "no such folder."))
-    documents = [fields for path in yaml_files(folder) for fields in read_yaml(path, problems)]
+    documents = [fields for path in yaml_files(folder) for fields in read_yaml(path, problems, follow=False)]
     return in_order({case.name: case for case in _resolve(documents, folder, {}, extended or {}, problems)})
 
 
@@ -102,9 +113,11 @@ def load_cases_on_request(folder: Path, known: Mapping[str, TestCase]) -> dict[s
     They may extend those in ``known``, and each other. Raises :class:`InputError` with every fault of all files.
     """
     problems: list[Problem] = []
-    subfolders = sorted(path for path in folder.glob("*/") if path.name != WORKLOADS)
+    subfolders = [path for path in entries(folder.absolute()) if path.is_dir() and path.name != WORKLOADS]
+    for subfolder in subfolders:
+        check_link(subfolder, problems)
     paths = (path for subfolder in subfolders for path in yaml_files(subfolder))
-    documents = [fields for path in paths for fields in read_yaml(path, problems)]
+    documents = [fields for path in paths for fields in read_yaml(path, problems, follow=False)]
     return {case.name: case for case in _resolve(documents, folder, known, {}, problems)}
 
 

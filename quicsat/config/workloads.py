@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quicsat.config.file_sizes import FILE_SIZE_KEYS, MOST_FILES, parse_sizes, read_file_sizes
 from quicsat.config.quantities import duration, matching, one_line, one_of, parse_name, within
-from quicsat.config.yaml_fields import Fields, Problem, raise_problems, read_yaml, yaml_files
+from quicsat.config.yaml_fields import Fields, Problem, check_link, raise_problems, read_yaml, yaml_files
 from quicsat.model.names import did_you_mean
 from quicsat.model.text import quoted
 from quicsat.model.units import byte_size
@@ -37,8 +37,9 @@ def load_workloads(folder: Path) -> dict[str, WorkloadFiles]:
     problems: list[Problem] = []
     found: dict[str, WorkloadFiles] = {}
     short: dict[str, str] = {}
+    check_link(folder, problems)
     for path in yaml_files(folder):
-        for fields in read_yaml(path, problems):
+        for fields in read_yaml(path, problems, follow=False):
             if not fields.is_mapping or (read := read_workload(fields)) is None:
                 continue
             name = read.workload.name

@@ -19,6 +19,7 @@ import yaml
 
 from quicsat.model.errors import InputError
 from quicsat.model.names import did_you_mean
+from quicsat.model.stored_files import entries, open_file, resolved
 from quicsat.model.text import escaped, quoted
 from quicsat.model.units import KIB, byte_size
 
@@ -34,6 +35,7 @@ Parsers = Mapping[str, Callable[[str], Any]]
 """
 NO_EXAMPLES: Mapping[str, str] = MappingProxyType({})
 
+NO_LINK = "is a symbolic link, which is not followed."
 LARGEST_FILE = 256 * KIB
 """Bytes."""
 
@@ -340,17 +342,24 @@ def display_path(path: Path) -> str:
 
 
 def yaml_files(folder: Path) -> list[Path]:
-    """The YAML files of a folder, sorted."""
-    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    """The YAML files of a folder, sorted; none if a link leads to it."""
+    return [path for path in entries(folder.absolute()) if path.suffix in (".yaml", ".yml")]
 
 
-def read_yaml(path: Path, problems: list[Problem]) -> tuple[Fields, ...]:
+def check_link(path: Path, problems: list[Problem]) -> None:
+    """Report a folder that is a link."""
+    if path.is_symlink():
+        problems.append(Problem(display_path(path), 0, NO_LINK))
+
+
+def read_yaml(path: Path, problems: list[Problem], *, follow: bool = True) -> tuple[Fields, ...]:
     """The documents of a YAML file without the empty ones; none if the file cannot be read (reported).
 
+    ``follow``: the user has named the file, so that it may be a link.
     Numbers of a list may share a unit: ``loss: [0, 1] %`` is read as ``loss: [0 %, 1 %]``.
     """
     file = display_path(path)
-    text = read_text(path, problems)
+    text = read_text(path, problems, follow=follow)
     text = text and _LIST_OF_ONE_UNIT.sub(_with_unit, text)
     nodes = [node for node in _compose(file, text, problems) if node.tag != _NOTHING]
     if len(nodes) > MOST_DOCUMENTS:
@@ -363,10 +372,10 @@ def _with_unit(found: re.Match[str]) -> str:
     return f"{space}[{', '.join(f'{number.strip()} {unit}' for number in numbers.split(','))}]"
 
 
-def read_json(path: Path, problems: list[Problem]) -> Fields | None:
-    """The object that a JSON file holds; None if there is none (reported)."""
+def read_json(path: Path, problems: list[Problem], *, follow: bool = True) -> Fields | None:
+    """The object that a JSON file holds; None if there is none (reported). ``follow``: as for :func:`read_yaml`."""
     file = display_path(path)
-    text = read_text(path, problems)
+    text = read_text(path, problems, follow=follow)
     if text is None:
         return None
     try:
@@ -416,16 +425,22 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def read_text(path: Path, problems: list[Problem], largest: int = LARGEST_FILE) -> str | None:
-    """Content of a regular file of at most ``largest`` bytes; None if it cannot be read (reported)."""
+def read_text(path: Path, problems: list[Problem], largest: int = LARGEST_FILE, *, follow: bool = True) -> str | None:
+    """Content of a regular file of at most ``largest`` bytes; None if it cannot be read (reported).
+
+    ``follow``: as for :func:`read_yaml`.
+    """
     fault = ""
     try:
-        if stat.S_ISDIR(path.stat().st_mode):
+        mode = path.stat(follow_symlinks=follow).st_mode
+        if stat.S_ISLNK(mode):
+            fault = NO_LINK
+        elif stat.S_ISDIR(mode):
             fault = "is a folder; name a file."
-        elif not stat.S_ISREG(path.stat().st_mode):
+        elif not stat.S_ISREG(mode):
             fault = "is no regular file."
         else:
-            with path.open("rb") as file:
+            with open_file(resolved(path) if follow else path.absolute()) as file:
                 content = file.read(largest + 1)
             if len(content) <= largest:
                 return content.decode("utf-8-sig")

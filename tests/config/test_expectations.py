@@ -103,3 +103,31 @@ def test_patterns() -> None:
     assert not CellPattern((), ("x",)).fits("a", "y", SAT)
     assert not CellPattern(test_cases=("satloss",)).fits("a", "b", SAT)
     assert str(pattern) == "server a or b, test case SAT"
+
+
+def test_a_link_that_leads_out_of_the_checkout_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages quote keys and values of the file, and the author of a pull request reads them."""
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    monkeypatch.chdir(checkout)
+    (tmp_path / "secret").write_text("TOKEN: x\n")
+    (checkout / "inside.yml").write_text("regression: 1 %\n")
+    (checkout / "out.yml").symlink_to("../secret")
+    (checkout / "in.yml").symlink_to("inside.yml")
+    with pytest.raises(InputError, match=r"^out.yml: is a link that leads out of ") as raised:
+        load_expectations(Path("out.yml"), KNOWN)
+    assert "TOKEN" not in str(raised.value)
+    assert load_expectations(Path("in.yml"), KNOWN).regression == 0.01
+
+
+@pytest.mark.parametrize("baseline", ["/proc/self/environ", "../secret.json", "link.json"])
+def test_a_baseline_outside_of_the_checkout_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, baseline: str
+) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    monkeypatch.chdir(checkout)
+    (checkout / "link.json").symlink_to("../secret.json")
+    (checkout / "e.yml").write_text(f"baseline: {baseline}\n")
+    with pytest.raises(InputError, match="is not below the folder of this file"):
+        load_expectations(Path("e.yml"), KNOWN)

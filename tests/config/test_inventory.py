@@ -69,3 +69,26 @@ def test_two_own_test_cases_with_one_label_are_a_fault(tmp_path: Path) -> None:
     write_test_case(tmp_path / "testcases", "yours", "mine")
     with pytest.raises(InputError, match="is taken already"):
         _ = Inventory(tmp_path).test_cases
+
+
+@pytest.mark.parametrize(
+    "link", ["implementations.json", "testcases", "testcases/a.yaml", "testcases/workloads", "testcases/sub",
+             "testcases/workloads/a.yaml", "testcases/sub/a.yaml"]
+)  # fmt: skip
+def test_links_are_not_followed(tmp_path: Path, link: str) -> None:
+    """The author of a pull request would learn from messages what a file of the machine contains."""
+    secret, checkout = tmp_path / "secret", tmp_path / "checkout"
+    write_test_case(secret, "a", "A", "TOKEN: SECRET")
+    (checkout / link).parent.mkdir(parents=True)
+    (checkout / link).symlink_to(secret / "a.yaml" if "." in link else secret)
+    found = Inventory(checkout)
+    with pytest.raises(InputError, match="is a symbolic link, which is not followed") as raised:
+        assert found.implementations and found.test_cases and found.on_request and found.workloads
+    assert "TOKEN" not in str(raised.value)
+    assert "SECRET" not in str(raised.value)
+
+
+def test_a_folder_may_be_reached_by_a_link(tmp_path: Path) -> None:
+    write_test_case(tmp_path / "real/testcases", "mine", "MINE")
+    (tmp_path / "link").symlink_to("real")
+    assert "mine" in Inventory(tmp_path / "link").test_cases
