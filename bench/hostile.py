@@ -306,8 +306,8 @@ def prepare(place: Path) -> Path:
     for part in ROOT.iterdir():
         if not part.name.startswith(".") and part.name not in ("results", "site"):
             (place / part.name).symlink_to(part)
-    for part in ("testcases", "implementations.json"):  # which are read through no link
-        (place / part).unlink()
+    for name in ("testcases", "implementations.json"):  # which are read through no link
+        (place / name).unlink()
     shutil.copytree(ROOT / "testcases", place / "testcases")
     shutil.copy(ROOT / "implementations.json", place)
     hostile.good(place / GOOD)

@@ -38,7 +38,7 @@ def run(options: Options, program: Program) -> int:
     check_outputs(
         [("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory, exported=options.file
     )
-    other_runners.earlier_export("export", options.file)
+    other_runners.earlier_export("export", options.file, program.results, options.directory)
     results = console.warn(store.load(options.directory))
     convert = qir_export.to_qir if options.format == QIR else qir_export.to_qir_se
     qir_export.write_json(options.file, convert(results, log_directory(options.directory, options.file)))

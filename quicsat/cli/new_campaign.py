@@ -44,7 +44,7 @@ def check_files(options: NewCampaignOptions, root: Path, chosen: ChosenRuns, *, 
         check_lock(options.locked, root, selection.implementations, own_images(selection.test_cases, options.clock))
     names = (each.name for each in (*selection.servers, *selection.clients))
     request = continuous_integration.read_request(options, root, names, selection.test_cases, options.log_dir)
-    other_runners.check_earlier_results(options.json)
+    other_runners.check_earlier_results(options.json, root / "results")
     continuous_integration.check_plan(request, options.clock, chosen.seed, report=report)
     return request
 

@@ -63,13 +63,14 @@ class OtherRunnerOptions(CommandOptions, group="options of QIR and QIR-SE"):
     retry_failed: None = RETRY_FAILED
 
 
-def check_earlier_results(file: Path | None, continued: Path | None = None) -> None:
+def check_earlier_results(file: Path | None, results_of_user: Path, continued: Path | None = None) -> None:
     """Raise InputError if writing results to ``file`` at the end would replace anything but those that may be replaced.
 
     These are results of a finished campaign, and of ``continued``, the directory of the campaign that is resumed.
+    ``results_of_user``: where campaigns are.
     QIR-SE continues a campaign that is not finished, QIR replaces the file.
     """
-    if file is None or (found := earlier_export("-j", file)) is None:
+    if file is None or (found := earlier_export("-j", file, results_of_user, continued)) is None:
         return
     directory, results = found
     is_continued = continued is not None and directory == continued.resolve()
@@ -80,11 +81,12 @@ def check_earlier_results(file: Path | None, continued: Path | None = None) -> N
         )
 
 
-def earlier_export(name: str, file: Path) -> tuple[Path, ResultSet] | None:
+def earlier_export(name: str, file: Path, *known: Path | None) -> tuple[Path, ResultSet] | None:
     """The place and the results of the campaign whose export ``file`` contains; None if nothing is lost with the file.
 
     Raises InputError if the file contains what only it may have: anything else, or the results of a campaign that is no
-    longer there. ``name``: the option or command that would replace it.
+    longer there. ``name``: the option or command that would replace it. Others may have written the file, so only
+    campaigns below its directory and below ``known`` ones are read.
     """
     from quicsat.results import store
 
@@ -92,7 +94,7 @@ def earlier_export(name: str, file: Path) -> tuple[Path, ResultSet] | None:
         return None
     target = resolved(file)
     document = _results_in(target)
-    if document is not None and (found := _campaign(target, str(document["log_dir"]))) is not None:
+    if document is not None and (found := _campaign(target, str(document["log_dir"]), known)) is not None:
         return found
     if target.name == store.DOCUMENT and is_file(target.with_name(store.JOURNAL)):
         return None  # the journal has the same results
@@ -103,13 +105,18 @@ def earlier_export(name: str, file: Path) -> tuple[Path, ResultSet] | None:
     )
 
 
-def _campaign(file: Path, log_dir: str) -> tuple[Path, ResultSet] | None:
-    """The place and the results of the campaign to which ``log_dir`` leads from ``file``, if it is still there."""
+def _campaign(file: Path, log_dir: str, known: Sequence[Path | None]) -> tuple[Path, ResultSet] | None:
+    """The place and the results of the campaign to which ``log_dir`` leads from ``file``, if it is still there.
+
+    It must be below the directory of ``file`` or one of ``known``.
+    """
     from quicsat.results import store
 
     beside = file.parent
     try:
         place = (beside if log_dir == beside.name else beside / log_dir).resolve()
+        if not any(place.is_relative_to(resolved(each)) for each in (beside, *filter(None, known))):
+            return None
         return place, store.load(place).result_set
     except (InputError, OSError, ValueError, RuntimeError):  # no such name or campaign, or links lead in a circle
         return None

@@ -84,7 +84,7 @@ def check(options: ContinueOptions, root: Path, directory: Path, *, report: bool
     begun = stored.result_set.manifest
     names = (*begun.servers, *begun.clients)
     request = continuous_integration.read_request(options, root, names, begun.test_cases, directory)
-    other_runners.check_earlier_results(options.json, directory)
+    other_runners.check_earlier_results(options.json, root / "results", directory)
     continuous_integration.check_manifest(request, begun, report=report)
     limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
     machines = shared.machines(options, begun.test_cases)

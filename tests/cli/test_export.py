@@ -54,7 +54,7 @@ def test_an_export_replaces_earlier_exports_and_empty_files(checkout: Checkout, 
         (checkout.results, file, "qir"),
         (checkout.results, link, "qir-se"),
         (baseline, file, "qir"),
-        (checkout.results, file, "qir-se"),
+        (baseline, file, "qir-se"),
     ):
         assert checkout("export", place, target, "--format", form) == (0, "", "")
     assert "id" in json.loads(file.read_text())
@@ -157,3 +157,17 @@ def test_the_file_that_quicsat_prints_to_is_refused(checkout: Checkout, tmp_path
         os.dup2(usual, 1)
         os.close(usual)
     assert (status, err) == (2, f"{link}: quicsat prints to this file. Choose another one.\n")
+
+
+def test_a_file_of_others_leads_to_no_campaign_elsewhere(checkout: Checkout, tmp_path: Path) -> None:
+    checkout(*GOOD)
+    outside, file = tmp_path / "outside", tmp_path / "theirs" / "all.json"
+    shutil.copytree(checkout.results.resolve(), outside)
+    file.parent.mkdir()
+    (file.parent / "link").symlink_to(outside)
+    for log_dir in ("../outside", str(outside), "link"):
+        file.write_text(json.dumps({"log_dir": log_dir, "servers": [], "clients": []}))
+        assert checkout("export", checkout.results, file)[0] == 2, log_dir
+    assert checkout("export", outside, file)[0] == 0
+    assert checkout("export", checkout.results, tmp_path / "mine.json")[0] == 0
+    assert checkout("export", outside, tmp_path / "mine.json")[0] == 0  # that of a campaign in results/
