@@ -139,7 +139,13 @@ def _pull(
     return _got(get_all(ways, PULLS), say)
 
 
-def _lock(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementation], own: Sequence[str]) -> Report:
+def _lock(
+    request: ImageRequest,
+    daemon: Daemon,
+    packages: Sequence[Implementation],
+    own: Sequence[str],
+    say: Callable[[str], None],
+) -> Report:
     """Write the images that are here; with names, only their entries change."""
     chosen = {package.name: package for package in packages}
     for package in packages:
@@ -153,7 +159,7 @@ def _lock(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementati
         )
     if not found:
         raise InputError("There is no image on this machine; try `./run.py images build`.")
-    with turn(request.lock):
+    with turn(request.lock, say):
         kept = read_lock(request.lock) if request.names and request.lock.exists() else {}
         changed = {*chosen, *own}
         images = {name: image for name, image in kept.items() if name not in changed} | found

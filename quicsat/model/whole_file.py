@@ -26,7 +26,7 @@ from typing import BinaryIO
 from quicsat.model.errors import MachineError
 from quicsat.model.stored_files import files_below, names, open_directory, open_file, resolved
 
-PATIENCE, PAUSE = 3600.0, 0.05
+PATIENCE, PAUSE = 300.0, 0.05
 """Seconds to wait for the turns of other processes, and between two attempts."""
 REMOVED = "removed"
 """The name for which directories become drafts that are to be removed."""
@@ -167,21 +167,25 @@ def take_files(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def turn(path: Path) -> Iterator[None]:
+def turn(path: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Wait until no other process has its turn at ``path``: it reads the old content and replaces it in one block.
 
-    The lock is one on the directory of ``path``, so nothing is left behind. Raises MachineError after ``PATIENCE``, or
-    if there is no such directory.
+    The lock is one on the directory of ``path``, so nothing is left behind; whoever may read the directory can hold it,
+    too. ``say`` gets a sentence if it has to wait. Raises MachineError after ``PATIENCE``, or if there is no such
+    directory.
     """
     try:
         descriptor = os.open(path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise cannot_write(path, error) from error
     try:
-        deadline = time.monotonic() + PATIENCE
+        deadline, waits = time.monotonic() + PATIENCE, False
         while not _has_locked(descriptor):
+            if not waits:
+                waits = True
+                say(f"{path}: another process has locked {path.absolute().parent}. Waiting up to {PATIENCE:g} s.")
             if time.monotonic() > deadline:
-                raise MachineError(f"{path}: another process has been writing it for {PATIENCE:g} s. Try again.")
+                raise MachineError(f"{path}: another process has locked its directory for {PATIENCE:g} s. Try again.")
             time.sleep(PAUSE)
         yield
     finally:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from quicsat.model.errors import InputError, MachineError
-from quicsat.model.stored_files import resolved
+from quicsat.model.stored_files import entries, resolved
 from quicsat.model.whole_file import draft_directory, is_draft
 from quicsat.site import made_files
 
@@ -37,6 +37,7 @@ def check(target: Path, sources: list[Path]) -> None:
         raise InputError(f"{target}: is not a directory. Name a new directory, or one that contains a site.")
     if target.is_dir() and any(target.iterdir()) and not made_files.marker(target):
         raise InputError(f"{target}: is not a site made by quicsat. Name another directory, or empty it.")
+    made_files.check(target)
 
 
 @dataclass
@@ -123,7 +124,8 @@ def _return(old: Path, new: Path) -> None:
 
 def _return_all(target: Path) -> None:
     """Bring back what a build has moved that was killed before its site took its place."""
-    for link in [each for each in target.glob("*/*/*") if each.is_symlink()]:
+    folders = [below for each in entries(target) for below in entries(each)]
+    for link in [each for folder in folders for each in entries(folder) if each.is_symlink()]:
         lent = Path(os.path.normpath(link.parent / link.readlink()))
         name = link.relative_to(target)
         draft = lent.parents[len(name.parts) - 1]

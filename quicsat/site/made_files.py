@@ -10,13 +10,14 @@ import errno
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from quicsat.model.errors import InputError
-from quicsat.model.stored_files import read_file, resolved
+from quicsat.model.stored_files import read_file, resolved, status
 from quicsat.model.units import MIB
 from quicsat.site import address
 
@@ -28,6 +29,8 @@ LIST = ".made"
 """Name of a list: a name of a file or of a folder with a list of its own per line, below the folder of the list."""
 _OLDEST = {"assets", "badge", "compare", "feed.xml", "index.html", "runs", "site.json", "trends"}
 """What builds without lists have made, with all that is in these folders."""
+_ALWAYS = ("assets", "index.html", "runs", address.MARKER.name)
+"""What every site has."""
 _NO_HARD_LINK = {errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS}
 
 
@@ -38,6 +41,21 @@ def marker(place: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) and str(found.get(MADE_BY)).startswith("quicsat") else {}
+
+
+def check(site: Path) -> None:
+    """Raise InputError if there is a link, or what quicsat has not made, where every site has a file or folder."""
+    made = read_list(site)
+    for name in _ALWAYS:
+        found = status(resolved(site) / name)
+        if found is not None and stat.S_ISLNK(found.st_mode):
+            raise InputError(f"{site / name}: is a symbolic link, which is not followed. Move it elsewhere.")
+        if found is not None and made is not None and name not in made:
+            raise _taken(site / name)
+
+
+def _taken(path: Path) -> InputError:
+    return InputError(f"{path}: quicsat has not made it, and has a page for this place. Move it elsewhere.")
 
 
 def write_lists(directory: Path, kept: list[PurePosixPath]) -> None:
@@ -88,7 +106,7 @@ def _unlisted(site: Path, place: PurePosixPath, made: set[str], kept: set[str]) 
 def adopt(old: Path, new: Path) -> None:
     """Make a file or folder of the old site one of the new site, too."""
     if os.path.lexists(new):
-        raise InputError(f"{old}: quicsat has not made it, and has a page for this place. Move it elsewhere.")
+        raise _taken(old)
     new.parent.mkdir(parents=True, exist_ok=True)
     if old.is_symlink() or not old.is_dir():
         _link(old, new)

@@ -83,7 +83,7 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         message = f"{request.target}: cannot be made: {error.strerror}. Name another place with -o."
         raise MachineError(message) from error
     try:
-        with turn(request.target):
+        with turn(request.target, say):
             return _build(request, say)
     except Exception:
         reuse.check_program(request.root)

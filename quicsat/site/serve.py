@@ -47,7 +47,10 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def send_head(self) -> BinaryIO | None:
         """Refuse requests for other hosts, and what is no page or file of the site."""
-        if not _HERE.fullmatch(self.headers.get("Host", "")):
+        hosts = self.headers.get_all("Host", [""])
+        if len(hosts) > 1:  # servers and proxies differ in which one counts
+            self.send_error(HTTPStatus.BAD_REQUEST)
+        elif not _HERE.fullmatch(hosts[0]):
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
         elif not self._is_ours():
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -77,6 +80,11 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: a browser that goes away ends a request with an error, too."""
+
+
 class _Kept(_Handler):
     cache_control = "max-age=600"
     """As most hosts of static sites."""
@@ -90,7 +98,7 @@ def server(site: Path, port: int = 0, *, kept: bool = False) -> Iterator[str]:
     """
     handler = _Kept if kept else _Handler
     try:
-        listening = ThreadingHTTPServer(("127.0.0.1", port), partial(handler, directory=os.path.realpath(site)))
+        listening = _Server(("127.0.0.1", port), partial(handler, directory=os.path.realpath(site)))
     except OSError as error:
         raise InputError(
             f"port {port}: cannot be listened on: {error.strerror}. Name another port, for example 8001."

@@ -197,7 +197,7 @@ def test_what_several_change_at_once_has_all_changes(tmp_path: Path) -> None:
 
     def add(_: int) -> None:
         for _ in range(10):
-            with turn(path):
+            with turn(path, lambda _: None):
                 before = path.read_bytes()
                 write_atomically(path, before + b"x")
 
@@ -209,10 +209,18 @@ def test_what_several_change_at_once_has_all_changes(tmp_path: Path) -> None:
 
 def test_a_turn_that_does_not_come_ends_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_file, "PATIENCE", 0.0)
-    with turn(tmp_path / "file"), pytest.raises(MachineError, match="another process"), turn(tmp_path / "file"):
+    said = list[str]()
+    with (
+        turn(tmp_path / "file", said.append),
+        pytest.raises(MachineError, match="another process"),
+        turn(tmp_path / "file", said.append),
+    ):
         pass
-    with pytest.raises(MachineError, match="cannot be written"), turn(tmp_path / "none" / "file"):
+    assert len(said) == 1
+    assert "Waiting" in said[0]
+    with pytest.raises(MachineError, match="cannot be written"), turn(tmp_path / "none" / "file", said.append):
         pass
+    assert len(said) == 1
 
 
 def test_several_threads_make_the_same_directories(tmp_path: Path) -> None:

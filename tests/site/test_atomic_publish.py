@@ -138,3 +138,15 @@ def test_nothing_but_a_site_is_replaced(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contains the results"):
         atomic_publish.check(tmp_path, [tmp_path / "results"])
     atomic_publish.check(tmp_path / "new", [tmp_path / "results"])
+
+
+def test_nothing_is_brought_back_through_a_link(tmp_path: Path) -> None:
+    """A link in the place of a folder of a site, to a folder with a link as of a build that was killed."""
+    (tmp_path / "outside/one").mkdir(parents=True)
+    draft = tmp_path / f".site.{'0' * 16}.new"
+    (draft / "runs/one/p").mkdir(parents=True)
+    (tmp_path / "outside/one/p").symlink_to(draft / "runs/one/p")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/runs").symlink_to("../outside")
+    atomic_publish._return_all(tmp_path / "site")
+    assert (tmp_path / "outside/one/p").is_symlink()

@@ -132,3 +132,33 @@ def test_a_file_with_the_name_of_the_marker_makes_no_site(place: Path, marker: s
     (work / "site.json").write_text(json.dumps({made_files.MADE_BY: "quicsat 1"}))
     builder.build(place / "results", work)
     assert (work / "thesis.tex").read_text() == "years"
+
+
+@pytest.mark.parametrize("name", ["runs", "assets"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_links_in_a_site_are_not_followed_and_refused_before_it_is_built(
+    place: Path, name: str, listed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site of others may have a list of files that says what they like."""
+    work = place / "work"
+    work.mkdir()
+    (place / "outside/a/b").mkdir(parents=True)
+    (work / "site.json").write_text(json.dumps({made_files.MADE_BY: "quicsat 1"}))
+    (work / name).symlink_to("../outside")
+    if listed:
+        (work / made_files.LIST).write_text("site.json\nindex.html\nruns/a/b\nassets/a\n")
+    monkeypatch.setattr("quicsat.site.campaign_pages.write", None)  # nothing is built
+    before = (place / "outside").stat().st_atime_ns
+    with pytest.raises(InputError, match="is a symbolic link, which is not followed"):
+        builder.build(place / "results", work)
+    assert (place / "outside").stat().st_atime_ns == before
+    assert (work / name).is_symlink()
+
+
+def test_an_own_file_in_the_place_of_the_marker_is_refused_before_the_site_is_built(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "site" / made_files.LIST).write_text("index.html\n")
+    monkeypatch.setattr("quicsat.site.campaign_pages.write", None)
+    with pytest.raises(InputError, match="quicsat has not made it"):
+        builder.build(place / "results", place / "site")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import http.client
 import socket
+import struct
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -78,6 +81,30 @@ def test_a_request_that_is_none_is_answered(address: str, capfd: pytest.CaptureF
         with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
             connection.sendall(request + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert connection.makefile("rb").readline().split()[1] == str(status).encode()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("second", ["localhost", "evil.example"])
+def test_a_request_with_two_hosts_is_refused(address: str, second: str) -> None:
+    parts = urlsplit(address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: localhost\r\nHost: {second}\r\n\r\n".encode())
+        assert connection.makefile("rb").readline().split()[1] == b"400"
+
+
+def test_a_client_that_goes_away_leaves_no_message(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "large.txt").write_bytes(bytes(30_000_000))
+    with serve.server(tmp_path) as address:
+        parts = urlsplit(address)
+        for request in (b"GET /large.txt HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET / HT"):
+            with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
+                connection.sendall(request)
+                if request.endswith(b"\n"):
+                    assert connection.recv(10)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # ends with RST
+        for thread in threading.enumerate():
+            if "process_request_thread" in thread.name:
+                thread.join(60)
     assert capfd.readouterr().err == ""
 
 
