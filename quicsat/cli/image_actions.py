@@ -74,7 +74,7 @@ def perform(request: ImageRequest, say: Callable[[str], None]) -> Report:
                 return _build(request, daemon, packages, own, say)
             case "pull":
                 return _pull(request, daemon, packages, own, say)
-        return _lock(request, daemon, packages, own if request.names else OWN_IMAGES)
+        return _lock(request, daemon, packages, own if request.names else OWN_IMAGES, say)
 
 
 def _list(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementation], own: Sequence[str]) -> Report:
