@@ -14,7 +14,7 @@ from quicsat.model.processes import process_pool
 from quicsat.model.results import Manifest, Measurement, RunResult
 from quicsat.model.run import Run
 from quicsat.model.stored_files import status
-from quicsat.model.text import counted
+from quicsat.model.text import counted, escaped
 from quicsat.results.store import Journal, attempt_directory, write_result_json
 from quicsat.traces.run_traces import CLIENT_TRACE
 
@@ -43,7 +43,8 @@ def carry_out(directories: Sequence[Path]) -> tuple[str, bool]:
         again = analyse_again(directory)
         lines += [
             *again.changed,
-            f"{directory}: {counted(again.analysed, 'run')} analysed, {len(again.changed)} changed{_left(again)}",
+            f"{escaped(str(directory))}: {counted(again.analysed, 'run')} analysed, {len(again.changed)} changed"
+            + _left(again),
         ]
         spoiled |= again.spoiled
     return "\n".join(lines), spoiled

@@ -10,7 +10,7 @@ from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
 from quicsat.cli.program import Program, option
 from quicsat.model.errors import InputError
-from quicsat.model.text import command_line
+from quicsat.model.text import command_line, escaped
 from quicsat.model.units import byte_size
 
 SAVE, CHECK = "save", "check"
@@ -55,7 +55,7 @@ def run(options: Options, program: Program) -> int:
         results = stored_campaigns.with_placebo(results, options.placebo)
         baseline.save(results, options.directory, options.file)
         if is_plain(options.file):
-            console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
+            console.show(f"{escaped(str(options.file))}: {byte_size(options.file.stat().st_size)}")
         return ExitStatus.SUCCESS
     if options.placebo is not None:
         raise InputError("--placebo is for `baseline save`.")

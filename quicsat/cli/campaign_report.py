@@ -15,7 +15,7 @@ from quicsat.cli.progress import lines
 from quicsat.model.errors import UserError
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet
-from quicsat.model.text import command_line, counted
+from quicsat.model.text import command_line, counted, escaped
 from quicsat.report import functional_table, terminal_tables
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def conclude(
     """
     results = finished.record.result_set
     show_results(results, markdown=options.markdown)
-    console.show(f"\nResults: {finished.directory}")
+    console.show(f"\nResults: {escaped(str(finished.directory))}")
     stopped = f"Stopped by signal {finished.signal}." if finished.signal is not None else None
     if ended := stopped or finished.fault or finished.out_of_time:
         kept = (

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
 from quicsat.model.product_files import as_installed
-from quicsat.model.text import printable_lines
+from quicsat.model.text import printable_lines, without_controls
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
@@ -52,8 +52,11 @@ def prepare() -> None:
 
 
 def show(text: str) -> None:
-    """Print a result to standard output; if its reader has gone, the command goes on, and keeps its exit status."""
-    _print(text)
+    """Print a result to standard output; if its reader has gone, the command goes on, and keeps its exit status.
+
+    Control characters but those of colours are escaped: names of directories of others may have some.
+    """
+    _print(without_controls(text))
 
 
 def _print(text: str, *, flush: bool = False) -> None:

@@ -11,7 +11,7 @@ from quicsat.cli.output_files import check_place
 from quicsat.cli.program import Program, flag, option
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved
-from quicsat.model.text import counted
+from quicsat.model.text import counted, escaped
 from quicsat.report.plot_request import FORMATS, PlotRequest
 
 GROUP = "Results", 3
@@ -101,5 +101,5 @@ def run(options: Options, program: Program) -> int:
         console.message(
             f"Kept {gallery.unchanged} of {counted(len(gallery.files), 'file')}, which still show the same."
         )
-    console.show("\n".join(map(str, gallery.files)))
+    console.show("\n".join(escaped(str(file)) for file in gallery.files))
     return ExitStatus.SUCCESS

@@ -10,7 +10,7 @@ from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import port
 from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.model import product_files
-from quicsat.model.text import counted
+from quicsat.model.text import counted, escaped
 from quicsat.model.units import byte_size
 from quicsat.site.serve import PORT
 
@@ -49,7 +49,8 @@ def run(options: Options, program: Program) -> int:
     with nullcontext() if options.serve is None else serve.server(target, options.serve) as address:
         built = publish.build(request, console.message)
         console.show(
-            f"{target}: {counted(built.campaigns, 'campaign')}, {counted(built.pages, 'page')}, {byte_size(built.size)}"
+            f"{escaped(str(target))}: {counted(built.campaigns, 'campaign')}, {counted(built.pages, 'page')}, "
+            + byte_size(built.size)
         )
         if address is not None:
             console.message(f"Serving the site at {address} until Ctrl-C")

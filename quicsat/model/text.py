@@ -6,8 +6,8 @@ No other module filters characters. Every function here returns text that is pri
 HTML, Markdown and LaTeX need their own escaping in addition.
 
 * :func:`printable` and :func:`printable_lines` are for text that people read: they drop what is not printable.
-* :func:`escaped` and :func:`quoted` are for names: they write what is not printable as a backslash escape, so that
-  two different names stay different.
+* :func:`escaped` and :func:`quoted` are for names and paths: they write what is not printable as a backslash escape,
+  so that two different names stay different.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 """Escape sequences of ECMA-48, with 7-bit and 8-bit introducers; a sequence that does not end takes the rest."""
+_CONTROLS = re.compile(
+    r"\x1b(?!\[[0-9;]{0,20}m)|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]"
+    r"|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 _BREAKS = re.compile(r"[\t-\r\x85\u2028\u2029]+")
 
 
@@ -72,6 +76,11 @@ def quoted(text: str) -> str:
     return f'"{escaped(text, LONGEST_QUOTED)}"'
 
 
+def without_controls(text: str) -> str:
+    """Lines for a terminal with their colours; all other control and direction characters are :func:`escaped`."""
+    return _CONTROLS.sub(lambda found: escaped(found[0]), text)
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """``count`` with its noun, whose ``plural`` has an s by default: ``"1 run"``, ``"2 runs"``."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
@@ -94,8 +103,23 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def command_line(*words: object) -> str:
-    """A call of the program that can be copied to a shell: ``./run.py show 'results/my campaign'``."""
-    return shlex.join([PROGRAM, *map(str, words)])
+    """A call of the program that can be copied to a shell: ``./run.py show 'results/my campaign'``.
+
+    Words with characters that are not printable are quoted with escapes: ``$'a\\x1b'``.
+    """
+    return " ".join(map(_shell_word, (PROGRAM, *map(str, words))))
+
+
+def _shell_word(word: str) -> str:
+    return shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_in_shell_quotes, word))}'"
+
+
+def _in_shell_quotes(character: str) -> str:
+    if character.isprintable():
+        return f"\\{character}" if character in "\\'" else character
+    from_name_of_file = "\udc80" <= character <= "\udcff"
+    content = character.encode("utf-8", "surrogateescape" if from_name_of_file else "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in content)
 
 
 def _printable_character(character: str) -> str:

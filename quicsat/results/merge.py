@@ -11,7 +11,7 @@ from pathlib import Path
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.stored_files import entries, resolved
-from quicsat.model.text import counted
+from quicsat.model.text import counted, escaped
 from quicsat.model.whole_file import draft_directory, sync_directory, take_files
 from quicsat.plan.order import shard
 from quicsat.plan.stored_plan import plan_of
@@ -52,7 +52,7 @@ def merge(places: Sequence[Path], target: Path) -> str:
     except OSError as error:
         raise MachineError(f"{target}: cannot be written: {error.strerror}. Make room, and try again.") from error
     runs = counted(results.manifest.planned_runs, "run")
-    return f"{target}: {len(results.results)} of {runs} of {counted(len(parts), 'part')}"
+    return f"{escaped(str(target))}: {len(results.results)} of {runs} of {counted(len(parts), 'part')}"
 
 
 def _write(parts: Sequence[Part], place: Path) -> ResultSet:

@@ -15,6 +15,7 @@ from quicsat.model.errors import MachineError, UserError
 from quicsat.model.moments import moment
 from quicsat.model.run import KEY_LOG, OUTPUT
 from quicsat.model.stored_files import is_file, open_directory, open_file, resolved, status, walk
+from quicsat.model.text import escaped
 from quicsat.model.units import byte_size
 from quicsat.model.whole_file import REMOVED, remove_directory, remove_drafts, remove_file
 from quicsat.results.compression import plain_name
@@ -202,8 +203,8 @@ def _remove(place: Path, stage: Stage) -> None:
 def describe(removals: Sequence[Removal], campaigns: Sequence[StoredCampaign], *, done: bool) -> str:
     """A line for each removal, and the sum."""
     words = {Stage.TRACES: "traces", Stage.LOGS: "logs", Stage.RESULTS: "all of it"}
-    lines = [f"{each.stored.directory}: {words[each.stage]}, {byte_size(each.size)}" for each in removals]
-    lines += [f"{each.directory}: stays, {each.protected}" for each in campaigns if each.protected]
+    lines = [f"{escaped(str(each.stored.directory))}: {words[each.stage]}, {byte_size(each.size)}" for each in removals]
+    lines += [f"{escaped(str(each.directory))}: stays, {each.protected}" for each in campaigns if each.protected]
     total = byte_size(sum(each.size for each in removals))
     lines.append(f"{total} removed" if done else f"{total} would be removed; add --yes to do so")
     return "\n".join(lines)

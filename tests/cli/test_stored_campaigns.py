@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.results.store import DOCUMENT, load, write_result_json
-from tests.cli.conftest import CommandLine, Draws
+from tests.cli.conftest import GOOD, Checkout, CommandLine, Draws
 
 
 @pytest.mark.parametrize(
@@ -131,3 +132,17 @@ def test_a_campaign_that_cannot_be_read_is_named_and_left_out(
     assert not [path for path in broken.iterdir() if path.name != "result.json"]
     assert quicsat("compare", *words)[0] == 2
     assert quicsat(command, tmp_path / "nothing", places[0], draw=draws)[0] == 2
+
+
+@pytest.mark.parametrize("name", ["a\nb\x1b[2J", "\u202ex\u2028y\x85", "\x1b]0;title\x07"])
+def test_the_name_of_a_directory_controls_no_terminal(checkout: Checkout, tmp_path: Path, name: str) -> None:
+    place = tmp_path / name
+    assert checkout(*GOOD, "-l", place)[0] == 0
+    for words in (
+        ("analyse", place), ("explain", f"{place}/good_good/tiny/1"), ("merge", place, "-o", tmp_path / f"whole{name}"),
+        ("prune", place, "--traces", "0"), ("show", place), ("baseline", "save", place, tmp_path / f"{name}.json"),
+    ):  # fmt: skip
+        _, out, err = checkout(*words)
+        said = re.sub(r"\x1b\[[0-9;]*m", "", out + err)
+        assert all(line.isprintable() for line in said.split("\n")), words
+        assert not any(line.startswith("b\\x1b") for line in said.split("\n")), words

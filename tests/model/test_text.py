@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quicsat.model.text import LONGEST, command_line, counted, escaped, numbered, printable, printable_lines, quoted
+from quicsat.model.text import (
+    LONGEST,
+    command_line,
+    counted,
+    escaped,
+    numbered,
+    printable,
+    printable_lines,
+    quoted,
+    without_controls,
+)
 
 ANY = st.text(st.characters() | st.sampled_from("\x1b\x9b\x9d\x90\x07[]mP\\\r\n\t\x00\u202e\u2066\ud800\udfff"))
 """Any text, lone surrogates too, with many parts of escape sequences."""
@@ -99,6 +111,19 @@ def test_no_other_module_filters_characters() -> None:
 def test_a_command_can_be_copied_to_a_shell() -> None:
     line = command_line("resume", Path("my results/$a"), "-j", "x.json", 7)
     assert line == "./run.py resume 'my results/$a' -j x.json 7"
+
+
+@pytest.mark.parametrize("name", ["a\nb\x1b[2J", "\u202ex\u2028y\udc85", "it's\t\\x1b\a", "é\r", "\x1b1"])
+def test_a_word_that_a_terminal_would_obey_is_escaped_for_the_shell(name: str) -> None:
+    line = command_line("show", name)
+    assert line.isprintable()
+    said = subprocess.run(["bash", "-c", line.replace("./run.py show", "printf %s")], capture_output=True, check=True)
+    assert said.stdout == os.fsencode(name)
+
+
+def test_lines_for_a_terminal_keep_colours_and_nothing_else_that_acts() -> None:
+    assert without_controls("\x1b[1;31mred\x1b[0m\tä\u202f\r\nline") == "\x1b[1;31mred\x1b[0m\tä\u202f\r\nline"
+    assert without_controls("a\x1b[2J\u202e\r\x1b]0;t\a\x9b2J\x7f") == r"a\x1b[2J\u202e\r\x1b]0;t\x07\x9b2J\x7f"
 
 
 def test_no_other_module_puts_words_into_a_command() -> None:
