@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -182,6 +183,12 @@ def _sparse(path: Path, _: Path) -> None:
         file.truncate(3 * 2**30)
 
 
+def _padded(path: Path, _: Path) -> None:
+    _removed(path)
+    path.write_bytes(gzip.compress(_qlog().encode()))
+    os.truncate(path, 100 * 2**20)
+
+
 def _half(path: Path, _: Path) -> None:
     if path.is_file():
         os.truncate(path, path.stat().st_size // 2)
@@ -201,6 +208,8 @@ CHANGES: dict[str, Change] = {
     "socket": _socket,
     "other kind": _other_kind,
     "3 GiB of nothing": _sparse,
+    "gzip with padding": _padded,
+    "gzip of empty members": _file(gzip.compress(b"") * 300_000),
     "half": _half,
     "empty": _file(b""),
     "deep JSON": _file(b'{"schema_version": ' + b"[" * 100_000),
@@ -209,11 +218,15 @@ CHANGES: dict[str, Change] = {
 WRITTEN = ("site.json", ".series.parquet.new", "result.json.new", "cdf.pdf")
 """Names in a run, in a campaign and in its figures that this or an earlier version writes to."""
 
+PACKED = ("client/more.log.gz", "server/qlog/more.sqlog.gz")
+"""Names in a run of files that are unpacked."""
+
 
 def places(base: Path) -> list[Path]:
     """All that a campaign has, and names that commands write to, relative to it."""
     found = [path.relative_to(base) for path in sorted(base.rglob("*"))]
-    return [*found, *(folder / name for folder in (Path(), RUN, Path("plots")) for name in WRITTEN)]
+    written = (folder / name for folder in (Path(), RUN, Path("plots")) for name in WRITTEN)
+    return [*found, *written, *(RUN / name for name in PACKED)]
 
 
 # ---- numbers --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from quicsat.cli import entry_point
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.main import main
+from quicsat.model.run import OUTPUT
 from tests import hostile_results as hostile
 from tests.cli.conftest import ROOT
 
@@ -98,3 +99,12 @@ def test_a_campaign_is_a_link(place: Path) -> None:
     hostile.CHANGES["link outside"](place / "results/hostile", place / "outside")
     assert main(ROOT, COMMANDS[0]) == 0
     assert [path.parent.name.rpartition("-")[2] for path in (place / "site/runs").glob("*/index.html")] == ["good"]
+
+
+@pytest.mark.parametrize("change", ["gzip with padding", "gzip of empty members"])
+def test_packed_files_of_nothing_stop_no_command(place: Path, change: str) -> None:
+    run = place / "results/hostile" / hostile.RUN
+    (run / OUTPUT).unlink(missing_ok=True)
+    for name in (*hostile.PACKED, f"{OUTPUT}.gz"):
+        hostile.CHANGES[change](run / name, place / "outside")
+    run_all(place)
