@@ -37,7 +37,9 @@ DESCRIPTION = (
     "Measure the image of an implementation that contains a change and its image without the change in virtual time, "
     "and judge what has become worse. Cells that the first repetitions leave open are measured again with more."
 )
-EXAMPLES = ("--clock virtual -i quic-go -t sat -r quic-go=me/quic-go:change --against me/quic-go:main -l results/both",)
+EXAMPLES = (
+    "gate --clock virtual -i quic-go -t sat -r quic-go=me/quic-go:change --against me/quic-go:main -l results/both",
+)
 BASE, CHANGE, AGAIN = "base", "change", "-again"
 """Directories of the campaigns, and what those of the second look end with."""
 FIRST, SECOND = 5, 20

@@ -218,7 +218,7 @@ def test_a_sentence_or_the_result(condition: str, folder: Path, tmp_path: Path) 
     campaign = folder / os.fsdecode(b"run\xe9")
     found = carry_out((condition,), words_of(folder, campaign, tmp_path))
     assert not faults(found, told=condition != "removed")
-    without = ("run", "resume", "images", "doctor", "clean", "worker")
+    without = ("run", "gate", "resume", "images", "doctor", "clean", "worker")
     assert [done.command for done in found if done.status == 3] == [name for name in SUMMARIES if name in without]
     for name in ("show", "tables", "plot", "site", "export", "baseline", "explain"):
         assert [done.status for done in found if done.command == name] == [0], name
