@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quicsat.config.quantities import one_line, rate, share, within
-from quicsat.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_yaml
+from quicsat.config.yaml_fields import Fields, Problem, display_path, is_below, raise_problems, read_yaml
 from quicsat.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
 from quicsat.model.names import FOLDER_SIGN, did_you_mean, split_flows
-from quicsat.model.stored_files import resolved
 from quicsat.model.text import quoted
 
 KEYS = ("baseline", "regression", "known failures", "goodput floors")
@@ -52,13 +51,10 @@ class KnownNames:
 def load_expectations(path: Path, known: KnownNames) -> Expectations:
     """The expectations of a file; the baseline is relative to its folder. Raises InputError with every fault.
 
-    A file below the working directory must be no link that leads out of it, since messages quote the file; neither may
-    the baseline lie outside of it and of the folder of the file.
+    The baseline must lie below the folder of the file, or below the working directory.
     """
     problems: list[Problem] = []
-    if path.absolute().is_relative_to(Path.cwd()) and not _is_below(path, Path.cwd()):
-        problems.append(Problem(display_path(path), 0, f"is a link that leads out of {Path.cwd()}."))
-    documents = () if problems else read_yaml(path, problems)
+    documents = read_yaml(path, problems)
     if len(documents) != 1 and not problems:
         problems.append(Problem(display_path(path), 0, "must hold one document."))
     raise_problems(problems)
@@ -71,7 +67,7 @@ def load_expectations(path: Path, known: KnownNames) -> Expectations:
 def _read(fields: Fields, folder: Path, known: KnownNames) -> Expectations:
     fields.allow_only(KEYS)
     baseline = fields.read("baseline", one_line)
-    if baseline and not any(_is_below(folder / baseline, each) for each in (folder, Path.cwd())):
+    if baseline and not any(is_below(folder / baseline, each) for each in (folder, Path.cwd())):
         fields.note(f"baseline {quoted(baseline)} is not below the folder of this file.", fields.line_of("baseline"))
     return Expectations(
         known_failures=tuple(
@@ -85,10 +81,6 @@ def _read(fields: Fields, folder: Path, known: KnownNames) -> Expectations:
         baseline=folder / baseline if baseline is not None else None,
         regression=fields.read("regression", _REGRESSION),
     )
-
-
-def _is_below(path: Path, folder: Path) -> bool:
-    return resolved(path).is_relative_to(resolved(folder))
 
 
 def _entries(fields: Fields, key: str, keys: tuple[str, ...]) -> Iterator[Fields]:

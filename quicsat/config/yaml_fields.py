@@ -346,6 +346,11 @@ def yaml_files(folder: Path) -> list[Path]:
     return [path for path in entries(folder.absolute()) if path.suffix in (".yaml", ".yml")]
 
 
+def is_below(path: Path, folder: Path) -> bool:
+    """Whether a path leads to a place below a folder, links included."""
+    return resolved(path).is_relative_to(resolved(folder))
+
+
 def check_link(path: Path, problems: list[Problem]) -> None:
     """Report a folder that is a link."""
     if path.is_symlink():
@@ -355,7 +360,8 @@ def check_link(path: Path, problems: list[Problem]) -> None:
 def read_yaml(path: Path, problems: list[Problem], *, follow: bool = True) -> tuple[Fields, ...]:
     """The documents of a YAML file without the empty ones; none if the file cannot be read (reported).
 
-    ``follow``: the user has named the file, so that it may be a link.
+    ``follow``: the user has named the file, so that it may be a link. None in the working directory may lead out of it:
+    messages quote keys and values, and the author of a pull request may read them.
     Numbers of a list may share a unit: ``loss: [0, 1] %`` is read as ``loss: [0 %, 1 %]``.
     """
     file = display_path(path)
@@ -439,6 +445,8 @@ def read_text(path: Path, problems: list[Problem], largest: int = LARGEST_FILE, 
             fault = "is a folder; name a file."
         elif not stat.S_ISREG(mode):
             fault = "is no regular file."
+        elif path.absolute().is_relative_to(Path.cwd()) and not is_below(path, Path.cwd()):
+            fault = f"is a link that leads out of {Path.cwd()}; name the file itself."
         else:
             with open_file(resolved(path) if follow else path.absolute()) as file:
                 content = file.read(largest + 1)
