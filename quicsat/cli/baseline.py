@@ -34,7 +34,7 @@ class Options(continuous_integration.CiOptions):
     directory: Path = option(type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest.")
     file: Path = option(type=Path, metavar="FILE", help="File that contains the baseline; example: baseline.json.")
     placebo: Path | None = option(
-        "--placebo", type=Path, metavar="DIR",
+        "--placebo", group="baseline", type=Path, metavar="DIR",
         help="Also save this placebo campaign of DIR (default: none; example: results/placebo).",
     )  # fmt: skip
 

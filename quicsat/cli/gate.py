@@ -37,9 +37,7 @@ DESCRIPTION = (
     "Measure the image of an implementation that contains a change and its image without the change in virtual time, "
     "and judge what has become worse. Cells that the first repetitions leave open are measured again with more."
 )
-EXAMPLES = (
-    "gate --clock virtual -i quic-go -t sat -r quic-go=me/quic-go:change --against me/quic-go:main -l results/both",
-)
+EXAMPLES = ("gate --clock virtual -i quic-go -t sat -r quic-go=me/it:new --against me/it:main -l results/both",)
 BASE, CHANGE, AGAIN = "base", "change", "-again"
 """Directories of the campaigns, and what those of the second look end with."""
 FIRST, SECOND = 5, 20
@@ -51,7 +49,7 @@ class Options(NewCampaignOptions, group="continuous integration"):
 
     against: str = option(
         "--against", required=True, metavar="IMAGE",
-        help="Image without the change, of the implementation that -i names (no default; example: me/quic-go:main).",
+        help="Image without the change, of the implementation that -i names (required; example: me/quic-go:main).",
     )  # fmt: skip
     second_look: int = option(
         "--second-look", parse=quantities.count, default=SECOND, metavar="N",
