@@ -315,7 +315,9 @@ def _verdict(found: Comparison) -> list[str]:
         notes.append(
             f"{_pairs(found.identical)} gave the same results to the bit with all common seeds, so no test is needed."
         )
-    notes += [*found.notes, f"{_correction(found.tests)} Differences are those of geometric means."]
+    notes += found.notes
+    if found.tests or found.identical < len(found.pairs) or not found.pairs:
+        notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
     notes += [f"{time_in_words(each)}." for each in found.times]
     if sizes := detectable_in_words(found):
         notes.append(sizes)

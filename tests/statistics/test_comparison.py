@@ -188,6 +188,14 @@ def test_a_failure_that_proves_nothing_is_shown_but_not_worse() -> None:
     assert any("may be due to chance" in note for note in table.notes)
 
 
+def test_equal_members_lack_no_repetitions() -> None:
+    found = compare([seeded(1.0, 2.0)], [seeded(1.0, 2.0)], virtual=True)
+    assert found.identical == 1
+    notes = " ".join(campaign_tables.comparison(found, "a", "b").notes)
+    assert "to the bit" in notes
+    assert "too few repetitions" not in notes
+
+
 @pytest.mark.parametrize(
     ("tests", "words"),
     [
