@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quicsat.config.quantities import one_line, rate, share, within
-from quicsat.config.yaml_fields import Fields, Problem, display_path, is_below, raise_problems, read_yaml
+from quicsat.config.yaml_fields import (
+    Fields,
+    Problem,
+    display_path,
+    is_below,
+    raise_problems,
+    read_yaml,
+    working_directory,
+)
 from quicsat.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
 from quicsat.model.names import FOLDER_SIGN, did_you_mean, split_flows
 from quicsat.model.text import quoted
@@ -67,7 +75,7 @@ def load_expectations(path: Path, known: KnownNames) -> Expectations:
 def _read(fields: Fields, folder: Path, known: KnownNames) -> Expectations:
     fields.allow_only(KEYS)
     baseline = fields.read("baseline", one_line)
-    if baseline and not any(is_below(folder / baseline, each) for each in (folder, Path.cwd())):
+    if baseline and not any(is_below(folder / baseline, each) for each in filter(None, (folder, working_directory()))):
         fields.note(f"baseline {quoted(baseline)} is not below the folder of this file.", fields.line_of("baseline"))
     return Expectations(
         known_failures=tuple(

@@ -7,9 +7,11 @@ size is limited.
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -351,6 +353,18 @@ def is_below(path: Path, folder: Path) -> bool:
     return resolved(path).is_relative_to(resolved(folder))
 
 
+def working_directory() -> Path | None:
+    """None if it has been removed."""
+    with suppress(OSError):
+        return Path.cwd()
+    return None
+
+
+def _leads_out(path: Path, folder: Path) -> bool:
+    """Whether a path below a folder, by its name, leads out of it through a link."""
+    return Path(os.path.normpath(path.absolute())).is_relative_to(folder) and not is_below(path, folder)
+
+
 def check_link(path: Path, problems: list[Problem]) -> None:
     """Report a folder that is a link."""
     if path.is_symlink():
@@ -445,8 +459,8 @@ def read_text(path: Path, problems: list[Problem], largest: int = LARGEST_FILE, 
             fault = "is a folder; name a file."
         elif not stat.S_ISREG(mode):
             fault = "is no regular file."
-        elif path.absolute().is_relative_to(Path.cwd()) and not is_below(path, Path.cwd()):
-            fault = f"is a link that leads out of {Path.cwd()}; name the file itself."
+        elif (here := working_directory()) and _leads_out(path, here):
+            fault = f"is a link that leads out of {here}; name the file itself."
         else:
             with open_file(resolved(path) if follow else path.absolute()) as file:
                 content = file.read(largest + 1)
