@@ -150,9 +150,9 @@ def test_a_matrix_is_saved_as_it_is_shown(start: Watched, site: Site) -> None:
     assert saved["CSV"].decode().splitlines() == [
         "server,client,test case,outcome,value,note",
         "picoquic,picoquic,sat,timeout,,",
-        "picoquic,quiche,sat,succeeded,8.00,40 %",
+        "picoquic,quiche,sat,succeeded,8.00,40 % ≈",
     ]
-    assert "quiche & 8.00 (40 \\%)" in saved["LaTeX"].decode()
+    assert "quiche & 8.00 (40 \\% $\\approx$)" in saved["LaTeX"].decode()
     root = ElementTree.fromstring(saved["SVG"])
     words = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "8.00" in words

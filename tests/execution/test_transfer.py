@@ -116,11 +116,13 @@ def test_a_good_run_leaves_all_that_the_analysis_needs(tmp_path: Path) -> None:
 
 
 def test_the_order_of_starts_and_stops(tmp_path: Path) -> None:
-    """Networks are reset before a run creates anything; the client starts last, and the server is stopped first."""
+    """Networks are reset before a run starts anything; the client starts last, and the server is stopped first."""
     engine = FakeEngine(good=endpoint)
     carry_out(engine, tmp_path)
-    verbs = [entry for entry in engine.log if entry[0] == "SIGHUP" or entry == ("create", "sim")]
-    assert verbs == [("SIGHUP", "holder")] * 3 + [("create", "sim")]
+    starts = [("start", name) for name in ("sim", "server", "client")]
+    verbs = [entry for entry in engine.log if entry[0] == "SIGHUP" or entry in starts]
+    assert verbs[:3] == [("SIGHUP", "holder")] * 3
+    assert len(verbs) == 6
     begun = [name for name in engine.started() if name in ("sim", "server", "client")]
     assert sorted(begun[:2]) == ["server", "sim"]
     assert begun[2:] == ["client"]
