@@ -1,8 +1,8 @@
 """``./run.py gate``: measures two builds of an implementation on one machine, and judges them in two looks.
 
-The first look measures all cells with few members. What it leaves open is measured with more, of which only the new
-ones count, so that it does not matter that chance had a part in what was left open. Both looks share the level of the
-tests. The clock is virtual: nothing drifts between the two builds, so that one can be measured after the other.
+The first look measures all cells with few members. The second one measures the cells that are still open with new
+members, which alone decide: chance had a part in what was left open. Both looks share the level of the tests. The clock
+is virtual: nothing drifts between the two builds, so that one can be measured after the other.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def run(options: Options, program: Program) -> int:
             return stopped
         request = replace(request, baseline=look[0].record.result_set)
         judgement, found = _judged(look, request, 1 + bool(second))
-        cells = found.open
+        cells = found.suspects(request.expectations.regression)
         if second and cells and not found.worse:
             console.message(f"{counted(len(cells), 'cell')} open after {counted(first, 'repetition')}: second look.")
             more = choose(options, program.root, second).only(cells, first)
@@ -161,7 +161,7 @@ def _end(outcome: CampaignOutcome) -> str | None:
 
 
 def _stopped(look: Sequence[CampaignOutcome]) -> int:
-    """The exit status of a look whose last campaign was stopped, which is told; 0 if it was not."""
+    """Say that the last campaign of a look was stopped; its exit status, 0 if it was not."""
     last = look[-1]
     if end := _end(last):
         console.message(f"{end}\nThe campaigns so far: {last.directory.parent}")

@@ -226,15 +226,18 @@ class Comparison:
         """Pairs whose members are the same to the bit."""
         return sum(pair.identical for pair in self.pairs)
 
-    @property
-    def open(self) -> frozenset[Cell]:
-        """The cells that may be worse, by the names of the second campaign."""
-        return frozenset(_cell(pair.second) for pair in self.pairs if pair.open)
+    def suspects(self, loss: float | None = None) -> frozenset[Cell]:
+        """The cells that are open, or whose estimate is a loss that matters; by the names of the second campaign."""
+        return frozenset(
+            _cell(pair.second)
+            for pair in self.pairs
+            if pair.open or (pair.effect and pair.effect.ratio < 0 and matters(pair.effect.ratio, _least(loss)))
+        )
 
     def decided_by(self, later: Comparison) -> Comparison:
-        """With what a later look at other members says of the cells that are open."""
+        """With what a later look at other members says of the cells that it has."""
         known = {_cell(pair.second): pair for pair in later.pairs if pair.change not in WITHOUT_RESULT}
-        pairs = [known.get(_cell(pair.second), pair) if pair.open else pair for pair in self.pairs]
+        pairs = [known.get(_cell(pair.second), pair) for pair in self.pairs]
         return replace(
             self,
             pairs=tuple(sorted(pairs, key=_rank)),

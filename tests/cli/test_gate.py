@@ -115,3 +115,18 @@ def test_options_that_do_not_go_together(
     monkeypatch.chdir(tmp_path)
     assert told in checkout.refusal("gate", *words, "--against", BASE)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_loss_that_chance_explains_is_measured_again(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Three of five members have lost 4 %, the others have gained: the p-value of the first look is 0.25."""
+
+    def factor(run: Run) -> float:
+        if (run.server.name, run.client.name) != CELL or not is_change(run):
+            return 1.0 if (run.server.name, run.client.name) == CELL else noise(run)
+        return 0.96 if run.repetition % 5 < 3 else 1.005
+
+    measure(checkout, monkeypatch, factor)
+    checkout.out(*WORDS, "--against", BASE, "-l", tmp_path / "both", status=1)
+    assert members(load(tmp_path / "both/change-again").result_set) == {CELL: set(range(6, 21))}
