@@ -45,7 +45,7 @@ def exactly(case: str, name: str, value: int, expected: int = 0, unit: str = "pa
 
 
 def errors_of(case: str, name: str, errors: list[float], least: int = 1) -> Figure:
-    """Errors of times, ms, of which there are to be ``least``."""
+    """Errors of at least ``least`` times, ms."""
     result = figure(case, name, errors, "ms")
     passed = abs(result.median) <= MEDIAN_BAR and abs(result.p95) <= TAIL_BAR and len(errors) >= least
     return replace(result, bar=f"median +-{MEDIAN_BAR:g}, p95 +-{TAIL_BAR:g}, >= {least}", passed=passed)

@@ -98,8 +98,8 @@ def _under_test(options: Options) -> str:
         raise InputError("gate needs --clock virtual: in real time, the machine changes between the two builds.")
     if options.log_dir is None:
         raise InputError("gate makes several campaigns: name a directory for them with -l.")
-    if options.shard or options.placebo:
-        raise InputError("gate has neither --shard nor --placebo.")
+    if options.shard or options.placebo or options.json:
+        raise InputError("gate has neither --shard nor --placebo nor -j: export writes the results of a campaign.")
     return names[0]
 
 
@@ -125,7 +125,7 @@ def run(options: Options, program: Program) -> int:
         judgement, found = _judged(look, request, 1 + bool(second))
         cells = found.suspects(request.expectations.regression)
         if second and cells and not found.worse:
-            console.message(f"{counted(len(cells), 'cell')} open after {counted(first, 'repetition')}: second look.")
+            console.message(f"Second look at {counted(len(cells), 'cell')} that may be worse.")
             more = choose(options, program.root, second).only(cells, first)
             again = _look(more, AGAIN, (options, program, request, how))
             if stopped := _stopped(again):

@@ -1,4 +1,4 @@
-"""A new campaign: what its options mean, checked before an engine is needed, and how it is carried out."""
+"""Checks the options of a new campaign before it needs an engine, and prepares the campaign."""
 
 from __future__ import annotations
 

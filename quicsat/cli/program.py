@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Option:
-    """What argparse is told of an option or argument; the parser puts its value in its place."""
+    """The declaration of an option or argument for argparse; the parser replaces it by the value."""
 
     def __init__(self, flags: tuple[str, ...], group: str, alone: str, settings: dict[str, Any]) -> None:
         self.flags, self.group, self.alone, self.settings = flags, group, alone, settings
