@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from quicsat.config.quantities import duration, matching, one_line, one_of, valid, within
 from quicsat.config.yaml_fields import Fields
-from quicsat.model.cpu_cost import CpuCost
+from quicsat.model.cpu_cost import CostModel, CpuCost
 from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
 from quicsat.model.names import IMAGE_RULE, NAME_RULE, is_image, is_name
 from quicsat.model.text import quoted
@@ -42,7 +42,12 @@ _LICENCE = matching(r"[A-Za-z0-9.+() -]{1,100}", "an SPDX expression such as MIT
 _WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}", "one word of letters, digits, dots, hyphens and underscores")
 _PROTOCOL = matching(r"[!-~]{1,100}", "one word of 1 to 100 ASCII characters")
 _VERSION = matching(r"0x[0-9a-f]{1,8}", 'a QUIC version in hexadecimal digits such as "0x1"')
-CPU_COST = dict.fromkeys(("server", "client"), within(duration, "0.1 us", "1 ms"))
+COST_MODEL_KEYS = ("send", "receive", "wait", "datagram sent", "datagram received", "handshake")
+COST_MODEL_EXAMPLES = dict.fromkeys(COST_MODEL_KEYS, '"2.5 us"') | {"handshake": '"1.2 ms"'}
+_COST_MODEL = dict.fromkeys(COST_MODEL_KEYS, within(duration, "0 us", "10 ms")) | {
+    "handshake": within(duration, "0 us", "1 s")
+}
+CPU_COST_KEYS = ("server", "client", "measured", "processor")
 _PARAMETERS = matching(
     r"[!-~]{1,100}(?: [!-~]{1,100}){0,9}", "one to ten words of ASCII characters, single blanks between"
 )
@@ -92,8 +97,24 @@ def _read_contract(fields: Fields) -> Contract:
 
 
 def _read_cpu_cost(fields: Fields) -> CpuCost:
-    section = _section(fields, "cpu cost", CPU_COST)
-    return CpuCost() if section is None else CpuCost(**section.values(CPU_COST))
+    section = _section(fields, "cpu cost", CPU_COST_KEYS)
+    if section is None:
+        return CpuCost()
+    return CpuCost(
+        **{role: _read_cost_model(section, role) for role in ("server", "client")},
+        measured=section.read("measured", _parse_date) or "",
+        processor=section.read("processor", one_line) or "",
+    )
+
+
+def _read_cost_model(section: Fields, role: str) -> CostModel | float | None:
+    if not section.holds_mapping(role):
+        return section.read(role, within(duration, "0.1 us", "1 ms"))
+    model = section.part(role)
+    model.allow_only(COST_MODEL_KEYS)
+    model.require(COST_MODEL_EXAMPLES)
+    values = model.values(_COST_MODEL)
+    return CostModel(**values) if len(values) == len(COST_MODEL_KEYS) else None
 
 
 def _section(fields: Fields, key: str, keys: Collection[str]) -> Fields | None:

@@ -201,7 +201,8 @@ def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoin
     if contract.version:
         environment["VERSION"] = contract.version
     cost = implementation.cpu_cost.of(role) if config.own_cpu_costs else None
-    return Endpoint(config.images[implementation.name].id, environment, cpu_cost=cost)
+    each_call = cost if isinstance(cost, float) else None
+    return Endpoint(config.images[implementation.name].id, environment, cpu_cost=each_call)
 
 
 def _requests(role: Role, case: TestCase, inputs: Inputs) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from quicsat.config.loader import (
     load_known_test_cases,
     load_test_cases,
 )
-from quicsat.model.cpu_cost import CpuCost
+from quicsat.model.cpu_cost import CostModel, CpuCost
 from quicsat.model.emulated_link import Direction, EmulatedLink, GilbertElliottLoss, UniformLoss
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
@@ -510,9 +510,31 @@ def test_an_implementation() -> None:
         ('"both"', '"both", "contract": {"version": "1"}', 'version "1" must be a QUIC version in hexadecimal digits'),
         ('"both"', '"both", "contract": {"protocols": ["a b"]}', '"a b" must be one word of 1 to 100 ASCII characters'),
         ('"both"', '"both", "contract": {"VERSION": "0x1"}', 'unknown key "VERSION". Did you mean version?'),
-        ('"both"', '"both", "cpu cost": "3 us"', '5: "mvfst": cpu cost must be a mapping of server, client.'),
+        (
+            '"both"',
+            '"both", "cpu cost": "3 us"',
+            '5: "mvfst": cpu cost must be a mapping of server, client, measured, processor.',
+        ),
         ('"both"', '"both", "cpu cost": {"server": "3"}', 'server "3"'),
         ('"both"', '"both", "cpu cost": {"client": "1 s"}', 'client "1 s" is out of range: 0.1 us to 1 ms.'),
+        ('"both"', '"both", "cpu cost": {"server": {}}', '5: "mvfst": server: missing key "datagram sent"; write for'),
+        (
+            '"both"',
+            '"both", "cpu cost": {"server": {"sent": "1 us"}}',
+            'unknown key "sent". Did you mean send?',
+        ),
+        (
+            '"both"',
+            '"both", "cpu cost": {"client": {"wait": "-1 us"}}',
+            'client: wait "-1 us" is out of range: 0 us',
+        ),
+        ('"both"', '"both", "cpu cost": {"client": {"send": "11 ms"}}', 'send "11 ms" is out of range: 0 us to 10 ms.'),
+        (
+            '"both"',
+            '"both", "cpu cost": {"client": {"handshake": "2 s"}}',
+            '"2 s" is out of range: 0 us to 1 s.',
+        ),
+        ('"both"', '"both", "cpu cost": {"measured": "today"}', 'measured "today" is no date; write for example'),
         ('"image"', '"build": "x", "imag"', 'unknown key "imag". Did you mean image?'),
         ('"both"', '"both", "build": "/x"', '5: "mvfst": build "/x" must be a folder of this checkout'),
         ("}\n}", '},\n  "mvfst": {}\n}', '7: key "mvfst" is repeated; first in line 2.'),
@@ -544,7 +566,10 @@ WHOLE = """\
     "fast": {"server": "--cc reno -x", "client": "-y", "congestion control": "reno"},
     "big": {"server": "--window 32"}},
   "contract": {"protocols": ["one", "two"], "version": "0x6b3343cf"},
-  "cpu cost": {"server": "12 us", "client": "2.5 us"}
+  "cpu cost": {
+    "server": {"send": "2 us", "receive": "3 us", "wait": "0.4 us",
+               "datagram sent": "6 us", "datagram received": "5 us", "handshake": "1.2 ms"},
+    "measured": "2026-11-28", "processor": "AMD EPYC"}
 }}
 """
 
@@ -565,7 +590,7 @@ def test_all_that_may_be_said_of_an_implementation() -> None:
             Variant("big", "--window 32", "", None),
         ),
         contract=Contract(("one", "two"), "0x6b3343cf"),
-        cpu_cost=CpuCost(12e-6, 2.5e-6),
+        cpu_cost=CpuCost(CostModel(2e-6, 3e-6, 0.4e-6, 6e-6, 5e-6, 1.2e-3), None, "2026-11-28", "AMD EPYC"),
     )
     assert implementations(WHOLE) == {"mine": expected}
     unknown = WHOLE.replace('"hystart": false', '"hystart": null').replace('["tcp", "hq"]', '"h3"')
