@@ -64,7 +64,7 @@ def campaign(place: Path) -> None:
     evidence = replace(
         EVIDENCE, started="2026-11-21T06:01:00Z", offered=files, downloaded=files, cpu_peak=1.5,
         host=HostFacts("6.1", "x86_64", 2, 2**33, "20.10", 0.5, 0.1, 0.4, 0.0),
-        use={"client": ResourceUse(1.0, 0.5, 10**7, 1000)}, images={"client": "sha256:" + 64 * "1"},
+        use={"client": ResourceUse(1.0, 0.5, 10**7, 1000, 100, 200, 300)}, images={"client": "sha256:" + 64 * "1"},
     )  # fmt: skip
     for attempt in (1, 2):
         folder = place / RUN if attempt == 2 else attempt_directory(place / RUN, attempt)

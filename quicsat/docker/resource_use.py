@@ -22,6 +22,9 @@ from quicsat.model.units import MIB
 
 GROUPS = Path("/sys/fs/cgroup")
 PROCESSES = Path("/proc")
+TIMES = ("usage", "usage_user", "usage_sys")
+"""Files with the CPU time of a control group of version 1. The last two count the ticks of the kernel's timer, which
+are coarse samples: they only divide the first, as the kernel itself does in version 2 (``cputime_adjust``)."""
 KEPT = ("shmem", "kernel", "sock")
 """Memory of a control group of version 2 that the kernel cannot drop, besides that of programs: files in memory, what
 the kernel itself has, and packets in sockets; older kernels do not report all of them."""
@@ -52,8 +55,9 @@ class ControlGroup(NamedTuple):
         if self.cpu == self.memory:
             cpu, used = _table(self.cpu / "cpu.stat"), memory["anon"] + sum(memory.get(kind, 0) for kind in KEPT)
             return ResourceUse(cpu["user_usec"] / 1e6, cpu["system_usec"] / 1e6, used)
-        user, system = (int((self.cpu / f"cpuacct.usage_{kind}").read_text()) for kind in ("user", "sys"))
-        return ResourceUse(user / 1e9, system / 1e9, memory["total_rss"] + memory.get("total_shmem", 0))
+        used, user, system = (int((self.cpu / f"cpuacct.{name}").read_text()) for name in TIMES)
+        own = used * user / (user + system) if user + system else used
+        return ResourceUse(own / 1e9, (used - own) / 1e9, memory["total_rss"] + memory.get("total_shmem", 0))
 
     def starved(self) -> bool:
         """Whether the kernel ended a process of the group although the group had not reached its own limit, so that the
@@ -130,7 +134,7 @@ class ResourceMonitor:
             thread.join()
             for name, counter in self._counters.items():
                 if name in self._use:
-                    self._use[name] = replace(self._use[name], system_calls=counter.count)
+                    self._use[name] = replace(self._use[name], **counter.counts)
                 counter.close()
 
     def _watch(self) -> None:

@@ -9,18 +9,66 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from fcntl import ioctl
 from pathlib import Path
+from typing import NamedTuple
 
-TRACEPOINT = Path("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id")
-PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
-"""Number of the system call, by architecture."""
+TRACING = Path("/sys/kernel/tracing")
+"""Where tracefs is mounted, if it is."""
+ALL, FUTEX = "raw_syscalls/sys_enter", "syscalls/sys_enter_futex"
+"""Tracepoints: of the begin of all system calls, and of ``futex``, which shows whether it waits or wakes others."""
 TYPE_TRACEPOINT, INHERIT, CLOSE_ON_EXEC = 2, 1 << 1, 1 << 3
 ATTRIBUTES = struct.Struct("=IIQQQQQ88x")
 """``struct perf_event_attr`` up to its flags: type, size, event, period, sample type, read format, flags; 128 bytes."""
+FUTEX_WAITS = (0, 6, 9, 11, 13)
+"""``FUTEX_WAIT``, ``_LOCK_PI``, ``_WAIT_BITSET``, ``_WAIT_REQUEUE_PI``, ``_LOCK_PI2`` (``linux/futex.h``)."""
+FUTEX_FLAGS = (0, 128, 256, 128 + 256)
+"""None, ``FUTEX_PRIVATE_FLAG``, ``FUTEX_CLOCK_REALTIME``, both."""
+SET_FILTER = 0x40082406
+"""``PERF_EVENT_IOC_SET_FILTER``."""
+FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432
+"""System calls that mount a file system without a place in the tree (Linux 5.2), the same for all architectures."""
+CONFIG_CREATE = 6
 ATTEMPTS = 50
 """How often threads are listed, until none has begun or ended while the counters were opened."""
+
+
+class Architecture(NamedTuple):
+    """Numbers of system calls: ``perf_event_open``, and the kinds that are counted apart."""
+
+    perf_event_open: int
+    sends: tuple[int, ...]
+    """``sendto``, ``sendmsg``, ``sendmmsg``."""
+    receives: tuple[int, ...]
+    """``recvfrom``, ``recvmsg``, ``recvmmsg``."""
+    waits: tuple[int, ...]
+    """``poll``, ``ppoll``, ``select``, ``pselect6``, ``epoll_wait``, ``epoll_pwait``, ``epoll_pwait2``,
+    ``futex_waitv``, ``futex_wait``, ``nanosleep``, ``clock_nanosleep``, as far as the architecture has them."""
+
+    @property
+    def events(self) -> list[tuple[str, str, str]]:
+        """Kind of count, tracepoint, and the kernel's filter, which is empty for all system calls."""
+        kinds = {"sends": self.sends, "receives": self.receives, "waits": self.waits}
+        futex = (operation + flags for operation in FUTEX_WAITS for flags in FUTEX_FLAGS)
+        return [
+            ("system_calls", ALL, ""),
+            *((kind, ALL, _any_of("id", numbers)) for kind, numbers in kinds.items()),
+            ("waits", FUTEX, _any_of("op", futex)),
+        ]
+
+
+def _any_of(field: str, values: Iterable[int]) -> str:
+    return " || ".join(f"{field} == {value}" for value in values)
+
+
+ARCHITECTURES = {
+    "x86_64": Architecture(
+        298, (44, 46, 307), (45, 47, 299), (7, 271, 23, 270, 232, 281, 441, 449, 455, 35, 230)
+    ),
+    "aarch64": Architecture(241, (206, 211, 269), (207, 212, 243), (73, 72, 22, 441, 449, 455, 101, 115)),
+}  # fmt: skip
 
 
 class SystemCallCounter:
@@ -31,7 +79,8 @@ class SystemCallCounter:
 
         Raises OSError if the kernel does not let this process count, and what ``threads`` raises.
         """
-        self._files: list[int] = []
+        self._files: list[tuple[str, int]] = []
+        self._architecture = ARCHITECTURES.get(os.uname().machine)
         before = set(threads())
         for _ in range(ATTEMPTS):
             try:
@@ -47,32 +96,71 @@ class SystemCallCounter:
         raise OSError("threads begin and end all the time")
 
     def _open(self, threads: Iterable[int]) -> None:
-        number = PERF_EVENT_OPEN.get(os.uname().machine)
-        if number is None:
+        if self._architecture is None:
             raise OSError("system calls cannot be counted on this architecture")
-        event = int(TRACEPOINT.read_text(encoding="ascii"))
-        attributes = ATTRIBUTES.pack(TYPE_TRACEPOINT, ATTRIBUTES.size, event, 0, 0, 0, INHERIT)
-        library = ctypes.CDLL(None, use_errno=True)
+        events = self._architecture.events
+        numbers = {tracepoint: _number(tracepoint) for _, tracepoint, _ in events}
+        number, flags = self._architecture.perf_event_open, ctypes.c_ulong(CLOSE_ON_EXEC)
         for thread in threads:
-            file = library.syscall(number, attributes, thread, -1, -1, ctypes.c_ulong(CLOSE_ON_EXEC))
-            if file >= 0:
-                self._files.append(file)
-            elif not isinstance(fault := _error(), ProcessLookupError):  # a thread may have ended
-                raise fault
+            with suppress(ProcessLookupError):  # it may have ended
+                for kind, tracepoint, condition in events:
+                    attributes = ATTRIBUTES.pack(
+                        TYPE_TRACEPOINT, ATTRIBUTES.size, numbers[tracepoint], 0, 0, 0, INHERIT
+                    )
+                    file = _system_call(number, attributes, thread, -1, -1, flags)
+                    self._files.append((kind, file))
+                    if condition:
+                        ioctl(file, SET_FILTER, condition.encode("ascii"))
 
     @property
-    def count(self) -> int:
-        """System calls so far."""
-        return sum(struct.unpack("=Q", os.read(file, 8))[0] for file in self._files)
+    def counts(self) -> dict[str, int]:
+        """System calls so far: ``system_calls`` for all of them, and ``sends``, ``receives`` and ``waits``."""
+        found = dict.fromkeys(("system_calls", "sends", "receives", "waits"), 0)
+        for kind, file in self._files:
+            found[kind] += struct.unpack("=Q", os.read(file, 8))[0]
+        return found
 
     def close(self) -> None:
         """Stop counting."""
-        for file in self._files:
+        for _, file in self._files:
             with suppress(OSError):
                 os.close(file)
         self._files = []
 
 
-def _error() -> OSError:
-    number = ctypes.get_errno()
-    return OSError(number, os.strerror(number))
+def _number(tracepoint: str) -> int:
+    """Number of a tracepoint; raises OSError if this process may not know it."""
+    name = f"events/{tracepoint}/id"
+    try:
+        return int((TRACING / name).read_text(encoding="ascii"))
+    except FileNotFoundError:
+        with _tracefs() as root:
+            file = os.open(name, os.O_RDONLY, dir_fd=root)
+            try:
+                return int(os.read(file, 20))
+            finally:
+                os.close(file)
+
+
+@contextmanager
+def _tracefs() -> Iterator[int]:
+    """A file of the root of tracefs, which nobody else sees mounted."""
+    system = _system_call(FSOPEN, b"tracefs", 0)
+    try:
+        _system_call(FSCONFIG, system, CONFIG_CREATE, None, None, 0)
+        root = _system_call(FSMOUNT, system, 0, 0)
+    finally:
+        os.close(system)
+    try:
+        yield root
+    finally:
+        os.close(root)
+
+
+def _system_call(*arguments: object) -> int:
+    """What it returns; raises OSError."""
+    result: int = ctypes.CDLL(None, use_errno=True).syscall(*arguments)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

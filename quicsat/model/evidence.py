@@ -76,6 +76,11 @@ class ResourceUse:
     """Largest memory without the page cache, bytes."""
     system_calls: int | None = None
     """None if the kernel does not let quicsat count them."""
+    sends: int | None = None
+    receives: int | None = None
+    waits: int | None = None
+    """Those among ``system_calls`` that send or receive packets, or wait for one, for a time or for another thread;
+    None also in results of versions that did not count them apart."""
 
 
 @dataclass(frozen=True)

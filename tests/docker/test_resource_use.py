@@ -31,7 +31,7 @@ class Counter:
 
     def __init__(self, threads: Callable[[], list[int]]) -> None:
         self.made.append(self)
-        self.count = sum(threads())
+        self.counts = {"system_calls": sum(threads()), "sends": 4, "receives": 2, "waits": 1}
         self.open = True
 
     def close(self) -> None:
@@ -53,6 +53,7 @@ def first(place: Path, user: int = 2_500_000_000, memory: int = 4096) -> None:
     cpu, group = (place / f"groups/{name}/docker/{IDENTITY}" for name in ("cpuacct", "memory"))
     cpu.mkdir(parents=True, exist_ok=True)
     group.mkdir(parents=True, exist_ok=True)
+    (cpu / "cpuacct.usage").write_text(f"{user + 500_000_000}\n")
     (cpu / "cpuacct.usage_user").write_text(f"{user}\n")
     (cpu / "cpuacct.usage_sys").write_text("500000000\n")
     (cpu / "tasks").write_text("7\n9\n")
@@ -93,6 +94,22 @@ def test_whose_memory_it_was_that_ran_out(
     assert ControlGroup(own if version == 2 else place, own).starved() is starved
 
 
+@pytest.mark.parametrize(
+    ("used", "user", "system", "wanted"),
+    [(800, 300, 100, (600, 200)), (800, 0, 400, (0, 800)), (800, 0, 0, (800, 0)), (0, 0, 0, (0, 0))],
+)
+def test_ticks_only_divide_the_cpu_time_of_version_1(
+    place: Path, used: int, user: int, system: int, wanted: tuple[int, int]
+) -> None:
+    first(place)
+    for name, value in zip(resource_use.TIMES, (used, user, system), strict=True):
+        (place / f"groups/cpuacct/docker/{IDENTITY}/cpuacct.{name}").write_text(f"{value * 10**6}\n")
+    group = control_group(7, IDENTITY)
+    assert group is not None
+    use = group.read()
+    assert (use.cpu_user, use.cpu_system) == pytest.approx((wanted[0] / 1e3, wanted[1] / 1e3))
+
+
 def test_a_container_of_another_machine_is_not_watched(place: Path) -> None:
     (place / "proc/7/cgroup").write_text(FIRST)
     assert control_group(7, "cd34") is None
@@ -130,5 +147,5 @@ def test_system_calls_of_the_threads_that_the_container_began_with(
     with monitor.watching():
         monitor.add("client", 7, IDENTITY)
         assert_use(monitor, ResourceUse(2.5, 0.5, 4096))
-    assert monitor.use == {"client": ResourceUse(2.5, 0.5, 4096, 16)}
+    assert monitor.use == {"client": ResourceUse(2.5, 0.5, 4096, 16, 4, 2, 1)}
     assert [counter.open for counter in Counter.made] == [False]

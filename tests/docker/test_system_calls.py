@@ -11,13 +11,21 @@ from pathlib import Path
 import pytest
 
 from quicsat.docker import system_calls
-from quicsat.docker.system_calls import TRACEPOINT, SystemCallCounter
+from quicsat.docker.system_calls import ALL, ARCHITECTURES, SystemCallCounter
 
 PROGRAM = """
-import os, sys, threading
+import ctypes, os, select, socket, sys, threading
+library, word = ctypes.CDLL(None), ctypes.c_int(1)
+wait = lambda flags: library.syscall({futex}, ctypes.byref(word), flags, 0, None, None, 0)
 sys.stdin.read(1)
+end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end.bind(("127.0.0.1", 0))
+own = end.getsockname()
 def call():
-    for _ in range({times}): os.getppid()
+    for _ in range({times}):
+        os.getppid(); end.sendto(b"1", own); end.sendmsg([b"2"], [], 0, own)
+        end.recvfrom(1); select.select([end], [], []); end.recvmsg(1); wait(128 + 9)
+        for wakes in (1, 128 + 10): wait(wakes)
 thread = threading.Thread(target=call); thread.start(); thread.join()
 child = os.fork()
 if child == 0: call(); os._exit(0)
@@ -26,31 +34,58 @@ os.waitpid(child, 0); call()
 """Calls in a thread, in a process that it starts, and itself."""
 
 
-def calls(times: int) -> int:
+FUTEX = {"x86_64": 202, "aarch64": 98}
+
+
+def calls(times: int) -> dict[str, int]:
     """What the program makes; Linux answers ``getppid`` in the kernel each time."""
-    with subprocess.Popen([sys.executable, "-c", PROGRAM.format(times=times)], stdin=subprocess.PIPE) as program:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(times=times, futex=FUTEX[os.uname().machine])], stdin=subprocess.PIPE
+    ) as program:
         assert program.stdin is not None
         counter = SystemCallCounter(lambda: [program.pid])
         program.stdin.write(b" ")
         program.stdin.close()
-        program.wait()
-    count = counter.count
+        assert program.wait() == 0
+    counts = counter.counts
     counter.close()
-    return count
+    return counts
 
 
-may_count = pytest.mark.skipif(
-    os.geteuid() != 0 or not TRACEPOINT.exists(), reason="only root may count, on a machine with tracefs"
-)
+may_count = pytest.mark.skipif(os.geteuid() != 0, reason="only root may count")
 
 
 @may_count
 def test_threads_and_children_count_and_those_that_have_ended() -> None:
-    assert calls(21_000) - calls(1_000) == pytest.approx(60_000, rel=0.01)
+    """Three times each."""
+    few, many = calls(1_000), calls(6_000)
+    more = {kind: many[kind] - few[kind] for kind in many}
+    assert (more["sends"], more["receives"]) == pytest.approx((30_000, 30_000), abs=20)
+    assert more["waits"] == pytest.approx(30_000, abs=200)  # locks of the interpreter
+    assert more["system_calls"] == pytest.approx(135_000, abs=1_000)
+
+
+def test_no_system_call_is_of_two_kinds() -> None:
+    for each in ARCHITECTURES.values():
+        numbers = (*each.sends, *each.receives, *each.waits, each.perf_event_open)
+        assert len(set(numbers)) == len(numbers)
+
+
+@may_count
+def test_the_tracepoint_is_found_where_tracefs_is_mounted_and_where_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system_calls, "TRACING", tmp_path)
+    before = traces_mounted(), open_files()
+    found = system_calls._number(ALL)
+    assert (traces_mounted(), open_files()) == before
+    (tmp_path / f"events/{ALL}").mkdir(parents=True)
+    (tmp_path / f"events/{ALL}/id").write_text(f"{found + 1}\n")
+    assert system_calls._number(ALL) == found + 1
 
 
 def test_a_kernel_that_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system_calls, "PERF_EVENT_OPEN", {})
+    monkeypatch.setattr(system_calls, "ARCHITECTURES", {})
     with pytest.raises(OSError, match="architecture"):
         SystemCallCounter(lambda: [os.getpid()])
 
@@ -62,7 +97,7 @@ def test_threads_that_begin_while_counters_are_opened(monkeypatch: pytest.Monkey
     own, other, files = os.getpid(), os.getppid(), open_files()
     lists = [[own], [own, other], [own, other]]
     counter = SystemCallCounter(lambda: lists.pop(0))
-    assert open_files() == files + 2
+    assert open_files() == files + 2 * len(ARCHITECTURES[os.uname().machine].events)
     counter.close()
     restless = [[own], [own, other], [own], [own, other]]
     with pytest.raises(OSError, match="all the time"):
@@ -70,6 +105,10 @@ def test_threads_that_begin_while_counters_are_opened(monkeypatch: pytest.Monkey
     with pytest.raises(FileNotFoundError):
         SystemCallCounter(gone_after([[own]]))
     assert open_files() == files
+
+
+def traces_mounted() -> int:
+    return Path("/proc/self/mounts").read_text().count("tracefs")
 
 
 def open_files() -> int:
