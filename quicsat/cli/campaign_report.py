@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from quicsat.cli import console, continuous_integration
+from quicsat.cli import console, continuous_integration, export
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
+from quicsat.cli.options import QIR_SE
 from quicsat.cli.outcome_status import exit_status_of
 from quicsat.cli.program import Program
 from quicsat.cli.progress import lines
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from quicsat.execution.observer import Observer
 
 UNSTORED = {
-    "--hosts": "hosts", "--cluster": "cluster", "--cluster-tls": "cluster_tls", "-j": "json", "--expect": "expect",
+    "--hosts": "hosts", "--cluster": "cluster", "--cluster-tls": "cluster_tls", "-j": "json",
+    "--json-format": "json_format", "--expect": "expect",
     "--junit": "junit", "--comment": "comment",
 }  # fmt: skip
 """With a value: options that a campaign does not store, so that the command to continue it repeats them."""
@@ -95,9 +97,5 @@ def _write(
     """Write the files that were asked for; the exit status if expectations decide it."""
     results = finished.record.result_set
     if options.json:
-        from quicsat.cli.export import log_directory
-        from quicsat.results import qir_export
-
-        document = qir_export.to_qir_se(results, log_directory(finished.directory, options.json))
-        qir_export.write_json(options.json, document)
+        export.write(results, finished.directory, options.json, options.json_format or QIR_SE)
     return continuous_integration.conclude(request, results, finished.directory, program.draw)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quicsat.cli import console, other_runners
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.options import QIR, QIR_SE
 from quicsat.cli.output_files import check_outputs
 from quicsat.cli.program import CommandOptions, Program, option
 
-QIR, QIR_SE = "qir", "qir-se"
+if TYPE_CHECKING:
+    from quicsat.model.results import ResultSet
+
 GROUP = "Publish", 3
 SUMMARY = "Write results in the JSON format of QIR or QIR-SE."
 DESCRIPTION = (
@@ -33,19 +37,26 @@ class Options(CommandOptions, group="output"):
 
 def run(options: Options, program: Program) -> int:
     """Write the file."""
-    from quicsat.results import qir_export, store
+    from quicsat.results import store
 
     check_outputs(
         [("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory, exported=options.file
     )
     other_runners.earlier_export("export", options.file, program.results, options.directory)
     results = console.warn(store.load(options.directory))
-    convert = qir_export.to_qir if options.format == QIR else qir_export.to_qir_se
-    qir_export.write_json(options.file, convert(results, log_directory(options.directory, options.file)))
+    write(results, options.directory, options.file, options.format)
     return ExitStatus.SUCCESS
 
 
-def log_directory(directory: Path, file: Path) -> str:
+def write(results: ResultSet, directory: Path, file: Path, form: str) -> None:
+    """Write the results of the campaign in ``directory`` in one of the two formats; raises MachineError."""
+    from quicsat.results import qir_export
+
+    convert = qir_export.to_qir if form == QIR else qir_export.to_qir_se
+    qir_export.write_json(file, convert(results, _log_directory(directory, file)))
+
+
+def _log_directory(directory: Path, file: Path) -> str:
     """The path of a campaign relative to the JSON file; its name if the file is in it.
 
     The web page of QIR and the scripts of QIR-SE look for logs by the name of the directory that has the file.

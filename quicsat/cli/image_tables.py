@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from textwrap import wrap
 
-from quicsat.cli.image_check import LARGE, ImageCheck, outcome_of
+from quicsat.cli.image_check import ImageCheck, Remark, outcome_of
+from quicsat.config.yaml_fields import display_path
 from quicsat.docker import provenance
 from quicsat.images.status import Got, Stocked
 from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Provenance, RunResult
-from quicsat.model.units import byte_size, mbit_per_s, seconds
+from quicsat.model.text import command_line, printable
+from quicsat.model.units import MBPS, byte_size, seconds
+from quicsat.report.functional_table import MARKS
 from quicsat.report.terminal_tables import draw
+
+WIDTH = 80
+CHECK_LEGEND = (
+    "127: exit status for an unknown test. Mbit/s: goodput of 10 MiB. tests: functional",
+    "tests passed of those judged. keys, qlog: whether the logs can be used.",
+    "× failed, T timed out, – unsupported, ! harness error, » skipped, · not run.",
+)
+URL = "https://example.org"
+TO_ADD = "To use the image by its name, add this line to implementations.json:"
 
 
 def images(stocked: Iterable[Stocked], now: datetime) -> str:
@@ -92,44 +106,80 @@ def fetched(attempts: Iterable[Got], before: Collection[str] = ()) -> str:
     return draw(["implementation", "result", "took", "size", "reference"], rows, right=("took", "size"))
 
 
-def check(findings: Iterable[ImageCheck]) -> str:
-    """Results of a check, a row per implementation and role."""
+def check(findings: Sequence[ImageCheck]) -> str:
+    """Results of a check: a row per implementation and role, then all that is wrong and what else was noticed."""
     answers = {True: "yes", False: "no", None: ""}
     rows = [
         [
             each.name,
             each.role,
             answers[each.compliant],
-            _short(each.small),
-            _short(each.large),
-            _short(each.ipv6),
+            _mark(each.small),
+            _goodput(each.large),
+            _mark(each.ipv6),
             _functional(each.functional),
             answers[each.key_log],
             answers[each.qlog],
-            each.reason,
         ]
         for each in findings
     ]
-    transfers = ["1 KiB", "10 MiB", "IPv6"]
-    header = ["implementation", "role", "compliant", *transfers, "functional", "key log", "qlog", "reason"]
-    return draw(header, rows, right=("10 MiB",), wrapped={"reason": 60})
+    header = ["implementation", "role", "127", "1 KiB", "Mbit/s", "IPv6", "tests", "keys", "qlog"]
+    lines = [draw(header, rows, right=("Mbit/s",)), "", *CHECK_LEGEND]
+    for each in findings:
+        remarks = [*_remarks("problem", each.problems), *_remarks("note", each.notes)]
+        if each.without_role and not each.problems:
+            lines += ["", f"{each.name} does not support the role of a {each.role}."]
+        elif remarks:
+            lines += ["", f"{each.name} as a {each.role}:", *remarks]
+    return "\n".join(lines)
+
+
+def _remarks(kind: str, remarks: Iterable[Remark]) -> Iterator[str]:
+    """Lines of at most ``WIDTH`` characters, but for commands and for lines of containers."""
+    for remark in remarks:
+        text = f"{kind}: {remark.about}: {printable(remark.text, None)}"
+        yield from wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+        if remark.run is not None:
+            yield f"    {command_line('explain', display_path(remark.run))}"
+        yield from (f"    | {line}" for line in remark.output.splitlines())
+
+
+def entries(findings: Iterable[ImageCheck], images: Mapping[str, str]) -> list[str]:
+    """The entries for ``images`` without one, by name, that the check has found sound; with them, they have a name."""
+    roles: dict[str, list[ImageCheck]] = {}
+    for each in findings:
+        if each.name in images:
+            roles.setdefault(each.name, []).append(each)
+    sound = {
+        name: [each.role for each in found if not each.without_role]
+        for name, found in roles.items()
+        if all(each.sound for each in found) and not all(each.without_role for each in found)
+    }
+    lines = [
+        json.dumps({name: {"image": images[name], "url": URL, "role": "both" if len(of) > 1 else of[0]}})
+        for name, of in sound.items()
+    ]
+    return ["\n".join([TO_ADD, *(f"  {line[1:-1]}" for line in lines)])] if lines else []
 
 
 def _functional(results: Sequence[RunResult]) -> str:
-    """``5/6 × v2``: passed / judged functional tests, and the names of the failed ones."""
+    """``5/6``: passed / judged functional tests."""
     silent = (Outcome.UNSUPPORTED, Outcome.ERROR, Outcome.SKIPPED)
     telling = [each for each in results if outcome_of(each) not in silent]
-    failed = [each.test_case for each in telling if outcome_of(each) is not Outcome.SUCCEEDED]
-    passed = f"{len(telling) - len(failed)}/{len(telling)}" if telling else ""
-    return " × ".join([passed, ", ".join(failed)]) if failed else passed
+    passed = sum(outcome_of(each) is Outcome.SUCCEEDED for each in telling)
+    return f"{passed}/{len(telling)}" if telling else ""
 
 
-def _short(result: RunResult | None) -> str:
-    """Goodput of the large transfer, a check mark for the others, else the outcome."""
+def _mark(result: RunResult | None) -> str:
+    """The sign of the outcome, and the protocol of a transfer over another one than HTTP/0.9."""
     if result is None:
-        return "not run"
-    if result.verdict.outcome is not Outcome.SUCCEEDED:
-        return result.verdict.outcome
-    goodput = result.measurement.values.get("goodput") if result.measurement else None
-    text = "✓" if goodput is None or result.test_case != LARGE else mbit_per_s(goodput)
-    return text if result.protocol is Protocol.HQ else f"{text}  {result.protocol}"
+        return "·"
+    mark = MARKS[result.verdict.outcome].text
+    done = result.verdict.outcome is Outcome.SUCCEEDED
+    return mark if result.protocol is Protocol.HQ or not done else f"{mark} {result.protocol}"
+
+
+def _goodput(result: RunResult | None) -> str:
+    """Goodput of the large transfer in Mbit/s, else its sign."""
+    goodput = result.measurement.values.get("goodput") if result and result.measurement else None
+    return _mark(result) if goodput is None else f"{goodput / MBPS:.2f}"

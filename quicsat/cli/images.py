@@ -8,6 +8,7 @@ from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.program import CommandOptions, Program, flag, option
+from quicsat.model.clock import Clock
 
 CHECK = "check"
 ACTIONS = ("list", "sources", "build", "pull", CHECK, "lock")
@@ -24,6 +25,7 @@ EXAMPLES = (
     "images list",
     "images build simulator quic-go aioquic",
     "images check picoquic:bbr",
+    "images check me/my-quic:dev --clock virtual",
     "images lock",
 )
 
@@ -34,8 +36,8 @@ class Options(CommandOptions, group="output"):
     action: str = option(choices=ACTIONS, metavar="ACTION", help=f"One of {', '.join(ACTIONS)}; example: list.")
     names: list[str] = option(
         nargs="*", metavar="NAME",
-        help="Implementations, or simulator, link-tools, virtual-time, link-gateways (default: all but the last three; "
-        "example: quic-go simulator).",
+        help="Implementations, or simulator, link-tools, virtual-time, link-gateways; for check, also an image that no "
+        "implementation has (default: all but the last three; example: quic-go simulator).",
     )  # fmt: skip
     lock_file: Path = option(
         "--lock-file", type=Path, default=shared.LOCK_FILE, metavar="FILE",
@@ -43,6 +45,7 @@ class Options(CommandOptions, group="output"):
         "example: paper.lock).",
     )  # fmt: skip
     markdown: bool = flag("-m", "--markdown", help="Print the table of sources as Markdown.")
+    clock: Clock = shared.CLOCK
 
 
 def run(options: Options, program: Program) -> int:
@@ -62,7 +65,7 @@ def run(options: Options, program: Program) -> int:
         from quicsat.cli.image_trial import check
         from quicsat.cli.progress import lines
 
-        report = check(request, lines())
+        report = check(request, options.clock, lines())
     else:
         report = perform(request, console.message)
     console.show(report.text)

@@ -50,6 +50,8 @@ AMPLITUDES = {
 }
 """What ``--perturb`` reads, by name."""
 ORDER = "order and shards"
+QIR, QIR_SE = "qir", "qir-se"
+"""Formats of JSON files for other runners' pages and scripts."""
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
 
 
@@ -183,14 +185,17 @@ class SelectionOptions(CommandOptions, group="selection"):
     )  # fmt: skip
 
 
+CLOCK: Clock = option(
+    "--clock", parse=_clock, choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
+    help="Clock for endpoints and emulated links: real, or virtual, which is a simulated clock that the load on "
+    "this machine cannot disturb (default: real; example: virtual).",
+)  # fmt: skip
+
+
 class ClockOptions(CommandOptions, group="clock"):
     """The clock of the runs."""
 
-    clock: Clock = option(
-        "--clock", parse=_clock, choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
-        help="Clock for endpoints and emulated links: real, or virtual, which is a simulated clock that the load on "
-        "this machine cannot disturb (default: real; example: virtual).",
-    )  # fmt: skip
+    clock: Clock = CLOCK
     cpu_cost: float | None = option(
         "--cpu-cost", parse=quantities.within(quantities.duration, "0 s", "1 ms"), metavar="DURATION",
         help="Virtual time that each system call and each reading of the clock takes, the same for all programs "
@@ -276,8 +281,13 @@ class OutputOptions(CommandOptions, group="output"):
 
     json: Path | None = option(
         "-j", "--json", type=Path, action=Once, metavar="FILE",
-        help="Also write the results in the JSON format of QIR-SE, the runner of arXiv 2202.08228 (default: no file; "
+        help="Also write the results as JSON for pages and scripts of another runner (default: no file; "
         "example: results.json).",
+    )  # fmt: skip
+    json_format: str | None = option(
+        "--json-format", choices=(QIR, QIR_SE), metavar="FORMAT",
+        help=f"Format of -j: {QIR}, the QUIC Interop Runner's, or {QIR_SE}, that of the runner of arXiv 2202.08228 "
+        f"(default: {QIR_SE}; example: {QIR}).",
     )  # fmt: skip
     markdown: bool = MARKDOWN
 

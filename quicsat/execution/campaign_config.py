@@ -38,6 +38,8 @@ class Conditions:
     """Earlier campaigns, from which durations of runs are estimated."""
     bare_link: float = 0.0
     """Seconds for which TCP throughput of each real link is measured before the campaign; 0 for none."""
+    try_not_compliant: bool = False
+    """Make the runs of images, too, that the compliance check has found not compliant."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from quicsat.execution.run_config import RunConfig
 from quicsat.execution.run_inputs import Inputs
 from quicsat.execution.transfer import endpoint
 from quicsat.links.backend import Testbed
-from quicsat.links.session import RunControl, SessionRequest
+from quicsat.links.session import EarlyEnd, RunControl, SessionRequest
 from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.evidence import Exit
@@ -16,12 +16,16 @@ from quicsat.model.implementation import Implementation, Role
 from quicsat.model.results import Compliance
 from quicsat.model.run import File, Run
 from quicsat.model.test_case import TestCase
+from quicsat.model.text import printable_lines
 from quicsat.model.units import MBPS, MS
 
 TIMEOUT = 30.0
 """Seconds within which an endpoint must have ended; clients may wait that long for the simulator."""
 FILE = Inputs((File("file", 0, ""),), {}, {})
 """What a client would be asked to fetch."""
+EXPECTED = f"instead of ending with {UNSUPPORTED_STATUS}"
+LAST_LINES, LONGEST_LINE = 10, 300
+"""Lines, and characters of each, that are kept of what an image wrote that is not compliant."""
 
 
 def check_compliance(
@@ -35,10 +39,18 @@ def check_compliance(
     endpoints = {role: endpoint(role, run, config, FILE) for role in roles}
     ends = testbed.exits(SessionRequest(run, endpoints, control), TIMEOUT)
     image = config.images[implementation.name].id
-    reasons = {role: _non_compliance(ends[role]) for role in roles}
-    return tuple(
-        Compliance(implementation.name, role, reason is None, reason or "", image) for role, reason in reasons.items()
-    )
+    return tuple(_compliance(implementation.name, role, ends[role], image) for role in roles)
+
+
+def _compliance(name: str, role: Role, ended: EarlyEnd, image: str) -> Compliance:
+    reason = _non_compliance(ended.end)
+    return Compliance(name, role, not reason, reason, image, _last_lines(ended.output) if reason else "")
+
+
+def _last_lines(output: bytes) -> str:
+    """The last lines of what a container wrote, without their times."""
+    lines = [line.partition(" ")[2] for line in output.decode(errors="replace").splitlines()]
+    return printable_lines("\n".join([line for line in lines if line.strip()][-LAST_LINES:]), LONGEST_LINE)
 
 
 def _unknown_test(implementation: Implementation) -> Run:
@@ -48,12 +60,12 @@ def _unknown_test(implementation: Implementation) -> Run:
     return Run(implementation, implementation, case, 1, 1)
 
 
-def _non_compliance(end: Exit | str) -> str | None:
-    """Why the endpoint is not compliant; None if it is."""
+def _non_compliance(end: Exit | str) -> str:
+    """Why the endpoint is not compliant; empty if it is."""
     if isinstance(end, str):
         return f"the image cannot be started: {end}"
     if end.killed:
-        return f"it still ran {TIMEOUT:.0f} s after an unknown test name"
-    return (
-        None if end.status == UNSUPPORTED_STATUS else f"it answered an unknown test name with exit status {end.status}"
-    )
+        return f"it still ran {TIMEOUT:.0f} s after an unknown test name, {EXPECTED}"
+    if end.status == UNSUPPORTED_STATUS:
+        return ""
+    return f"it answered an unknown test name with exit status {end.status}, {EXPECTED}"

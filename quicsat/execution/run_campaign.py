@@ -122,6 +122,8 @@ class Campaign:
             not_compliant = {end for end, compliant in known.items() if not compliant}
             if self.manifest.options.get("check_compliance", True):
                 not_compliant |= dispatcher.check_compliance(_unchecked_roles(work.runs, known))
+            if conditions.try_not_compliant:
+                not_compliant = set()
             return dispatcher.run_all(
                 work, not_compliant, limits=conditions.limits, durations=Durations(conditions.past)
             )

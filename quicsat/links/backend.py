@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from quicsat.links.session import InputOrigin, Session, SessionRecord, SessionRequest
-from quicsat.model.evidence import Exit
+from quicsat.links.session import EarlyEnd, InputOrigin, Session, SessionRecord, SessionRequest
 from quicsat.model.implementation import Role
 from quicsat.model.run import Run
 
@@ -21,11 +20,11 @@ class Testbed(Protocol):
     def session(self, request: SessionRequest, record: SessionRecord) -> AbstractContextManager[Session]:
         """Endpoints and link of one run, created and not yet started; removed when the block is left."""
 
-    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, EarlyEnd]:
         """Start the endpoints of ``request`` at once, with a link that waits for no server, and wait for their ends.
 
-        Returns how each ended; one that still ran after ``patience`` seconds was killed, one that could not be started
-        has a reason instead. Raises :class:`HarnessFault`, or ``Interrupted`` if it is asked to.
+        Returns how each ended; one that still ran after ``patience`` seconds was killed. Raises :class:`HarnessFault`,
+        or ``Interrupted`` if it is asked to.
         """
 
 

@@ -34,6 +34,7 @@ from quicsat.links.session import (
     LOG_GRACE,
     READY_TIMEOUT,
     STOP_GRACE,
+    EarlyEnd,
     Endpoint,
     SessionRecord,
     SessionRequest,
@@ -130,11 +131,11 @@ def container_session(
         yield ContainerSession(request, record, link, containers)
 
 
-def container_exits(testbed: ContainerTestbed, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+def container_exits(testbed: ContainerTestbed, request: SessionRequest, patience: float) -> Mapping[Role, EarlyEnd]:
     """See :meth:`quicsat.links.backend.Testbed.exits`."""
     events: SimpleQueue[ContainerEvent] = SimpleQueue()
     testbed.reset()
-    ends: dict[Role, Exit | str] = {}
+    ends: dict[Role, EarlyEnd] = {}
     with ExitStack() as stack:
         link = stack.enter_context(testbed.link(request.run, wait_for_server=False))
         containers = {
@@ -147,14 +148,14 @@ def container_exits(testbed: ContainerTestbed, request: SessionRequest, patience
                 container.start()
                 container.watch(events)
             except StartFailure as failure:
-                ends[role] = str(failure)
+                ends[role] = EarlyEnd(str(failure))
         started = {role: container for role, container in containers.items() if role not in ends}
         deadline = time.monotonic() + patience
         while any(container.running() for container in started.values()) and time.monotonic() < deadline:
             next_event(events, deadline, request.control.stop)
         for role, container in started.items():
             container.stop(grace=0)
-            ends[role] = container.exit()
+            ends[role] = EarlyEnd(container.exit(), container.output())
         link.running()  # raises if it is not: a restarted daemon has ended the endpoints as well
     return ends
 

@@ -38,13 +38,12 @@ from quicsat.links.cross_traffic import CrossFlow, cross_flow
 from quicsat.links.gateway_description import Layout, layout_of
 from quicsat.links.link_containers import container_name, event_name, last_words
 from quicsat.links.memlock import REFUSED, memlock, works
-from quicsat.links.session import SessionRecord, SessionRequest
+from quicsat.links.session import EarlyEnd, SessionRecord, SessionRequest
 from quicsat.links.simulator_arguments import SERVER_SILENT, STOPPED, simulator_environment, simulator_files
 from quicsat.links.simulator_report import unpack_report
 from quicsat.links.tunnel_traces import keep_endpoint_traces
 from quicsat.model.emulated_link import CrossTraffic, Interval, SimulatorReport
 from quicsat.model.errors import HarnessFault
-from quicsat.model.evidence import Exit
 from quicsat.model.flow import part_name
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode
@@ -279,7 +278,7 @@ class Ns3Testbed:
         """See :meth:`quicsat.links.backend.Testbed.session`."""
         return container_session(self._laid_out(request.run), request, record)
 
-    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, EarlyEnd]:
         """See :meth:`quicsat.links.backend.Testbed.exits`."""
         return container_exits(self._laid_out(request.run), request, patience)
 

@@ -34,10 +34,9 @@ from quicsat.links.container_session import ContainerSession, container_exits, c
 from quicsat.links.host_pair import HostPair
 from quicsat.links.link_containers import container_name, event_name, last_words, start_until
 from quicsat.links.memlock import REFUSED, memlock
-from quicsat.links.session import SessionRecord, SessionRequest
+from quicsat.links.session import EarlyEnd, SessionRecord, SessionRequest
 from quicsat.model.emulated_link import Interval
 from quicsat.model.errors import HarnessFault, MachineError
-from quicsat.model.evidence import Exit
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.link_format import format_baseline
 from quicsat.model.outcomes import ErrorCode
@@ -227,7 +226,7 @@ class RealTestbed:
         """See :meth:`quicsat.links.backend.Testbed.session`."""
         return container_session(self, request, record)
 
-    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, EarlyEnd]:
         """See :meth:`quicsat.links.backend.Testbed.exits`."""
         return container_exits(self, request, patience)
 

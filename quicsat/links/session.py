@@ -61,6 +61,16 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
+class EarlyEnd:
+    """How an endpoint ended that was started without a transfer."""
+
+    end: Exit | str
+    """Why it could not be started, if it could not."""
+    output: bytes = b""
+    """What it wrote to its standard output and error, each line with its time."""
+
+
+@dataclass(frozen=True)
 class FurtherFlow:
     """The endpoints of a flow beside the first one."""
 

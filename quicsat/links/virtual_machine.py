@@ -32,6 +32,7 @@ from quicsat.links.guest_roots import MOUNT, VOLUME, GuestRoots
 from quicsat.links.session import (
     CANNOT_EXECUTE,
     DIRECTORIES,
+    EarlyEnd,
     InputOrigin,
     SessionRecord,
     SessionRequest,
@@ -195,18 +196,18 @@ class VirtualTestbed:
             finally:
                 session.close()
 
-    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, EarlyEnd]:
         """See :meth:`quicsat.links.backend.Testbed.exits`."""
         with self._machine(request, wait_for_ends=patience) as container:
             run_machine(container, request)
             output = _read(container, request)
             try:
                 found = _ends(output, container.output(), request)
-                ends: dict[Role, Exit | str] = {}
+                ends: dict[Role, EarlyEnd] = {}
                 for role in request.endpoints:
                     end = found.get((1, role), Exit(None))
                     text = output.text(role)
-                    ends[role] = _words(text) if _cannot_execute(end, text) else end
+                    ends[role] = EarlyEnd(_words(text) if _cannot_execute(end, text) else end, text)
                 return ends
             finally:
                 output.close()

@@ -119,6 +119,8 @@ class Compliance:
     reason: str
     image: str
     """Image id."""
+    output: str = ""
+    """Of an image that is not compliant, the last lines that the container wrote."""
 
 
 @dataclass(frozen=True)

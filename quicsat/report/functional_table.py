@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from quicsat.model.outcomes import Outcome, Rules
+from quicsat.model.outcomes import ErrorCode, Outcome, Rules
 from quicsat.model.product_files import as_installed
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.text import printable
@@ -20,8 +20,11 @@ MARKS = {
     Outcome.TIMEOUT: Text("T", "red"),
     Outcome.SUCCEEDED: Text("✓", "green"),
 }
+NOT_JUDGED = Text("?")
+"""Of a run that the endpoints may have passed, but whose packets no key opens."""
 LEGEND = (
-    "✓ passed, × failed, T timed out, – unsupported by an endpoint, ! harness error, » skipped, · not run.",
+    "✓ passed, × failed, T timed out, – unsupported by an endpoint, ? not judged without keys,",
+    "! harness error, » skipped, · not run.",
     "2/3 means that 2 of 3 repetitions passed.",
     "The column 'passed' counts only conclusive runs, without those that one of the two endpoints does not support.",
 )
@@ -74,7 +77,8 @@ def _mark(results: Sequence[RunResult], cell: Cell | None) -> Text:
         return Text("·")
     more = f"+{cell.repeated}" if cell.repeated else ""
     if len({*outcomes}) == 1:
-        mark = MARKS[outcomes[0]]
+        sealed = all(result.verdict.code is ErrorCode.KEY_LOG_MISSING for result in results)
+        mark = NOT_JUDGED if sealed else MARKS[outcomes[0]]
         return Text(f"{mark.text}{more}", mark.colour)
     return Text(f"{outcomes.count(Outcome.SUCCEEDED)}/{len(outcomes)}{more}", "yellow")
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from quicsat.cli import image_check, image_trial
+from quicsat.docker import processors
 from quicsat.execution import campaign_setup
 from quicsat.model import product_files
 from quicsat.model.clock import Clock
@@ -131,6 +132,14 @@ def rows(text: str) -> dict[str, list[str]]:
     return {f"{row[0]} {row[1]}" if row[1] in ("client", "server") else row[0]: row[1:] for row in fields}
 
 
+def under(text: str) -> dict[str, str]:
+    """What is said below the headings of a check, each on one line."""
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    return {
+        lines[0].removesuffix(":"): " ".join(" ".join(lines[1:]).split()) for lines in blocks if " as a " in lines[0]
+    }
+
+
 def test_sources_from_the_image_or_from_the_dockerfile(images: Images, engine: Workshop, tmp_path: Path) -> None:
     dockerfile = tmp_path / "checkout/endpoints/silent/Dockerfile"
     dockerfile.write_text(
@@ -218,16 +227,19 @@ def test_check(images: Images, tmp_path: Path) -> None:
     assert status == 3
     assert "Skipped, since their images are not on this machine: far. To get them: ./run.py images pull" in err
     assert not any(name.startswith("far") for name in found)
-    assert found["broken client"][1] == ""
-    assert found["broken client"][-1].startswith("broken: the image could not be built: ")
-    assert found["silent client"][1:] == ["yes", "✓", "5.00 Mbit/s", "✓", "1/1", "no", "yes", ""]
-    assert found["silent server"][1:4] == ["yes", "✓", "5.00 Mbit/s"]
-    assert found["bad client"][1:4] == ["yes", "failed", "failed"]
-    assert found["bad server"][1:4] == ["yes", "✓", "5.00 Mbit/s"]
-    assert found["odd client"][1:8] == ["no", "unsupported", "unsupported", "unsupported", "", "", ""]
-    assert found["odd client"][-1] == "it answered an unknown test name with exit status 0"
-    assert found["tongue client"][-1] == "left out, no protocol in common: tongue with quic-go"
-    assert "/build/checks/" in out
+    assert found["broken client"][1:] == ["", "·", "·", "·", "", "", ""]
+    assert found["silent client"][1:] == ["yes", "✓", "5.00", "✓", "1/1", "no", "yes"]
+    assert found["silent server"][1:4] == ["yes", "✓", "5.00"]
+    assert found["bad client"][1:4] == ["yes", "×", "»"]
+    assert found["bad server"][1:4] == ["yes", "✓", "5.00"]
+    assert found["odd client"][1:] == ["no", "×", "»", "»", "", "", ""]
+    remarks = under(out)
+    assert "problem: image: broken: the image could not be built:" in remarks["broken as a client"]
+    assert "unknown test name with exit status 0, instead of ending with 127" in remarks["odd as a client"]
+    assert "/quic-go_odd/check-1k/1 " in remarks["odd as a client"]
+    assert "no protocol in common: tongue with quic-go" in remarks["tongue as a client"]
+    assert max(map(len, out.splitlines())) <= 80 or "explain" in max(out.splitlines(), key=len)
+    assert "build/checks/" in out
     assert not (tmp_path / "checkout/results").exists()
 
 
@@ -247,6 +259,38 @@ def test_without_root_a_check_uses_virtual_time(
 
 def test_check_of_what_is_sound_and_of_what_is_not(images: Images) -> None:
     found = rows(images.out("check", "quic-go:bbr"))
-    assert found["quic-go:bbr server"][1:4] == ["yes", "✓", "5.00 Mbit/s"]
+    assert found["quic-go:bbr server"][1:4] == ["yes", "✓", "5.00"]
     assert "quic-go:bbr client" not in found
     assert images("check", "bad")[0] == 1
+
+
+def test_check_of_an_image_that_no_entry_names(images: Images, engine: Workshop) -> None:
+    engine.programs["mine"] = lambda life: (_silent if life.environment["ROLE"] == Role.CLIENT else end_with(127))(life)
+    assert 'No image "mine"' in images.refusal("check", "mine")
+    assert "could not be pulled" in under(images("check", "me/mine:dev")[1])["mine as a client"]
+    engine.pullable.add("me/mine:dev")
+    out = images.out("check", "me/mine:dev")
+    assert rows(out)["mine client"][1:] == ["yes", "✓", "5.00", "✓", "1/1", "no", "yes"]
+    assert "mine does not support the role of a server." in out
+    assert '"mine": {"image": "me/mine:dev", "url": "https://example.org", "role": "client"}' in out
+
+
+def test_an_image_with_neither_role_is_not_sound(images: Images, engine: Workshop) -> None:
+    engine.programs["mine"] = end_with(127)
+    engine.pullable.add("me/mine:dev")
+    status, out, _ = images("check", "me/mine:dev")
+    assert (status, "implementations.json" in out) == (1, False)
+    assert under(out).keys() == {"mine as a client", "mine as a server"}
+
+
+def test_an_image_for_another_processor_is_not_started(
+    images: Images, engine: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.pullable.add("me/mine:dev")
+    engine.programs["mine"] = endpoint
+    engine.architectures["mine"] = "arm64"
+    monkeypatch.setattr(processors, "_starts", lambda *_: False)
+    status, out, _ = images("check", "me/mine:dev")
+    assert status == 3
+    assert "is for arm64" in under(out)["mine as a client"]
+    assert not any(life.image == "simulator" for life in engine.all_lives)

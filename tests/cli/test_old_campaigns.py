@@ -60,6 +60,7 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     assert load(STORED / "result.json").result_set == found
     written = json.loads(document(found))
     assert written.pop("placebo") == []
+    assert {each.pop("output") for each in written["compliance"]} == {""}
     manifest = written["manifest"]
     assert {manifest.pop(name) for name in ("versions", "cpu_cost")} == {None}
     assert manifest.pop("clock") == "real"

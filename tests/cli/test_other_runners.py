@@ -12,7 +12,7 @@ import pytest
 from quicsat.cli import main as cli
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
-from quicsat.results import store
+from quicsat.results import qir_export, store
 from tests.cli.conftest import GOOD, Checkout, CommandLine
 from tests.fakes import Life, end_with, endpoint, hang, only_as
 
@@ -96,6 +96,15 @@ def test_results_of_a_finished_campaign_are_replaced(checkout: Checkout, tmp_pat
     first = json.loads(file.read_text())["id"]
     assert checkout(*GOOD, "-j", file)[0] == 0
     assert json.loads(file.read_text())["id"] != first
+
+
+def test_results_in_the_format_of_qir(checkout: Checkout, tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    for _ in range(2):
+        assert checkout(*GOOD, "-j", file, "--json-format", "qir")[0] == 0
+    written = json.loads(file.read_text())
+    assert written == json.loads(json.dumps(qir_export.to_qir(checkout.stored, written["log_dir"])))
+    assert "quic_draft" not in written
 
 
 def test_results_of_a_campaign_that_is_not_finished_are_not_replaced(checkout: Checkout, tmp_path: Path) -> None:

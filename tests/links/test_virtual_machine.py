@@ -15,7 +15,15 @@ import pytest
 from quicsat.docker.archive import list_files
 from quicsat.links import virtual_machine
 from quicsat.links.artefact_limits import log_limits, run_limits
-from quicsat.links.session import READY_TIMEOUT, Endpoint, FurtherFlow, RunControl, SessionRecord, SessionRequest
+from quicsat.links.session import (
+    READY_TIMEOUT,
+    EarlyEnd,
+    Endpoint,
+    FurtherFlow,
+    RunControl,
+    SessionRecord,
+    SessionRequest,
+)
 from quicsat.links.virtual_machine import DIRECTORY, START, VirtualBackend, VirtualSession, VirtualTestbed
 from quicsat.model import run_limits as model_limits
 from quicsat.model.emulated_link import CrossTraffic, Interval
@@ -528,7 +536,7 @@ def test_parts_that_were_stopped_did_not_fail() -> None:
 # ---- how endpoints end ----------------------------------------------------------------------
 
 
-def exits(engine: FakeEngine, *roles: Role, patience: float = PATIENCE) -> Mapping[Role, Exit | str]:
+def exits(engine: FakeEngine, *roles: Role, patience: float = PATIENCE) -> Mapping[Role, EarlyEnd]:
     request = request_of(run_of("bad", "bad"), test="unknown")
     chosen = {role: request.endpoints[role] for role in roles or Role}
     found = open_testbed(engine).exits(replace(request, endpoints=chosen), patience)
@@ -536,8 +544,8 @@ def exits(engine: FakeEngine, *roles: Role, patience: float = PATIENCE) -> Mappi
     return found
 
 
-def statuses(ends: Mapping[Role, Exit | str]) -> dict[Role, int | str | None]:
-    return {role: end if isinstance(end, str) else end.status for role, end in ends.items()}
+def statuses(ends: Mapping[Role, EarlyEnd]) -> dict[Role, int | str | None]:
+    return {role: each.end if isinstance(each.end, str) else each.end.status for role, each in ends.items()}
 
 
 @pytest.mark.parametrize(
@@ -564,7 +572,7 @@ def test_exits_of_who_does_not_end() -> None:
     engine = engine_of(hang)
     engine.stop_grace = 0.05
     ends = exits(engine, patience=0.2)
-    assert [isinstance(end, Exit) and end.killed for end in ends.values()] == [True, True]
+    assert [isinstance(each.end, Exit) and each.end.killed for each in ends.values()] == [True, True]
 
 
 @pytest.mark.usefixtures("_impatient")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from textwrap import dedent
 
-from quicsat.model.outcomes import Check, Outcome, Rules
+from quicsat.model.outcomes import Check, ErrorCode, Outcome, Rules
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.report.functional_table import matrix
 from tests.results_builder import SAT, result_set, run_result
@@ -49,6 +49,15 @@ def test_the_whole_table() -> None:
         """)
     )
     assert text.endswith("H handshake, S retry.")
+
+
+def test_a_run_that_no_key_opens_is_not_called_unsupported() -> None:
+    sealed = ended(Outcome.UNSUPPORTED)
+    sealed = replace(sealed, verdict=replace(sealed.verdict, code=ErrorCode.KEY_LOG_MISSING))
+    runs = [sealed, ended(Outcome.UNSUPPORTED, client="kwik")]
+    rows = matrix(result_set(runs, clients=("quiche", "kwik"), test_cases=(HANDSHAKE,), repetitions=1)).splitlines()
+    marks = {row.split("│")[1].strip(): row.split("│")[3].strip() for row in rows if "picoquic" in row}
+    assert marks == {"quiche": "?", "kwik": "–"}
 
 
 def test_the_names_of_many_tests_are_all_told() -> None:
