@@ -360,10 +360,10 @@ def _notes(found: ImageCheck, directory: Path) -> Iterator[Remark]:
         yield Remark("key log", NO_KEY_LOG)
     if found.qlog is False:
         yield Remark("qlog", NO_QLOG)
-    run = found.small
-    server = run.evidence.server if run is not None and found.role is Role.SERVER else None
-    if run is not None and server is not None and server.killed and server.status == KILLED:
-        yield Remark("SIGTERM", KILLED_SERVER, directory / run.key.path)
+    served = found.small if found.role is Role.SERVER else None
+    server = served.evidence.server if served else None
+    if served and server and server.killed and server.status == KILLED:
+        yield Remark("SIGTERM", KILLED_SERVER, directory / served.key.path)
 
 
 def _decrypts(place: Path, role: Role) -> bool:

@@ -27,7 +27,7 @@ Looker = Callable[[str, Role], Look]
 
 def test_it_is_compliant_and_carries_files_over_ipv4_and_ipv6(look: Looker, name: str, role: Role) -> None:
     finding = look(name, role).finding
-    assert finding.sound, finding.reason
+    assert finding.sound, finding.problems
 
 
 def test_its_key_log_decrypts_its_packets(look: Looker, name: str, role: Role) -> None:
