@@ -66,7 +66,8 @@ def draw(request: PlotRequest) -> Gallery:
         if name not in known:
             raise InputError(f"There is no plot {quoted(name)}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
     request.target.mkdir(parents=True, exist_ok=True)
-    work = _Drawer(request, bounded=not (names or request.pairs))
+    selected = tuple(campaign.of_pairs(request.pairs) for campaign in request.campaigns)
+    work = _Drawer(replace(request, campaigns=selected), bounded=not (names or request.pairs))
     for plot in (known[name] for name in (names or known)):
         work.draw(plot)
     return Gallery(

@@ -35,8 +35,6 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             continue
         runs = with_flows(campaign.results.results, case)
         for pair in dict.fromkeys((each.server, each.client) for each in runs):
-            if request.pairs and pair not in request.pairs:
-                continue
             mine = sorted((each for each in runs if (each.server, each.client) == pair), key=_share)
             shown = mine[(len(mine) - 1) // 2]
             if (rates := _rates(request, campaign.directory / shown.key.path, shown)) is not None:

@@ -41,7 +41,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     without = 0
     for result in campaign.results.results:
         value, found = value_of(result, number.name), fact_of(result, fact)
-        if result.test_case != case.name or value is None or not _wanted(request, result):
+        if result.test_case != case.name or value is None:
             continue
         if found is None:
             without += 1
@@ -85,10 +85,6 @@ def _axis(values: set[int | str], fact: str) -> dict[str, Any]:
         "places": {value: value / size for value in ordered},
         "logarithmic": ordered[0] > 0 and ordered[-1] > WIDE * ordered[0],
     }
-
-
-def _wanted(request: PlotRequest, result: RunResult) -> bool:
-    return not request.pairs or (result.server, result.client) in request.pairs
 
 
 def _base(result: RunResult) -> tuple[str, str]:

@@ -34,12 +34,11 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
         return None
     across = min(PER_ROW, len(panels))
     rows = tuple(tuple(panels[start : start + across]) for start in range(0, len(panels), across))
-    servers, clients = len(results.manifest.servers), len(results.manifest.clients)
+    servers, clients = (len({pair[place] for pair in results.pairs}) for place in (0, 1))
     size = (max(4.5, across * (0.4 + 0.2 * servers) + 1.3), len(rows) * (1.2 + 0.2 * clients) + 0.9)
-    pairs = len(results.manifest.servers) * len(results.manifest.clients)
     left_out = ", ".join(case.abbreviation for case in cases if case not in run)
     caption = sentences(
-        f"The figure shows n = {counted(pairs, 'pair')} in each of {len(panels)} tests. ✓ means passed, "
+        f"The figure shows n = {counted(len(results.pairs), 'pair')} in each of {len(panels)} tests. ✓ means passed, "
         "T timed out, × failed, "
         "– unsupported, ! error, and · not run. The first repetition that did not pass determines the sign. Only ✓, T "
         "and × count",

@@ -127,8 +127,7 @@ def pairs_of(
     found: dict[tuple[str, str], dict[tuple[SweptValue, ...], Sample]] = {}
     for values, case in members.items():
         for sample in samples(campaign.results, case.name, metric_axis(request, GOODPUT).name):
-            if not request.pairs or (sample.server, sample.client) in request.pairs:
-                found.setdefault((sample.server, sample.client), {})[values] = sample
+            found.setdefault((sample.server, sample.client), {})[values] = sample
     return {pair: mine for pair, mine in found.items() if any(sample.values for sample in mine.values())}
 
 

@@ -1,4 +1,4 @@
-"""The testbed of each test case, as it was configured: client, emulated link, server, and where traces are taken."""
+"""The testbed of each measured test case as it was configured: client, emulated link, server, and places of traces."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from quicsat.model.units import MBPS, MS, PERCENT, byte_size, seconds
 from quicsat.plots import theme
 from quicsat.plots.base import Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.statistics.samples import CONCLUSIVE, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,10 +22,11 @@ CLIENT, LINK, SERVER = 0.13, 0.5, 0.87
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
-    """From the plan of the campaign."""
-    if case.real:
+    """None without a measured pair."""
+    measured = [each for each in samples(campaign.results, case.name) if each.pair_outcome in CONCLUSIVE]
+    if case.real or not measured:
         return None
-    link, manifest = case.emulated, campaign.results.manifest
+    link, pairs = case.emulated, len(measured)
     rows = [
         (
             way,
@@ -33,12 +35,11 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         for way, each in (("server to client", link.forward), ("client to server", link.back))
     ]
     facts = {
-        "clock": manifest.clock.value,
+        "clock": campaign.results.manifest.clock.value,
         "scenario": link.scenario,
-        "servers": len(manifest.servers),
-        "clients": len(manifest.clients),
+        "servers": len({each.server for each in measured}),
+        "clients": len({each.client for each in measured}),
     }
-    pairs = len(manifest.servers) * len(manifest.clients)
     caption = sentences(
         f"{'The pair' if pairs == 1 else f'Each of the {pairs} pairs'} transfers {byte_size(case.total_size)} n = "
         f"{counted(case.repetitions, 'time')}; the time limit of each transfer is "
@@ -88,5 +89,5 @@ def _of(count: int) -> str:
 
 PLOT = Plot(
     "topology", "Testbed", Group.PAIRS, "results",
-    per_case(_drawing, "no test case measures anything over an emulated link."), draw,
+    per_case(_drawing, "no pair was measured over an emulated link."), draw,
 )  # fmt: skip

@@ -30,7 +30,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             points = relation(campaign.results, x.name, y.name)
             if not points:
                 continue
-            lost = len(campaign.results.manifest.servers) * len(campaign.results.manifest.clients) - len(points)
+            lost = len(campaign.results.pairs) - len(points)
             groups = cluster([(point.x, point.y) for point in points])
             lossy = loss_share(y.link.forward.loss) > 0
             caption = sentences(

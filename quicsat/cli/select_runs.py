@@ -16,7 +16,7 @@ from quicsat.config import loader
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Implementation, Protocol
-from quicsat.model.names import VARIANT_SIGN, did_you_mean
+from quicsat.model.names import VARIANT_SIGN, did_you_mean, is_named
 from quicsat.model.outcomes import Rules
 from quicsat.model.run import Run
 from quicsat.model.text import quoted
@@ -105,7 +105,7 @@ def _check_replaced(words: Sequence[str], runs: Sequence[Run]) -> None:
     """Raise :class:`InputError` if ``--replace`` names an implementation that no run uses."""
     used = {end.name for run in runs for end, _ in run.ends}
     names = [word.partition("=")[0].strip() for word in split(words)]
-    if idle := [quoted(name) for name in names if not any(order.is_named(end, [name]) for end in used)]:
+    if idle := [quoted(name) for name in names if not any(is_named(end, [name]) for end in used)]:
         raise InputError(f"--replace: no run uses {' or '.join(idle)}. Select it with -s or -c, or leave it out.")
 
 
@@ -116,12 +116,12 @@ def _taking_part(selection: plan.Selection, names: Sequence[str]) -> plan.Select
     """
     servers, clients = selection.servers, selection.clients
     ends = [end.name for end in (*servers, *clients)]
-    if missing := [name for name in names if not any(order.is_named(end, [name]) for end in ends)]:
+    if missing := [name for name in names if not any(is_named(end, [name]) for end in ends)]:
         hints = "".join(did_you_mean(name, ends) for name in missing)
         listed = ", ".join(map(quoted, missing))
         raise InputError(f"--must-include: {listed} is neither a selected server nor a selected client.{hints}")
     named_servers, named_clients = (
-        tuple(end for end in ends if order.is_named(end.name, names)) for ends in (servers, clients)
+        tuple(end for end in ends if is_named(end.name, names)) for ends in (servers, clients)
     )
     return replace(
         selection,

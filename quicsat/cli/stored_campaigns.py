@@ -13,9 +13,9 @@ from quicsat.cli.program import Program, option
 from quicsat.config import quantities
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError, MachineError
-from quicsat.model.names import did_you_mean
+from quicsat.model.names import did_you_mean, pair_folder
 from quicsat.model.objective import Objective
-from quicsat.model.results import ResultSet
+from quicsat.model.results import Pair, ResultSet
 from quicsat.model.stored_files import resolved
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import quoted
@@ -24,7 +24,7 @@ from quicsat.statistics.facts import read_condition, where
 
 PAIRS = option(
     "--pair", group="selection", nargs="+", metavar="SERVER_CLIENT", default=[],
-    help="Pairs for tables and plots that show individual runs (default: all; example: picoquic_quic-go).",
+    help="Pairs to show (default: all; example: picoquic_quic-go picoquic:bbr_quic-go).",
 )  # fmt: skip
 OBJECTIVES = option(
     "--objective", group="selection", nargs="+", metavar="SIZE=TIME", default=[],
@@ -149,18 +149,23 @@ def two_test_cases(wanted: Sequence[str]) -> tuple[str, str]:
     return wanted[0], wanted[1]
 
 
-def pairs(wanted: Sequence[str], campaigns: Sequence[CampaignResults]) -> tuple[tuple[str, str], ...]:
-    """Server and client of each wanted ``SERVER_CLIENT``; raises InputError if a campaign has no such pair."""
+def pairs(wanted: Sequence[str], campaigns: Sequence[CampaignResults]) -> tuple[Pair, ...]:
+    """Server and client of each wanted ``SERVER_CLIENT``, which may also be the name of the pair's directory.
+
+    Raises InputError if no campaign has such a pair.
+    """
     results = (result for campaign in campaigns for result in campaign.results.results)
-    known = {f"{result.server}_{result.client}": (result.server, result.client) for result in results}
+    found = dict.fromkeys((result.server, result.client) for result in results)
+    folders = {pair_folder(*pair): pair for pair in found}
+    known = {"_".join(pair): pair for pair in found}
     problems = [
         f"These results have no pair {quoted(name)} (SERVER_CLIENT).{did_you_mean(name, known)}"
         for name in wanted
-        if name not in known
+        if name not in known and name not in folders
     ]
     if problems:
         raise InputError(*problems, f"Known: {', '.join(sorted(known))}.")
-    return tuple(known[name] for name in wanted)
+    return tuple((known | folders)[name] for name in wanted)
 
 
 def objectives(texts: Sequence[str]) -> tuple[Objective, ...]:

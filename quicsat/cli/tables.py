@@ -50,7 +50,9 @@ def run(options: Options, program: Program) -> int:
     from quicsat.report import campaign_tables
     from quicsat.report.table import render
 
-    campaigns = stored_campaigns.open_campaigns(options, program)
+    opened = stored_campaigns.open_campaigns(options, program)
+    pairs = stored_campaigns.pairs(options.pair, opened)
+    campaigns = [campaign.of_pairs(pairs) for campaign in opened]
     several = len(campaigns) > 1
     tables = list[tuple[str, "Table"]]()
     for name in options.table or (["history"] if several else ["summary"]):
@@ -98,7 +100,7 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
             (campaign,),
             Path(),
             test_cases=tuple(options.test),
-            pairs=stored_campaigns.pairs(options.pair, [campaign]),
+            pairs=results.selected or (),
             objectives=stored_campaigns.objectives(options.objective),
         )
         table = run_tables.objectives_met(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 NAME_RULE = "1 to 64 of a-z, 0-9, dot, hyphen and underscore, the first a letter or a digit"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -73,6 +73,12 @@ def split_flows(text: str) -> tuple[str, str]:
 def are_flows(name: str, flows: str) -> bool:
     """Whether ``flows``, if any, may follow the name of a test case, or its abbreviation."""
     return not flows or (len(name + flows) <= _LONGEST_FLOWS and _FLOWS.fullmatch(flows) is not None)
+
+
+def is_named(implementation: str, names: Collection[str]) -> bool:
+    """Whether one of ``names`` is that of an implementation or, of a variant, that of its implementation."""
+    own = implementation.casefold()
+    return any(name.casefold() in (own, own.partition(VARIANT_SIGN)[0]) for name in names)
 
 
 def folder_name(implementation: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from quicsat.model.clock import Clock, clock_in_words
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Protocol, Role
+from quicsat.model.names import is_named
 from quicsat.model.negotiated import Negotiated
 from quicsat.model.outcomes import Outcome, Verdict
 from quicsat.model.perturbation import NONE, Amplitudes
@@ -15,6 +17,8 @@ from quicsat.model.run_key import RunKey
 from quicsat.model.test_case import TestCase
 from quicsat.model.workload import ObjectType
 
+Pair = tuple[str, str]
+"""Names of the server and of the client."""
 PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON", "PROTOCOLS_CLIENT", "PROTOCOLS_SERVER")
 """Environment variables of this program that endpoints get (docs/reference/endpoint-contract.md)."""
 
@@ -245,6 +249,10 @@ class Manifest:
     note: str = ""
     """The user's own words on the conditions, such as the weather over a real link."""
 
+    def tests(self, server: str, client: str) -> bool:
+        """Whether one of the two is under test; all are if the campaign does not say which are."""
+        return not self.must_include or any(is_named(name, self.must_include) for name in (server, client))
+
     @property
     def time(self) -> str:
         """The clock in words: ``real time``, or ``virtual time (3 µs per system call)``.
@@ -268,6 +276,8 @@ class ResultSet:
     """All other attempts at the runs in ``results``: excluded ones, and those repeated on request."""
     placebo: tuple[RunResult, ...] = ()
     """Of a baseline: the same runs, measured again with an irrelevant difference."""
+    selected: tuple[Pair, ...] | None = None
+    """The pairs that a user has chosen, see ``of_pairs``; None for all of the campaign."""
 
     @cached_property
     def by_test_case(self) -> dict[str, list[RunResult]]:
@@ -276,6 +286,35 @@ class ResultSet:
         for result in self.results:
             groups.setdefault(result.test_case, []).append(result)
         return groups
+
+    @cached_property
+    def planned(self) -> tuple[Pair, ...]:
+        """The pairs of the campaign, measured or not: for each client, in the order of the manifest, its servers."""
+        manifest = self.manifest
+        protocols = {each.name: {*each.protocols} for each in manifest.implementations}
+        measured = {(each.server, each.client) for each in self.results}
+        pairs = ((server, client) for client in manifest.clients for server in manifest.servers)
+        return tuple(
+            pair
+            for pair in pairs
+            if pair in measured or (manifest.tests(*pair) and protocols[pair[0]] & protocols[pair[1]])
+        )
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Those of ``planned`` that a user has chosen."""
+        return tuple(pair for pair in self.planned if self.selected is None or pair in self.selected)
+
+    def of_pairs(self, pairs: Collection[Pair]) -> ResultSet:
+        """The results of these pairs; all if there are none."""
+        if not pairs:
+            return self
+        chosen = {*pairs}
+        results, earlier, placebo = (
+            tuple(each for each in many if (each.server, each.client) in chosen)
+            for many in (self.results, self.earlier, self.placebo)
+        )
+        return replace(self, results=results, earlier=earlier, placebo=placebo, selected=tuple(pairs))
 
     @property
     def done(self) -> frozenset[RunKey]:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Sequence
 
-from quicsat.model.names import VARIANT_SIGN
+from quicsat.model.names import is_named
 from quicsat.model.run import Run
 
 MOST_SHARDS = 1000
@@ -53,9 +53,3 @@ def part_of(plan: Sequence[Run], which: str) -> tuple[Run, ...]:
 def involving(plan: Sequence[Run], names: Collection[str]) -> tuple[Run, ...]:
     """The runs in whose pair at least one of the implementations takes part; the whole plan if ``names`` is empty."""
     return tuple(run for run in plan if not names or any(is_named(end.name, names) for end in (run.server, run.client)))
-
-
-def is_named(implementation: str, names: Collection[str]) -> bool:
-    """Whether one of ``names`` is that of an implementation or, of a variant, that of its implementation."""
-    own = implementation.casefold()
-    return any(name.casefold() in (own, own.partition(VARIANT_SIGN)[0]) for name in names)

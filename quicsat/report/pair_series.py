@@ -104,10 +104,8 @@ def load_pairs(request: PlotRequest) -> Iterator[PairSeries]:
     for campaign in request.campaigns:
         if campaign.directory is None:
             continue
-        manifest = campaign.results.manifest
-        wanted = request.pairs or [(server, client) for client in manifest.clients for server in manifest.servers]
         for case in request.measured(campaign.results):
-            for server, client in wanted:
+            for server, client in request.pairs or campaign.results.planned:
                 pair = _pair(request, campaign, campaign.directory, case, server, client)
                 if pair.runs:
                     yield pair
@@ -137,9 +135,8 @@ def _stored(request: PlotRequest, case: TestCase) -> Iterator[RunResult]:
         if campaign.directory is None:
             continue
         for each in campaign.results.results:
-            wanted = not request.pairs or (each.server, each.client) in request.pairs
             valid = each.test_case == case.name and each.verdict.outcome is not Outcome.ERROR
-            if wanted and valid and is_file(campaign.directory / each.key.path / FILE_NAME):
+            if valid and is_file(campaign.directory / each.key.path / FILE_NAME):
                 yield each
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from quicsat.model.emulated_link import loss_share
 from quicsat.model.objective import Objective
-from quicsat.model.results import ResultSet
+from quicsat.model.results import Pair, ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 
@@ -32,6 +32,10 @@ class CampaignResults:
     read_runs: Callable[[], CampaignResults] | None = None
     """Of another runner: reads the traces of its runs, for figures over runs; None if that is done or impossible."""
 
+    def of_pairs(self, pairs: Collection[Pair]) -> CampaignResults:
+        """The campaign with the results of these pairs; with all if there are none."""
+        return replace(self, results=self.results.of_pairs(pairs)) if pairs else self
+
     @cached_property
     def of_runs(self) -> CampaignResults:
         """The campaign with its single runs and their directory, for figures over runs."""
@@ -51,8 +55,8 @@ class PlotRequest:
     """Of ``FORMATS``."""
     test_cases: tuple[str, ...] = ()
     """Names or abbreviations, of test cases or families; all if empty."""
-    pairs: tuple[tuple[str, str], ...] = ()
-    """(server, client) for figures over runs; all if empty."""
+    pairs: tuple[Pair, ...] = ()
+    """(server, client); all if empty."""
     without_failed: bool = False
     """Leave failed repetitions out of distributions instead of counting them as 0."""
     own_scale: bool = False
@@ -83,7 +87,8 @@ class PlotRequest:
 
     def of_runs(self) -> PlotRequest:
         """The request for figures over runs."""
-        return replace(self, campaigns=tuple(campaign.of_runs for campaign in self.campaigns))
+        campaigns = (campaign.of_runs.of_pairs(self.pairs) for campaign in self.campaigns)
+        return replace(self, campaigns=tuple(campaigns))
 
     def cases(self, results: ResultSet) -> tuple[TestCase, ...]:
         """The requested test cases of a campaign, in its order."""

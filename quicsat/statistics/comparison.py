@@ -26,7 +26,6 @@ from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import percent
-from quicsat.plan.order import is_named
 from quicsat.statistics import effects
 from quicsat.statistics.conditions import changed_images, differences, matching
 from quicsat.statistics.effects import Effect
@@ -633,16 +632,11 @@ class Goodputs:
         server, client, test_case = cell
         manifest = self.manifest
         return (
-            self.tests(server, client)
+            manifest.tests(server, client)
             and server in manifest.servers
             and client in manifest.clients
             and any(case.name == test_case for case in manifest.test_cases)
         )
-
-    def tests(self, server: str, client: str) -> bool:
-        """Whether one of the two is under test; all are if the campaign does not say which are."""
-        required = self.manifest.must_include
-        return not required or is_named(server, required) or is_named(client, required)
 
 
 def goodputs(results: ResultSet) -> Goodputs:
@@ -739,7 +733,8 @@ def of_goodputs(
     ]
     fresh += [sample for name in alone for sample in second.samples[name]]
     lost, new = (
-        sum(each.conclusive > 0 and second.tests(each.server, each.client) for each in some) for some in (gone, fresh)
+        sum(each.conclusive > 0 and second.manifest.tests(each.server, each.client) for each in some)
+        for some in (gone, fresh)
     )
     skipped = sum(
         _cell(pair.second) in second.skipped and pair.second.succeeded == pair.second.conclusive for pair in pairs

@@ -14,11 +14,11 @@ from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.link_format import format_link
+from quicsat.model.names import is_named
 from quicsat.model.results import ImageFacts, Manifest, ResultSet
 from quicsat.model.test_case import TestCase, constant_rate, files_in_words
 from quicsat.model.text import printable
 from quicsat.model.units import mbit_per_s, seconds
-from quicsat.plan.order import is_named
 from quicsat.statistics.samples import find_case
 
 SAVE = (

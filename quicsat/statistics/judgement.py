@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from quicsat.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
+from quicsat.model.names import is_named
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ImageFacts, Manifest, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted, printable
 from quicsat.model.units import mbit_per_s, percent
-from quicsat.plan.order import is_named
 from quicsat.plan.stored_plan import plan_of
 from quicsat.statistics import comparison
 from quicsat.statistics.comparison import (
@@ -298,11 +298,9 @@ def _build(image: ImageFacts) -> str:
 
 def _planned(results: ResultSet) -> Iterator[tuple[Sample, TestCase]]:
     """The cells of the plan, with or without results."""
-    required = results.manifest.must_include
     for case in results.manifest.test_cases:
         for sample in samples(results, case.name, GOODPUT):
-            if not required or is_named(sample.server, required) or is_named(sample.client, required):
-                yield sample, case
+            yield sample, case
 
 
 def _judge(

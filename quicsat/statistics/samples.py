@@ -168,16 +168,14 @@ def find_case(cases: Iterable[TestCase], name: str) -> TestCase | None:
 
 
 def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> tuple[Sample, ...]:
-    """Every pair of the campaign in ``test_case``: clients as in the manifest, for each its servers."""
+    """Every pair of ``result_set.pairs`` in ``test_case``, in their order."""
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for result in result_set.by_test_case.get(test_case, ()):
         if result.verdict.outcome is not Outcome.SKIPPED:
             groups.setdefault((result.server, result.client), []).append(result)
-    manifest = result_set.manifest
     return tuple(
         _sample(server, client, test_case, groups.get((server, client), ()), metric)
-        for client in manifest.clients
-        for server in manifest.servers
+        for server, client in result_set.pairs
     )
 
 

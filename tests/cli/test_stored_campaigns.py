@@ -13,6 +13,7 @@ import pytest
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.results.store import DOCUMENT, load, write_result_json
 from tests.cli.conftest import GOOD, Checkout, CommandLine, Draws
+from tests.results_builder import result_set, runs
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,17 @@ from tests.cli.conftest import GOOD, Checkout, CommandLine, Draws
 )
 def test_wrong_words(words: list[str], problem: str, places: list[str], quicsat: CommandLine) -> None:
     assert problem in quicsat.refusal(words[0], places[0], *words[1:], draw=Draws())
+
+
+def test_a_pair_may_have_the_name_of_its_directory(tmp_path: Path, quicsat: CommandLine) -> None:
+    many = [run for server in ("picoquic:bbr", "picoquic") for run in runs(5e6, server=server)]
+    write_result_json(tmp_path, result_set(many, servers=("picoquic:bbr", "picoquic")))
+    for name in ("picoquic+bbr_quiche", "picoquic:bbr_quiche"):
+        draws = Draws()
+        quicsat("plot", tmp_path, "--pair", name, draw=draws)
+        assert draws.requests[0].pairs == (("picoquic:bbr", "quiche"),)
+        lines = quicsat.out("tables", tmp_path, "--pair", name, "--table", "pairs", "--format", "csv").splitlines()
+        assert [line.split(",")[1] for line in lines[1:]] == ["picoquic:bbr"]
 
 
 def test_no_results(tmp_path: Path, quicsat: CommandLine) -> None:

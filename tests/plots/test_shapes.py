@@ -166,8 +166,10 @@ def test_no_threshold_without_loss() -> None:
 
 
 def test_the_testbed_is_that_of_the_plan() -> None:
-    [drawing] = topology.PLOT.table(plot_request(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
-    shown = panel(topology.PLOT, plot_request(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
+    measured = [run for server in "ab" for run in runs(5e6, server=server, test_case="satloss")]
+    [drawing] = topology.PLOT.table(plot_request(result_set(measured, servers=("a", "b", "c"), test_cases=(SATLOSS,))))
+    [[shown]] = drawing.panels
+    assert shown is not None
     assert shown.rows == [
         ("server to client", "20 Mbit/s, 300 ms, queue of 25 packets, 1 % loss"),
         ("client to server", "2 Mbit/s, 300 ms, queue of 25 packets, 1 % loss"),
@@ -178,13 +180,13 @@ def test_the_testbed_is_that_of_the_plan() -> None:
     assert "server\none of 2" in texts(axes(topology.PLOT, shown))
     client_side = ClientSide(ClientSideDirection(0.001, UniformLoss(0.01)), ClientSideDirection(0.001))
     beside = replace(SATLOSS, link=replace(SATLOSS.emulated, client_side=client_side))
-    [drawing] = topology.PLOT.table(plot_request(result_set(test_cases=(beside,))))
+    [drawing] = topology.PLOT.table(plot_request(result_set(measured[:1], servers=("a",), test_cases=(beside,))))
     assert drawing.caption.endswith("Packets also pass another link: 1.0 ms and loss 1 % / none at the client's side.")
 
 
 @pytest.mark.parametrize(("change", "clock"), [(lambda results: results, "real"), (virtual, "virtual")])
 def test_the_testbed_names_the_clock(change: Callable[[ResultSet], ResultSet], clock: str) -> None:
-    shown = panel(topology.PLOT, plot_request(change(result_set())))
+    shown = panel(topology.PLOT, plot_request(change(result_set(runs(5e6)))))
     assert f"ns-3 in {clock} time, scenario asymmetric-p2p" in texts(axes(topology.PLOT, shown))
 
 
