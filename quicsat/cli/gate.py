@@ -22,6 +22,7 @@ from quicsat.cli.select_runs import ChosenRuns
 from quicsat.config import quantities
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
+from quicsat.model.gate_directories import AGAIN, BASE, CHANGE
 from quicsat.model.text import counted
 from quicsat.plan.select_names import split
 
@@ -38,8 +39,6 @@ DESCRIPTION = (
     "and judge what has become worse. Cells that the first repetitions leave open are measured again with more."
 )
 EXAMPLES = ("gate --clock virtual -i quic-go -t sat -r quic-go=me/it:new --against me/it:main -l results/both",)
-BASE, CHANGE, AGAIN = "base", "change", "-again"
-"""Directories of the campaigns, and what those of the second look end with."""
 FIRST, SECOND = 5, 20
 """Members of the first look, and of both looks together, by default."""
 

@@ -51,6 +51,8 @@ class ImageSource:
     policy: Policy
     lock: Path | None = None
     """Lock file of the images that the campaign has to use; None if it may use any."""
+    pinned: Mapping[str, ImageFacts] = field(default_factory=dict)
+    """By name: exactly these images of implementations have to be used; empty if the campaign may use others."""
 
 
 @dataclass(frozen=True)

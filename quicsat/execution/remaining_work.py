@@ -30,9 +30,12 @@ class RemainingWork:
     """Runs whose last attempt parallel runs may have disturbed."""
 
 
-def remaining_work(record: StoredResults, retry: Collection[Outcome]) -> RemainingWork:
+def remaining_work(
+    record: StoredResults, retry: Collection[Outcome], planned: Sequence[Run] | None = None
+) -> RemainingWork:
     """The runs without a result, with the outcome ``error``, and with an outcome in ``retry``.
 
+    ``planned``: the plan, if it is not the one that the manifest tells.
     Runs whose images were missing when the campaign began stay out: images do not change within a campaign.
     """
     again, with_images = {Outcome.ERROR, *retry}, record.result_set.manifest.images.keys()
@@ -42,7 +45,7 @@ def remaining_work(record: StoredResults, retry: Collection[Outcome]) -> Remaini
     for result in record.result_set.results:
         if result.verdict.outcome not in again or not {result.server, result.client} <= with_images:
             done[result.key] = result
-    plan = plan_of(record.result_set.manifest)
+    plan = plan_of(record.result_set.manifest) if planned is None else tuple(planned)
     rest = tuple(run for run in plan if run.key not in done)
     counting = () if Outcome.SKIPPED in retry else tuple(done.values())
     tried = {run: last[run.key].attempt if run.key in last else 0 for run in plan}

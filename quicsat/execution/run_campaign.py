@@ -23,6 +23,7 @@ from quicsat.execution.run_config import environment_parameters, stored_run_conf
 from quicsat.execution.worker import result_of
 from quicsat.images.build_recipes import own_images
 from quicsat.images.lock_file import LockedImages
+from quicsat.images.pinned_images import PinnedImages
 from quicsat.images.pull_or_build import Images
 from quicsat.model.errors import HarnessFault, Interrupted, MachineError
 from quicsat.model.implementation import Implementation, Role
@@ -57,10 +58,15 @@ def run_campaign(new: NewCampaign, conditions: Conditions, observer: Observer) -
 
 
 def resume_campaign(
-    directory: Path, retry: Collection[Outcome], conditions: Conditions, observer: Observer
+    directory: Path,
+    retry: Collection[Outcome],
+    conditions: Conditions,
+    observer: Observer,
+    plan: Sequence[Run] | None = None,
 ) -> CampaignOutcome:
     """Continue the campaign in ``directory`` with its own plan, seeds, images and options.
 
+    ``plan``: that of a campaign of chosen runs, which its manifest does not tell.
     Runs without a result, with the outcome ``error``, or with an outcome in ``retry`` are made. Raises
     :class:`UserError` if the campaign cannot continue, :class:`MachineError` if an image is gone.
     """
@@ -68,7 +74,7 @@ def resume_campaign(
         record = journal.record()
         for warning in record.warnings:
             observer.say(warning)
-        work = remaining_work(record, retry)
+        work = remaining_work(record, retry, plan)
         restore(journal.place, work.tried)
         if not work.runs:
             return CampaignOutcome(directory, record, None)
@@ -156,18 +162,19 @@ def _unchecked_roles(
     return wanted
 
 
-def _source(engines: Engines, images: ImageSource) -> Images | LockedImages:
+def _source(engines: Engines, images: ImageSource) -> Images | LockedImages | PinnedImages:
     store, say = DaemonImages(engines.daemon), engines.observer.say
     if images.lock is not None:
         return LockedImages(store, images.root, images.lock, images.policy, say)
-    return Images(store, images.root, images.policy, say)
+    found = Images(store, images.root, images.policy, say)
+    return PinnedImages(store, images.pinned, found) if images.pinned else found
 
 
 def _images(engines: Engines, new: NewCampaign) -> dict[str, ImageFacts]:
     """The images of the implementations and of the links of a campaign, on all hosts.
 
     Raises :class:`MachineError` if no run can be made. A missing image affects only the runs that need it; one that
-    differs from the lock file ends the campaign.
+    differs from the lock file, or a pinned one that is gone, ends the campaign.
     """
     source = _source(engines, new.images)
     images = dict[str, ImageFacts]()
@@ -186,7 +193,7 @@ def _images(engines: Engines, new: NewCampaign) -> dict[str, ImageFacts]:
             take(implementation.name, source.ensure(implementation))
         except MachineError as error:
             lacking.append(str(error))
-    if (lacking and new.images.lock is not None) or not any(
+    if (lacking and (new.images.lock is not None or new.images.pinned)) or not any(
         all(end.name in images for end, _ in run.ends) for run in new.runs
     ):
         raise MachineError("\n".join(dict.fromkeys(lacking)))

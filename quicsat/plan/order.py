@@ -21,6 +21,15 @@ def shuffled(plan: Sequence[Run], seed: int) -> tuple[Run, ...]:
     return tuple(sorted(plan, key=lambda run: (run.repetition, _lot(run, seed))))
 
 
+def in_blocks(plan: Sequence[tuple[Run, Run]], seed: int) -> tuple[Run, ...]:
+    """Both runs of each pair one after the other, the first one by lot; pairs by repetition, and in random order.
+
+    What a machine does over time then affects both alike, and by chance alone one more than the other.
+    """
+    ordered = sorted(plan, key=lambda pair: (pair[1].repetition, _lot(pair[1], seed)))
+    return tuple(run for pair in ordered for run in sorted(pair, key=lambda run: _lot(run, -1 - seed)))
+
+
 def _lot(run: Run, seed: int) -> bytes:
     words = f"{seed} {run.server.name} {run.client.name} {run.test_case.name} {run.repetition}"
     return hashlib.sha256(words.encode()).digest()

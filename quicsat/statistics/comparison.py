@@ -32,7 +32,7 @@ from quicsat.statistics.effects import Effect
 from quicsat.statistics.reliability import change as change_of_group
 from quicsat.statistics.reliability import groups
 from quicsat.statistics.reliability import smallest as smallest_of_change
-from quicsat.statistics.samples import EFFICIENCY, GOODPUT, ReliabilityGroup, Sample, mean_ratio, samples
+from quicsat.statistics.samples import EFFICIENCY, GOODPUT, ReliabilityGroup, Sample, inverted, mean_ratio, samples
 from quicsat.statistics.significance import (
     LEVEL,
     SMALLEST_CHANGE,
@@ -697,8 +697,8 @@ def _speeds(results: ResultSet, both: Sequence[tuple[TestCase, TestCase]], metri
     found = list[Sample]()
     for case, other in both:
         for sample in samples(results, case.name if case.name in names else other.name, metric):
-            inverse = [replace(run, value=1 / run.value) for run in sample.repetitions if run.value]
-            found += [replace(sample, test_case=case.name, repetitions=tuple(inverse))] if inverse else []
+            speeds = replace(inverted(sample), test_case=case.name)
+            found += [speeds] if speeds.repetitions else []
     return found
 
 

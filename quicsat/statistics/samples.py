@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -226,6 +226,12 @@ def mean_ratio(before: Sequence[float], after: Sequence[float]) -> float | None:
 
 def _mean(values: Iterable[float], count: int) -> float:
     return math.fsum(values) / count
+
+
+def inverted(sample: Sample) -> Sample:
+    """The inverse of each value, without repetitions that have none: of times, speeds (1/s)."""
+    runs = (replace(run, value=1 / run.value) for run in sample.repetitions if run.value)
+    return replace(sample, repetitions=tuple(runs))
 
 
 def with_zeros(sample: Sample) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ import pytest
 
 from quicsat.model.run import Run
 from quicsat.plan.make_plan import make_plan
-from quicsat.plan.order import involving, part_of, shard, shuffled
+from quicsat.plan.order import in_blocks, involving, part_of, shard, shuffled
 from tests.fakes import CASE, implementation
 
 NAMES = "abcde"
@@ -36,6 +36,17 @@ def test_repetitions_are_interleaved() -> None:
     assert all(len(set(each)) == 50 for each in rounds)
     assert all(one != another for one, another in pairwise(rounds))
     assert {case for case, _, _ in rounds[0][:20]} == {"short", "other"}
+
+
+def test_pairs_of_runs_stay_together_in_random_order() -> None:
+    both = [(run, replace(run, server=replace(run.server, name=f"{run.server.name}2"))) for run in PLAN]
+    order = in_blocks(both, 1)
+    assert Counter(order) == Counter(run for pair in both for run in pair)
+    assert all({*pair} in [{*each} for each in both] for pair in zip(order[::2], order[1::2], strict=True))
+    assert [run.repetition for run in order] == sorted(run.repetition for run in order)
+    first = sum(run.server.name in NAMES for run in order[::2])
+    assert 70 < first < 130  # of 200, three and more standard deviations
+    assert order == in_blocks(list(reversed(both)), 1) != in_blocks(both, 2)
 
 
 def test_the_order_is_the_same_for_ever() -> None:
