@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from quicsat.cli import console
@@ -10,6 +12,7 @@ from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import port
 from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.model import product_files
+from quicsat.model.stored_files import resolved
 from quicsat.model.text import counted, escaped
 from quicsat.model.units import byte_size
 from quicsat.site.serve import PORT
@@ -31,6 +34,7 @@ class Options(CommandOptions, group="output"):
         "-o", "--output", type=Path, metavar="SITE",
         help="Directory of the website, whose pages are replaced in one step (default: site; example: /var/www/quic).",
     )  # fmt: skip
+    no_plots: bool = flag("--no-plots", help="Show only figures that are there, instead of drawing missing ones.")
     files: bool = flag("--files", help="Include traces, key logs, qlogs and complete logs.")
     serve: int | None = option(
         "--serve", nargs="?", parse=port, const=PORT, metavar="PORT",
@@ -45,7 +49,14 @@ def run(options: Options, program: Program) -> int:
 
     target = options.output or program.root / "site"
     places = options.directories or [program.results]
-    request = publish.SiteRequest(places, target, product_files.FILES, files=options.files, headings=program.figures())
+    request = publish.SiteRequest(
+        places,
+        target,
+        product_files.FILES,
+        files=options.files,
+        draw=None if options.no_plots or program.draw is None else partial(_draw, program),
+        headings=program.figures(),
+    )
     with nullcontext() if options.serve is None else serve.server(target, options.serve) as address:
         built = publish.build(request, console.message)
         console.show(
@@ -56,3 +67,19 @@ def run(options: Options, program: Program) -> int:
             console.message(f"Serving the site at {address} until Ctrl-C")
             serve.wait()
     return ExitStatus.SUCCESS
+
+
+def _draw(program: Program, directory: Path) -> Sequence[str]:
+    """Draw the figures of a campaign that are missing or show something else; files of series that cannot be read."""
+    from quicsat.cli import stored_campaigns
+    from quicsat.report.plot_request import CampaignResults, PlotRequest
+    from quicsat.results import store
+
+    place = resolved(directory)
+    target = place / "plots"
+    if target.is_symlink():
+        return (f"{target}: is a symbolic link, which may lead anywhere, so no figures are drawn there.",)
+    console.message(f"{directory}: drawing figures")
+    results = store.load(place).result_set
+    campaign = CampaignResults(place.name, results, place, foreign=not results.manifest.tool_version)
+    return stored_campaigns.draw(program, PlotRequest((campaign,), target)).warnings

@@ -68,12 +68,12 @@ def log_page(repetition: int, name: str) -> str:
 
 def packets(repetition: int) -> str:
     """Name of the file with the packets of one run, below the folder of its cell."""
-    return f"packets-{repetition}.bin"
+    return f"packets-{repetition}.js"
 
 
 def sequence(repetition: int) -> str:
     """Name of the file with the sequence diagram of one run, below the folder of its cell."""
-    return f"sequence-{repetition}.bin"
+    return f"sequence-{repetition}.js"
 
 
 def up(page: PurePosixPath) -> str:

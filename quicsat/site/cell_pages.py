@@ -103,15 +103,14 @@ def _cell(job: _Job, key: Key, cases: Sequence[str], unreadable: list[str]) -> c
     results = campaign.runs[key]
     folder = PurePosixPath("runs", campaign.folder) / address.cell(*key)
     middle = cell_view.representative(results)
-    found = {
-        each.repetition: _logs(job, each) for each in results if job.full or each.repetition == middle or _failed(each)
-    }
+    whole = {middle, cell_view.slowest(results)} | {each.repetition for each in results if job.full or _failed(each)}
+    found = {each.repetition: _logs(job, each) for each in results if each.repetition in whole}
     shown = cell_view.detail(campaign, key, found)
     unread = [each.repetition for each in results if each.repetition not in found]
     plots, without_packets = list[Mapping[str, Any]](), list[int]()
     for result in results:
         try:
-            plots += _packets(job, folder, result, shown)
+            plots += _packets(job, folder, result, median=result.repetition == middle, whole=result.repetition in whole)
         except SeriesError as error:
             without_packets.append(result.repetition)
             unreadable.append(f"{error} The website leaves out its packets.")
@@ -160,21 +159,21 @@ def _logs(job: _Job, result: RunResult) -> list[logs.Log]:
 
 
 def _packets(
-    job: _Job, folder: PurePosixPath, result: RunResult, shown: cell_view.CellView
+    job: _Job, folder: PurePosixPath, result: RunResult, *, median: bool, whole: bool
 ) -> Iterator[Mapping[str, Any]]:
-    """Put the file with the packets of a run, if it has series, and give what its page says of it.
+    """Put the files with the packets of a run, if it has series, and give what its page says of them.
 
-    Raises SeriesError.
+    ``median``: whether it is the representative of its cell. ``whole``: with all packets, flow control, and a sequence
+    diagram. Raises SeriesError.
     """
     series = load(run_directory(job.campaign, result))
     if series is None:
         return
-    middle = result.repetition == shown.representative
     name = address.packets(result.repetition)
-    told = {"number": result.repetition, "file": name, "outcome": result.verdict.outcome.value, "median": middle}
+    told = {"number": result.repetition, "file": name, "outcome": result.verdict.outcome.value, "median": median}
     more: list[packets.PackedColumn] = []
     texts: list[str] = []
-    if middle:
+    if whole:
         traces = _traces(job, result) if job.full or job.files else None
         found = sequence.of_traces(traces) if traces else None
         more = sequence.flow_control(traces) if traces else []
@@ -184,8 +183,10 @@ def _packets(
             told_by_qlog, texts = sequence.congestion(recovery(qlogs, float(came.min()) if len(came) else 0.0))
             more += told_by_qlog
         told |= {"sequence": address.sequence(result.repetition), "frames": found is not None}
-        job.site.put(folder / address.sequence(result.repetition), sequence.encode(found or sequence.of_series(series)))
-    job.site.put(folder / name, packets.encode(series, None if job.full or middle else THINNED, more, texts))
+        diagram = sequence.encode(found or sequence.of_series(series))
+        job.site.put(folder / address.sequence(result.repetition), packets.script(diagram))
+    packed = packets.encode(series, None if whole else THINNED, more, texts)
+    job.site.put(folder / name, packets.script(packed))
     yield told
 
 

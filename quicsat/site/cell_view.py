@@ -176,12 +176,24 @@ class CellView:
 
 def representative(results: Sequence[RunResult]) -> int:
     """The repetition whose goodput is the lower median of those that succeeded; the first one if none did."""
+    good = _by_goodput(results)
+    return good[(len(good) - 1) // 2] if good else results[0].repetition
+
+
+def slowest(results: Sequence[RunResult]) -> int:
+    """The repetition with the lowest goodput of those that succeeded; the first one if none did."""
+    good = _by_goodput(results)
+    return good[0] if good else results[0].repetition
+
+
+def _by_goodput(results: Sequence[RunResult]) -> list[int]:
+    """The repetitions that succeeded, the slowest first."""
     good = [
         (each.measurement.values["goodput"], each.repetition)
         for each in results
         if each.measurement is not None and "goodput" in each.measurement.values
     ]
-    return sorted(good)[(len(good) - 1) // 2][1] if good else results[0].repetition
+    return [repetition for _, repetition in sorted(good)]
 
 
 def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]]) -> CellView:

@@ -47,6 +47,8 @@ class Site:
     """Folders that are there, below ``directory``."""
     parts: dict[str, PartSize] = field(default_factory=dict)
     """Of what was put so far, by part: a folder in a folder in one of the site's folders, or a file."""
+    drawn: dict[str, str] = field(default_factory=dict)
+    """By folder, the state of the results of which all figures of a campaign were drawn."""
 
     def put(self, place: PurePosixPath, content: bytes) -> None:
         """Write one file; folders are made."""

@@ -7,12 +7,16 @@ zigzag-coded (0, -1, 1, -2 -> 0, 1, 2, 3), modulo 2^32. The first plane has the 
 the next one the second bytes of the columns that have two or more ``planes``, and so on; bytes beyond are zero. Columns
 that resemble each other are neighbours in a plane, so that deflate, which looks back 32 KiB, finds what they share.
 ``web/assets/packets.js`` reads it.
+
+In a site, a file is the text of such a file (base64) as an argument in a script: a page that was opened from a file may
+load scripts, and nothing else.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -68,6 +72,11 @@ def pack(columns: Sequence[PackedColumn], every: int = 1, texts: Sequence[str] =
     for plane in range(max(planes, default=0)):
         content += [_bytes(each, plane) for each, used in zip(coded, planes, strict=True) if plane < used]
     return zlib.compress(b"".join(content), LEVEL)
+
+
+def script(content: bytes) -> bytes:
+    """A packed file as the script that ``web/assets/packets.js`` loads."""
+    return b'packetFile.take("%s");\n' % b64encode(content)
 
 
 def unpack(content: bytes) -> dict[str, NDArray[np.float64]]:

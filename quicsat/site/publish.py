@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from quicsat.config.tool_version import release
-from quicsat.model.errors import MachineError
+from quicsat.model.errors import HarnessFault, MachineError, UserError
 from quicsat.model.product_files import as_installed, build_folder
 from quicsat.model.whole_file import turn
 from quicsat.site import (
@@ -31,7 +31,7 @@ from quicsat.site import (
 from quicsat.site.atomic_publish import Draft
 from quicsat.site.campaign_pages import History
 from quicsat.site.campaigns import SiteCampaign
-from quicsat.site.construction import PartSize, Site
+from quicsat.site.construction import Site
 from quicsat.site.pages import Renderer
 from quicsat.site.report_pages import Compared
 from quicsat.site.workers import working
@@ -59,6 +59,9 @@ class SiteRequest:
     """The folder with web/."""
     files: bool = False
     """Take traces, key logs, qlogs and whole logs into the site."""
+    draw: Callable[[Path], Sequence[str]] | None = None
+    """Draws the figures of the campaign in a directory that are missing, and returns sentences on what it could not
+    draw; None to take only figures that are there."""
     headings: Mapping[str, str] = field(default_factory=dict)
     """Heading of each kind of figure, by its name, in the order of the headings."""
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -109,6 +112,8 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         site = Site(renderer, draft.directory, tuple(found), NAVIGATION, uplot=uplot, headings=request.headings)
         for name, text in content.items():
             site.put(PurePosixPath(folder, name), text)
+        if request.draw is not None:
+            site.drawn.update(_figures(request.draw, old, found, say))
         options = (request.files, *request.headings.items())
         keys = {each.folder: reuse.key(each, request.root, folder, options) for each in found}
         trends = cache(lambda: report_pages.trends_by_clock(found))
@@ -133,7 +138,7 @@ def _build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
             campaign_pages.write_list(site)
             report_pages.write_all(site, shown, trends()[0])
         reuse.check_program(request.root)
-        site.put(address.MARKER, marker(request.root, found, keys, histories, compared, site.parts))
+        site.put(address.MARKER, marker(request.root, found, keys, histories, compared, site))
     pages, sizes = zip(*site.parts.values(), strict=True)
     return BuiltSite(sum(pages), sum(sizes), len(found))
 
@@ -144,7 +149,7 @@ def marker(
     keys: Mapping[str, str],
     histories: Mapping[str, History],
     compared: Sequence[Compared],
-    parts: Mapping[str, PartSize],
+    site: Site,
 ) -> bytes:
     """What the next build needs to know of this one: keys of what it has made, its size, what comparisons tell."""
     told: dict[str, Any] = {
@@ -154,9 +159,31 @@ def marker(
         "starts": {name: reuse.start_keys(history) for name, history in histories.items()},
         "briefs": {reuse.results_key(each.directory, root): each.folder for each in found},
         "comparisons": {_both(each.before, each.after): [_two_keys(keys, each), each.plain] for each in compared},
-        "parts": {part: size for part, size in sorted(parts.items()) if "." not in PurePosixPath(part).name},
+        "parts": {part: size for part, size in sorted(site.parts.items()) if "." not in PurePosixPath(part).name},
+        "figures": site.drawn,
     }
     return json.dumps(told, indent=1).encode()
+
+
+def _figures(
+    draw: Callable[[Path], Sequence[str]], old: reuse.OldSite, found: Sequence[SiteCampaign], say: Callable[[str], None]
+) -> dict[str, str]:
+    """Draw the figures of campaigns whose results have changed since the old site; what their results were, by folder.
+
+    A campaign whose figures cannot be drawn keeps those that it has.
+    """
+    drawn = dict[str, str]()
+    for campaign in found:
+        state = reuse.results_state(campaign.directory)
+        if old.known("figures", campaign.folder) != state:
+            try:
+                for sentence in draw(campaign.directory):
+                    say(sentence)
+            except (UserError, HarnessFault, OSError) as error:
+                say(f"{campaign.folder}: its figures could not be drawn: {error}")
+                continue
+        drawn[campaign.folder] = state
+    return drawn
 
 
 def _same(old: reuse.OldSite, campaign: SiteCampaign, key: str) -> bool:

@@ -97,7 +97,12 @@ def key(campaign: SiteCampaign, root: Path, assets: str, options: tuple[object, 
 
 def results_key(directory: Path, root: Path) -> str:
     """What decides the brief of a campaign: its results, by size and time of change, and this program."""
-    return _digest([_stats([directory / name for name in (JOURNAL, DOCUMENT)]), program(root)])
+    return _digest([results_state(directory), program(root)])
+
+
+def results_state(directory: Path) -> str:
+    """What decides the figures of a campaign: its results, by size and time of change."""
+    return _digest(_stats([directory / name for name in (JOURNAL, DOCUMENT)]))
 
 
 def start_keys(history: History) -> tuple[str, str]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.chromium import Site, Watched, choose, violations, watched
+from quicsat.results.store import write_result_json
+from tests.browser.chromium import Site, Watched, choose, pixels, plain_server, violations, watched
+from tests.results_builder import result_set, runs
+from tests.site import builder
 
 pytestmark = pytest.mark.browser
 
@@ -33,6 +39,21 @@ PAGE_TYPES = {
 }
 
 
+SIDES = (("server", 16), ("client", 14))
+SEEN = """() => {
+  const table = document.querySelector(".matrix.numbers");
+  const name = table.querySelector("thead th").getBoundingClientRect().right;
+  const cells = (list) => [...list].map((cell) => cell.getBoundingClientRect());
+  const links = [...table.querySelectorAll("td > a")];
+  return {
+    columns: cells(table.rows[1].cells).filter(({ left, right }) => left >= name - 1 && right <= innerWidth).length,
+    rows: cells(table.rows).filter(({ height }) => height < 40).length,
+    clipped: links.filter((link) => link.scrollWidth > link.clientWidth + 1).length,
+  };
+}"""
+"""Columns of a matrix that are seen whole beside the names, rows that are not tall, and cells that are cut."""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", PAGE_TYPES)
 def test_axe_finds_nothing(browser: Browser, site: Site, axe: str, kind: str, scheme: Literal["light", "dark"]) -> None:
@@ -51,10 +72,67 @@ def test_a_phone_scrolls_only_within_tables(browser: Browser, site: Site, kind: 
         found.check()
 
 
+def test_a_phone_shows_most_of_a_large_matrix(browser: Browser, tmp_path: Path) -> None:
+    servers, clients = ([f"{kind}-stack-{number:02}" for number in range(count)] for kind, count in SIDES)
+    found = [run for server in servers for client in clients for run in runs(9.24e6, server=server, client=client)]
+    made = result_set(found, servers=tuple(servers), clients=tuple(clients), repetitions=1)
+    place = tmp_path / "results"
+    place.mkdir()
+    write_result_json(place, made)
+    builder.build(place, tmp_path / "site")
+    with watched(browser, width=390) as phone:
+        phone.open((tmp_path / "site/index.html").as_uri())
+        assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
+        phone.page.locator(".matrix").scroll_into_view_if_needed()
+        seen = phone.page.evaluate(SEEN)
+        assert seen["columns"] >= 9
+        assert seen["rows"] >= 12
+        assert seen["clipped"] == 0
+        phone.check()
+
+
 def test_every_page_loads_in_silence(page: Watched, site: Site) -> None:
     for address in site.pages():
         page.open(site.address + address)
         page.check()
+
+
+@contextmanager
+def opened(way: str, site: Site) -> Iterator[str]:
+    """Address of a site that was opened from a file, from the root of a server, or from a folder of it."""
+    if way == "file":
+        yield f"{site.directory.as_uri()}/"
+    elif way == "root":
+        yield site.address
+    else:
+        with plain_server(site.directory.parent) as address:
+            yield f"{address}{site.directory.name}/"
+
+
+@pytest.mark.parametrize("way", ["file", "root", "folder"])
+def test_a_cell_shows_its_packets_however_it_is_opened(browser: Browser, site: Site, axe: str, way: str) -> None:
+    with opened(way, site) as address, watched(browser) as found:
+        found.open(address + site.pages(PAGE_TYPES["cell"])[-1])
+        page = found.page
+        for place in ("#plots", "#sequence-view"):
+            page.wait_for_selector(f"{place}[data-ready]", state="attached")
+        page.locator("[data-panel=offset]").scroll_into_view_if_needed()
+        assert len(pixels(page, "first")) > 300
+        page.locator("#sequence").scroll_into_view_if_needed()
+        page.wait_for_function("Number(document.querySelector('.sequence').dataset.drawn) > 10")
+        found.check()  # before axe, which asks for style sheets again, and gets none from a file
+        assert violations(page, axe) == []
+
+
+def test_a_cell_begins_with_what_happened(page: Watched, site: Site) -> None:
+    page.open(site.address + site.pages(PAGE_TYPES["cell"])[-1])
+    page.page.wait_for_selector("#plots[data-ready]")
+    parts = "[...document.querySelectorAll('.outcome, .panel, h2')]"
+    found = page.page.evaluate(f"{parts}.map((each) => each.dataset.panel || each.id || each.className)")
+    assert found[found.index("packets") : found.index("number")] == [
+        "packets", "offset", "repetitions-table", "numbers", "more",
+    ]  # fmt: skip
+    assert found.index("outcome") < found.index("packets")
 
 
 def test_pages_work_from_a_file(browser: Browser, site: Site) -> None:
@@ -68,7 +146,7 @@ def test_pages_work_from_a_file(browser: Browser, site: Site) -> None:
     assert "client=quiche" in page.url
     page.click(".matrix td:not(.off) a >> visible=true")
     assert re.search(r"/p/.*/index\.html$", page.url)
-    page.locator("#plots-note", has_text="need a web server").wait_for()
+    page.wait_for_selector("#plots[data-ready]", state="attached")
     assert complaints == []
     context.close()
 

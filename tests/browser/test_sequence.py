@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from quicsat.model.arrays import Floats
 from quicsat.model.text import printable
-from quicsat.site import sequence
+from quicsat.site import packets, sequence
 from quicsat.site.serve import server
 from quicsat.traces.columns import Frame
 from tests.browser.chromium import Site, Watched, watched
@@ -46,7 +46,7 @@ def large(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     place = tmp_path_factory.mktemp("sequence")
     builder.build(builder.on_disk(place / "results", builder.small()), place / "site")
     [cell] = (place / "site").glob(CELL)
-    (cell.parent / "sequence-1.bin").write_bytes(sequence.encode(many(100_000)))
+    (cell.parent / "sequence-1.js").write_bytes(packets.script(sequence.encode(many(100_000))))
     with server(place / "site", kept=True) as address:
         yield f"{address}{cell.relative_to(place / 'site')}"
 
@@ -109,6 +109,27 @@ def test_a_packet_is_shown_in_whatever_order_the_scripts_arrive(page: Watched, s
     page.page.route(f"**/{late}", wait)
     page.open(f"{site.address}{site.pages(CELL)[0]}?packet=s3")
     expect(page.page.locator(".told")).to_contain_text("Server, datagram 3")
+
+
+def test_a_repetition_is_chosen_for_the_diagram_and_the_plots(page: Watched, site: Site) -> None:
+    page.open(site.address + site.pages(CELL)[0] + "?packet=s3")
+    ready(page.page)
+    note = page.page.locator("#sequence-note")
+    expect(note).to_have_text(re.compile("^Repetition 1:"))
+    page.page.wait_for_selector("#plots[data-ready]")
+    page.page.select_option("#sequence-of", "2")
+    expect(note).to_have_text(re.compile("^Repetition 2:"))
+    assert page.page.input_value("#bright") == "2"
+    page.page.wait_for_url(re.compile(r"\?bright=2$"))
+    expect(page.page.locator(".sequence")).to_have_count(1)
+    page.page.select_option("#bright", "3")
+    expect(note).to_have_text(re.compile("^Repetition 3:"))
+    assert page.page.input_value("#sequence-of") == "3"
+    page.page.locator(".sequence canvas").click(position={"x": 300, "y": 300})
+    page.page.wait_for_url(re.compile("bright=3"))
+    page.open(page.page.url)
+    ready(page.page)
+    expect(note).to_have_text(re.compile("^Repetition 3:"))
 
 
 def test_a_page_without_a_diagram_says_that_there_is_no_packet(page: Watched, site: Site) -> None:

@@ -9,7 +9,7 @@ from quicsat.model.negotiated import Negotiated
 from quicsat.model.real_link import Baseline, CaptureReport, RealDirection, RealLink, RealLinkReport
 from quicsat.model.results import Measurement
 from quicsat.site.campaigns import SiteCampaign
-from quicsat.site.cell_view import detail, representative
+from quicsat.site.cell_view import detail, representative, slowest
 from tests.results_builder import SAT, result_set, run_result, runs
 
 KEY = ("picoquic", "quiche", "sat")
@@ -29,6 +29,11 @@ def test_over_a_real_link_it_shows_what_the_bare_link_did() -> None:
 def test_the_representative_is_the_lower_median_of_those_that_succeeded() -> None:
     assert representative(runs(None, 9e6, 5e6, 7e6, 8e6)) == 4
     assert representative(runs(None, None)) == 1
+
+
+def test_the_slowest_of_those_that_succeeded() -> None:
+    assert slowest(runs(8e6, 7e6, None, 9e6)) == 2
+    assert slowest(runs(None, None)) == 1
 
 
 def test_notes_stand_once_with_their_repetitions() -> None:

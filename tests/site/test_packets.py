@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from quicsat.site.packets import TICK, PackedColumn, encode, pack, unpack
+from quicsat.site.packets import TICK, PackedColumn, encode, pack, script, unpack
 from quicsat.traces.series import Requests
 from tests.series_builder import Transfer, series
+
+
+def test_a_script_has_nothing_but_the_packed_file() -> None:
+    packed = pack([PackedColumn("a", np.arange(300.0), 1.0)])
+    found = re.fullmatch(rb'packetFile\.take\("([A-Za-z0-9+/]+=*)"\);\n', script(packed))
+    assert found is not None
+    assert b64decode(found[1]) == packed
 
 
 def test_what_is_packed_is_unpacked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,7 +140,23 @@ def test_a_large_campaign_says_where_the_logs_are_that_it_does_not_show(
     text = builder.cell_page(tmp_path, builder.small())
     assert "only the logs of repetition 1, which is the median" in text
     assert "below <code>picoquic_quiche/sat</code>" in text
-    assert (text.count('href="log-'), text.count(">not shown<")) == (1, 2)
+    assert (text.count('href="log-'), text.count(">not shown<")) == (2, 1)
+    assert {each["number"]: "sequence" in each for each in _repetitions(text)} == {1: True, 2: True, 3: False}
+
+
+def _repetitions(page: str) -> list[dict[str, Any]]:
+    """What the page of a cell says of the packets of each repetition."""
+    found = re.search(r'id="repetitions">(.*?)</script>', page)
+    assert found is not None
+    told: list[dict[str, Any]] = json.loads(found[1])
+    return told
+
+
+def test_the_packets_of_each_repetition_are_shown(tmp_path: Path) -> None:
+    told = _repetitions(builder.cell_page(tmp_path, builder.small()))
+    assert [(each["number"], each["median"], each["sequence"]) for each in told] == [
+        (1, True, "sequence-1.js"), (2, False, "sequence-2.js"), (3, False, "sequence-3.js"),
+    ]  # fmt: skip
 
 
 def test_a_cell_leads_to_the_figures_of_its_runs(tmp_path: Path) -> None:
@@ -165,7 +183,7 @@ def test_a_run_whose_series_are_damaged_is_named_and_has_no_packets(
     assert str(damaged) in told
     [page] = tmp_path.glob("site/runs/*/p/picoquic/quiche/sat/index.html")
     assert "does not show the packets of repetition 2," in page.read_text()
-    assert {path.name for path in page.parent.glob("packets-*")} == {"packets-1.bin", "packets-3.bin"}
+    assert {path.name for path in page.parent.glob("packets-*")} == {"packets-1.js", "packets-3.js"}
 
 
 @pytest.mark.parametrize("program", ["quicsat", "./run.py"])

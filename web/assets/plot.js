@@ -40,7 +40,7 @@
   const readInk = () => { ink = Object.fromEntries(["ground", "text", "dim", "line", "first", "again", "acks", "lost", "grey"].map((name) => [name, style(name)])); };
   readInk();
 
-  // columns: [{place: where panels go, runs: as in the cell's page, folder: of their files, title, name, size in bytes}]
+  // columns: [{place: where the first panel goes, rest: where the others go, if not there, runs: as in the cell's page, folder: of their files, title, name, size in bytes}]
   const show = async (columns, note) => {
     // ---- what is shown: from the address, and back ----
     const words = new URLSearchParams(location.search);
@@ -326,7 +326,8 @@
 
     const has = (name) => columns.some((column) => loaded(column).some(({ data }) => data.column(name).length));
     const build = (panel, column) => {
-      const { place, runs } = column;
+      const { runs } = column;
+      const place = (panels.length && column.rest) || column.place;
       const of = columns.length > 1 ? ` of ${column.title}` : "";
       const holder = make("div", { class: "plot", tabindex: "0", role: "group", "aria-label": `${panel.title}${of}: arrows move, plus and minus zoom, 0 shows all, R measures` });
       const told = make("p", { class: "dim" });
@@ -410,7 +411,9 @@
       });
       const picker = make("select", { id: `bright${after}` }, ...runs.map((run) => make("option", { value: run.number }, `${run.number}${run.median ? ", the median" : ""}${run.outcome === "succeeded" ? "" : `, ${run.outcome}`}`)));
       picker.value = String(column.bright);
-      picker.addEventListener("change", () => { column.bright = Number(picker.value); shown.add(column.bright); choose(); });
+      const pick = (which) => { column.bright = which; shown.add(which); choose(); };
+      picker.addEventListener("change", () => { pick(Number(picker.value)); if (!after) dispatchEvent(new CustomEvent("repetition", { detail: column.bright })); });
+      if (!after) addEventListener("repetition", ({ detail }) => { if (detail !== column.bright && runs.some((run) => run.number === detail)) pick(detail); });
       chooser.append(make("label", { for: `bright${after}` }, "in colour"), picker);
       place.before(chooser);
     };
@@ -419,7 +422,8 @@
     try {
       await Promise.all(first.map(load));
     } catch (failed) {
-      note.textContent = location.protocol === "file:" ? "The plots of packets need a web server: ./run.py site … --serve shows this site." : `The packets could not be loaded: ${failed.message}`;
+      note.textContent = `The packets could not be loaded: ${failed.message}.`;
+      for (const { rest } of columns) rest?.closest("section").remove();
       return;
     }
     for (const column of columns) controls(column);
@@ -456,5 +460,5 @@
   if (!place || typeof uPlot === "undefined") return;
   const { title, name, size } = place.dataset;
   const runs = JSON.parse(document.getElementById("repetitions").textContent);
-  show([{ place, runs, folder: "", title, name, size: Number(size) }], document.getElementById("plots-note"));
+  show([{ place, rest: document.getElementById("more-plots"), runs, folder: "", title, name, size: Number(size) }], document.getElementById("plots-note"));
 })();

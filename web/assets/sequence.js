@@ -24,6 +24,9 @@
   const words = new URLSearchParams(location.search);
   const named = words.has("packet");
   const wanted = /^([cs])([1-9]\d{0,6})$/.exec(words.get("packet") || "");
+  const runs = JSON.parse(document.getElementById("repetitions").textContent).filter((run) => run.sequence);
+  const middle = runs.find((run) => run.median) || runs[0];
+  const begun = runs.find((run) => run.number === Number(words.get("bright"))) || middle;
 
   const lower = (values, value) => {
     let low = 0, high = values.length;
@@ -68,7 +71,8 @@
     return { way, time, delay, size, row, kind, first, second, third };
   };
 
-  const show = (data) => {
+  // one: the repetition; until: a signal after which another one is shown in its place.
+  const show = (data, one, until) => {
     const { way, time, delay, size, row, kind, first, second, third } = joined(data);
     const count = time.length;
     const rank = new Int32Array(count); // which of its sender's datagrams, from 1
@@ -105,7 +109,8 @@
     const about = (i) => [`${way[i] ? "Server" : "Client"}, datagram ${whole(rank[i])}, at ${time[i].toFixed(6)} s, ${whole(size[i])} bytes, ${fate(i)}`, ...frames(i)];
 
     // ---- what is seen ----
-    const known = wanted && ofSender[wanted[1] === "s" ? 1 : 0][Number(wanted[2]) - 1];
+    const asked = one === begun;
+    const known = asked && wanted ? ofSender[wanted[1] === "s" ? 1 : 0][Number(wanted[2]) - 1] : undefined;
     let chosen = known ?? -1;
     let hovered = -1;
     const start = count ? time[Math.min(count - 1, 30)] + longest : 1;
@@ -339,25 +344,56 @@
     const key = make("span", "", { class: "key" });
     for (const [colour, text] of [["first", "from the server"], ["acks", "from the client"], ["lost", "lost"]]) key.append(make("span", text, { class: `swatch ${colour}` }));
     bar.append(key);
-    place.append(bar, holder, told);
-    new ResizeObserver(draw).observe(holder);
-    addEventListener("themechange", draw);
-    addEventListener("paper", ({ detail }) => { onPaper = detail; paint(); });
+    place.replaceChildren(bar, holder, told);
+    const observer = new ResizeObserver(draw);
+    observer.observe(holder);
+    until.addEventListener("abort", () => observer.disconnect());
+    addEventListener("themechange", draw, { signal: until });
+    addEventListener("paper", ({ detail }) => { onPaper = detail; paint(); }, { signal: until });
     if (chosen >= 0) { centre(chosen); tell(); }
-    else if (named) told.replaceChildren(make("p", missing(), { class: "note" }));
+    else if (named && asked) told.replaceChildren(make("p", missing(), { class: "note" }));
     draw();
     place.dataset.ready = "yes";
     const lost = delay.reduce((sum, value) => sum + (value < 0 && value > -1.5e-6), 0);
-    note.textContent = `Repetition ${place.dataset.number}: ${whole(count)} datagrams, ${whole(lost)} lost. Point at a line to see its frames, click it for a link to it in the address. Drag or use the arrows to move; Shift and wheel, + and − zoom.`
-      + (place.dataset.frames === "all" ? "" : " The traces were not read, so that only packet numbers and the server's stream data are known.");
+    note.textContent = `Repetition ${one.number}: ${whole(count)} datagrams, ${whole(lost)} lost. Point at a line to see its frames, click it for a link to it in the address. Drag or use the arrows to move; Shift and wheel, + and − zoom.`
+      + (one.frames ? "" : " The traces were not read, so that only packet numbers and the server's stream data are known.");
   };
 
-  const begin = async () => {
+  let shown = null, gone = new AbortController();
+  const begin = async (run) => {
+    shown = run;
     try {
-      show(await packetFile.load(place.dataset.file));
+      const data = await packetFile.load(run.sequence);
+      if (shown !== run) return;
+      gone.abort();
+      gone = new AbortController();
+      show(data, run, gone.signal);
     } catch (failed) {
-      note.textContent = location.protocol === "file:" ? "The sequence diagram needs a web server: ./run.py site … --serve shows this site." : `The sequence diagram could not be loaded: ${failed.message}`;
+      note.textContent = `The sequence diagram could not be loaded: ${failed.message}.`;
+      place.hidden = true;
     }
   };
-  begin().then(() => { if (named) (place.querySelector(".note") || place).scrollIntoView({ block: "center" }); });
+  // Which repetition: the one that is in colour in the plots, if it has a diagram.
+  if (runs.length > 1) {
+    const picker = make("select", "", { id: "sequence-of" });
+    picker.append(...runs.map((run) => make("option", `${run.number}${run.median ? ", the median" : ""}${run.outcome === "succeeded" ? "" : `, ${run.outcome}`}`, { value: run.number })));
+    picker.value = String(begun.number);
+    const chooser = make("div", "", { class: "bar" });
+    chooser.append(make("label", "Repetition", { for: "sequence-of" }), picker);
+    place.before(chooser);
+    const pick = (number) => {
+      const run = runs.find((each) => each.number === number);
+      if (!run || run === shown) return;
+      picker.value = String(number);
+      const next = new URLSearchParams(location.search);
+      next.delete("packet");
+      if (run === middle) next.delete("bright"); else next.set("bright", number);
+      const text = next.toString();
+      history.replaceState(null, "", location.pathname + (text ? `?${text}` : "") + location.hash);
+      begin(run);
+    };
+    picker.addEventListener("change", () => { pick(Number(picker.value)); dispatchEvent(new CustomEvent("repetition", { detail: shown.number })); });
+    addEventListener("repetition", ({ detail }) => pick(detail));
+  }
+  begin(begun).then(() => { if (named) (place.querySelector(".note") || place).scrollIntoView({ block: "center" }); });
 })();

@@ -87,7 +87,7 @@
   const named = new URLSearchParams(location.search).has("packet");
   if (byId("sequence-view")) {
     const load = () => script("sequence.js");
-    if (named) document.addEventListener("DOMContentLoaded", load); else addEventListener("load", () => (window.requestIdleCallback || setTimeout)(load));
+    if (named) document.addEventListener("DOMContentLoaded", load); else addEventListener("load", () => (window.requestIdleCallback ? requestIdleCallback(load, { timeout: 3000 }) : load()));
   } else if (named && byId("beside")) {
     document.querySelector("h1").after(make("p", "The address of this page names a packet, but this page has no sequence diagram.", { class: "note" }));
   }
