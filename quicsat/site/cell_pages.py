@@ -103,14 +103,18 @@ def _cell(job: _Job, key: Key, cases: Sequence[str], unreadable: list[str]) -> c
     results = campaign.runs[key]
     folder = PurePosixPath("runs", campaign.folder) / address.cell(*key)
     middle = cell_view.representative(results)
-    whole = {middle, cell_view.slowest(results)} | {each.repetition for each in results if job.full or _failed(each)}
-    found = {each.repetition: _logs(job, each) for each in results if each.repetition in whole}
+    shown_whole = {middle, cell_view.slowest(results)} | {
+        each.repetition for each in results if job.full or _failed(each)
+    }
+    found = {each.repetition: _logs(job, each) for each in results if each.repetition in shown_whole}
     shown = cell_view.detail(campaign, key, found)
     unread = [each.repetition for each in results if each.repetition not in found]
     plots, without_packets = list[Mapping[str, Any]](), list[int]()
     for result in results:
         try:
-            plots += _packets(job, folder, result, median=result.repetition == middle, whole=result.repetition in whole)
+            plots += _packets(
+                job, folder, result, median=result.repetition == middle, whole=result.repetition in shown_whole
+            )
         except SeriesError as error:
             without_packets.append(result.repetition)
             unreadable.append(f"{error} The website leaves out its packets.")
