@@ -159,6 +159,13 @@ docs: setup-dev  ## build the documentation into build/docs, docs/paper also as 
 bench-compare: setup  ## measure how often compare raises false alarms and overlooks drops
 	$(PYTHON) -m bench.compare
 
+bench-gate-looks: setup-dev  ## simulate gate: how often is it red for equal builds, and how often does it find a loss?
+	$(PYTHON) -m bench.gate_looks
+
+bench-gate-changes: images  ## gate with irrelevant and planted changes of four implementations (hours; continues in build/gate-changes)
+	@$(PYTHON) run.py images build virtual-time ngtcp2 quiche
+	$(PYTHON) -m bench.gate_changes -o build/gate-changes
+
 bench-coverage: setup  ## measure how often intervals cover the true value, and false alarms of step detection (ten minutes)
 	$(PYTHON) -m bench.coverage
 

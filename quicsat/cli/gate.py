@@ -1,8 +1,8 @@
 """``./run.py gate``: measures two builds of an implementation on one machine, and judges them in two looks.
 
 The first look measures all cells with few members. The second one measures the cells that are still open with new
-members, which alone decide: chance had a part in what was left open. Both looks share the level of the tests. The clock
-is virtual: nothing drifts between the two builds, so that one can be measured after the other.
+members, which alone decide: chance had a part in what was left open. Both looks share the level of the tests. The runs
+of both builds take turns, and the clock is virtual, so that the load of the machine changes neither.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def run(options: Options, program: Program) -> int:
         raise InputError(f"gate measures the baseline itself: remove the key baseline from {options.expect}.")
     options.seed = builds.change.seed
     with new_campaign.conditions(options, program, builds.change.selection) as how:
-        look = _look(builds, "", (options, program, request, how))
+        look = _look(builds, "", (options, program, how))
         if stopped := _stopped(look):
             return stopped
         request = replace(request, baseline=look[0].record.result_set)
@@ -126,7 +126,7 @@ def run(options: Options, program: Program) -> int:
         if second and cells and not found.worse:
             console.message(f"Second look at {counted(len(cells), 'cell')} that may be worse.")
             more = choose(options, program.root, second).only(cells, first)
-            again = _look(more, AGAIN, (options, program, request, how))
+            again = _look(more, AGAIN, (options, program, how))
             if stopped := _stopped(again):
                 return stopped
             judgement, _ = _judged(look, request, 2, again)
@@ -137,21 +137,22 @@ def run(options: Options, program: Program) -> int:
     return exit_status_for(judgement)
 
 
-def _look(builds: Builds, suffix: str, given: tuple[Options, Program, CiRequest, Conditions]) -> list[CampaignOutcome]:
-    """The campaigns of both builds, the base first; only that one if it was stopped."""
+def _look(builds: Builds, suffix: str, given: tuple[Options, Program, Conditions]) -> list[CampaignOutcome]:
+    """The campaigns of both builds, the base first."""
     from quicsat.execution import run_campaign
 
-    options, program, request, how = given
-    outcomes: list[CampaignOutcome] = []
-    for name, chosen in zip((BASE, CHANGE), builds, strict=True):
-        baseline = outcomes[0].record.result_set if outcomes else None
-        new = new_campaign.new_campaign(options, program, chosen, replace(request, baseline=baseline))
-        new = replace(new, directory=options.log_dir and options.log_dir / f"{name}{suffix}")
-        with campaign_report.view(how.past, debug=options.debug) as observer:
-            outcomes.append(run_campaign.run_campaign(new, how, observer))
-        if _end(outcomes[-1]):
-            break
-    return outcomes
+    options, program, how = given
+    new = [new_campaign.new_campaign(options, program, chosen, continuous_integration.CiRequest()) for chosen in builds]
+    new = [
+        replace(
+            each,
+            directory=options.log_dir and options.log_dir / f"{name}{suffix}",
+            check_compliance=each.check_compliance and name == CHANGE and not suffix,  # all others are known
+        )
+        for name, each in zip((BASE, CHANGE), new, strict=True)
+    ]
+    with campaign_report.view(how.past, debug=options.debug) as observer:
+        return run_campaign.run_builds(new, how, observer)
 
 
 def _end(outcome: CampaignOutcome) -> str | None:
@@ -160,14 +161,17 @@ def _end(outcome: CampaignOutcome) -> str | None:
 
 
 def _stopped(look: Sequence[CampaignOutcome]) -> int:
-    """Say that the last campaign of a look was stopped; its exit status, 0 if it was not."""
-    last = look[-1]
-    if end := _end(last):
-        console.message(f"{end}\nThe campaigns so far: {last.directory.parent}")
-        if last.signal is not None:
-            return SIGNAL + last.signal
-        return ExitStatus.MACHINE if last.fault else ExitStatus.TIME_UP
-    return 0
+    """Say that a campaign of a look was stopped; its exit status, 0 if none was."""
+    from quicsat.execution.run_campaign import ANOTHER
+
+    ended = sorted((each for each in look if _end(each)), key=lambda each: each.fault == ANOTHER)
+    if not ended:
+        return 0
+    first = ended[0]
+    console.message(f"{_end(first)}\nThe campaigns so far: {first.directory.parent}")
+    if first.signal is not None:
+        return SIGNAL + first.signal
+    return ExitStatus.MACHINE if first.fault else ExitStatus.TIME_UP
 
 
 def _judged(
@@ -180,7 +184,7 @@ def _judged(
     loss = request.expectations.regression
     first, *second = (
         comparison.campaigns(base.record.result_set, change.record.result_set,
-                             base.record.result_set.manifest.test_cases, loss, number)
+                             base.record.result_set.manifest.test_cases, loss, number, by_case=True)
         for base, change in (look, *([again] if again else []))
     )  # fmt: skip
     found = first.decided_by(second[0]) if second else first

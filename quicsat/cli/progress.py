@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from quicsat.cli import console
@@ -42,7 +43,8 @@ class Progress:
 
     def __init__(self, past: Iterable[ResultSet] = ()) -> None:
         """``past``: earlier campaigns, from which durations are estimated."""
-        self._left: dict[RunKey, Run] = {}
+        self._left: dict[RunKey, list[Run]] = {}
+        """Several builds of an implementation may have runs with one key."""
         self.planned = self.finished = 0
         """Numbers of runs."""
         self._durations = Durations(past)
@@ -52,7 +54,9 @@ class Progress:
 
     def begin(self, runs: Sequence[Run]) -> None:
         """Take note of the runs that are to be made."""
-        self._left = {run.key: run for run in runs}
+        self._left = {}
+        for run in runs:
+            self._left.setdefault(run.key, []).append(run)
         self.planned = len(runs)
         self._begin = time.monotonic()
 
@@ -68,9 +72,9 @@ class Progress:
     def learn(self, result: RunResult) -> None:
         """Take note of how long a run took, which is not left any more."""
         self.finished += 1
-        run = self._left.pop(result.key, None)
-        if run is not None:
-            self._durations.learn(run.test_case, result)
+        runs = self._left.get(result.key)
+        if runs:
+            self._durations.learn(runs.pop().test_case, result)
         self._spent += sum(result.evidence.phases.values())
 
     def warning(self, result: RunResult) -> str:
@@ -83,9 +87,10 @@ class Progress:
 
     def left(self) -> Span | None:
         """The estimated time left at the present rate, with as many runs at a time as now; None at the end."""
-        if not self._left:
+        left = list(chain.from_iterable(self._left.values()))
+        if not left:
             return None
-        total = self._durations.total(list(self._left.values()))
+        total = self._durations.total(left)
         pace = min((time.monotonic() - self._begin) / self._spent, 1.0) if self._spent else 1.0
         return Span(total.low * pace, total.high * pace)
 

@@ -38,7 +38,7 @@ def check_compliance(
     run = _unknown_test(implementation)
     endpoints = {role: endpoint(role, run, config, FILE) for role in roles}
     ends = testbed.exits(SessionRequest(run, endpoints, control), TIMEOUT)
-    image = config.images[implementation.name].id
+    image = config.image_of(implementation).id
     return tuple(_compliance(implementation.name, role, ends[role], image) for role in roles)
 
 

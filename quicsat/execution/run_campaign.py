@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from quicsat.config.tool_version import tool_version
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.campaign_config import CampaignOutcome, Conditions, ImageSource, NewCampaign, schedule_of
 from quicsat.execution.campaign_setup import Engines, open_engines
-from quicsat.execution.dispatcher import Dispatcher
+from quicsat.execution.dispatcher import WAKE, Dispatcher
 from quicsat.execution.host_facts import processor
 from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork, changed_parameters, pinned_images, remaining_work
 from quicsat.execution.retries import restore
 from quicsat.execution.run_config import environment_parameters, stored_run_config
 from quicsat.execution.worker import result_of
+from quicsat.execution.worker_pool import WorkerPool
 from quicsat.images.build_recipes import own_images
 from quicsat.images.lock_file import LockedImages
 from quicsat.images.pinned_images import PinnedImages
@@ -34,6 +36,7 @@ from quicsat.plan.duration_estimate import Durations
 from quicsat.results.store import Journal, load, make_campaign_directory, make_dated_directory, write_result_json
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ANOTHER = "The campaign of the other build could not continue."
 
 
 def run_campaign(new: NewCampaign, conditions: Conditions, observer: Observer) -> CampaignOutcome:
@@ -45,16 +48,55 @@ def run_campaign(new: NewCampaign, conditions: Conditions, observer: Observer) -
     with open_engines(conditions, observer) as engines:
         engines.check_rights(new.run.clock)
         images = _images(engines, new)
-        with _signals(engines):
-            manifest = new.manifest(engines.campaign, images, schedule_of(conditions))
-            manifest = replace(manifest, versions=_versions(engines.daemon.info, images))
-            if not (engines.daemon.host or conditions.hosts or conditions.cluster):
-                manifest = replace(manifest, processor=processor())
-            new.check(manifest)
-            directory = make_campaign_directory(new.directory) if new.directory else make_dated_directory(new.results)
-            observer.say(f"results: {_relative(directory)}")
-            with Journal.create(directory, manifest) as journal:
-                return Campaign(engines, manifest, journal).make(RemainingWork(new.runs, {}))
+        with _signals(engines), _begun(engines, new, images) as campaign:
+            return campaign.make(RemainingWork(new.runs, {}))
+
+
+def run_builds(campaigns: Sequence[NewCampaign], conditions: Conditions, observer: Observer) -> list[CampaignOutcome]:
+    """Run campaigns of several builds of an implementation at the same time, in virtual time; their runs take turns.
+
+    What ends one of them ends all. Raises as :func:`run_campaign`.
+    """
+    observer.planned([run for new in campaigns for run in new.runs])
+    with open_engines(conditions, observer) as engines:
+        images = [_images(engines, new) for new in campaigns]
+        builds = {
+            implementation: own[implementation.name]
+            for new, own in zip(campaigns, images, strict=True)
+            for implementation in new.selection.implementations
+            if implementation.name in own
+        }
+        with _signals(engines), ExitStack() as journals:
+            begun = [
+                journals.enter_context(_begun(engines, new, own)) for new, own in zip(campaigns, images, strict=True)
+            ]
+            config = replace(stored_run_config(begun[0].manifest), builds=builds)
+            with (
+                engines.workers([run for new in campaigns for run in new.runs], config) as workers,
+                ThreadPoolExecutor(len(begun)) as threads,
+            ):
+                made = [
+                    threads.submit(campaign.make, RemainingWork(new.runs, {}), workers)
+                    for campaign, new in zip(begun, campaigns, strict=True)
+                ]
+                while wait(made, WAKE).not_done:
+                    pass  # Python handles signals in this thread only, which must be awake for that
+            return [each.result() for each in made]
+
+
+@contextmanager
+def _begun(engines: Engines, new: NewCampaign, images: Mapping[str, ImageFacts]) -> Iterator[Campaign]:
+    """The campaign with its directory and an open journal."""
+    conditions = engines.conditions
+    manifest = new.manifest(engines.campaign, images, schedule_of(conditions))
+    manifest = replace(manifest, versions=_versions(engines.daemon.info, images))
+    if not (engines.daemon.host or conditions.hosts or conditions.cluster):
+        manifest = replace(manifest, processor=processor())
+    new.check(manifest)
+    directory = make_campaign_directory(new.directory) if new.directory else make_dated_directory(new.results)
+    engines.observer.say(f"results: {_relative(directory)}")
+    with Journal.create(directory, manifest) as journal:
+        yield Campaign(engines, manifest, journal)
 
 
 def resume_campaign(
@@ -101,14 +143,17 @@ class Campaign:
     """With the images and the endpoint parameters that are used."""
     journal: Journal
 
-    def make(self, work: RemainingWork) -> CampaignOutcome:
-        """Make the runs that are left, and write result.json however they end."""
+    def make(self, work: RemainingWork, workers: WorkerPool | None = None) -> CampaignOutcome:
+        """Make the runs that are left, and write result.json however they end.
+
+        ``workers``: those that several campaigns share; by default, the campaign has its own.
+        """
         caught = self.engines.caught
         fault = out_of_time = None
         try:
-            out_of_time = self._make_runs(work)
+            out_of_time = self._make_runs(work, workers)
         except Interrupted:
-            pass
+            fault = None if caught else ANOTHER
         except (MachineError, HarnessFault) as error:
             fault = str(error)
         if not fault and not out_of_time and not caught:
@@ -117,11 +162,12 @@ class Campaign:
         write_result_json(directory, self.journal.record().result_set)
         return CampaignOutcome(directory, load(directory), caught[0] if caught else None, fault, out_of_time)
 
-    def _make_runs(self, work: RemainingWork) -> str | None:
+    def _make_runs(self, work: RemainingWork, shared: WorkerPool | None) -> str | None:
         """Check compliance, then make all runs; returns why runs are left, if the limits allow no more of them."""
         conditions = self.engines.conditions
         work = self._with_images(work)
-        with self.engines.workers(work.runs, stored_run_config(self.manifest)) as workers:
+        own = self.engines.workers
+        with nullcontext(shared) if shared else own(work.runs, stored_run_config(self.manifest)) as workers:
             dispatcher = Dispatcher(workers, self.journal, self.engines.observer)
             checked = self.journal.record().result_set.compliance
             known = {(each.implementation, each.role): each.compliant for each in checked}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quicsat.model.clock import Clock
+from quicsat.model.implementation import Implementation
 from quicsat.model.perturbation import NONE, Amplitudes
 from quicsat.model.results import PARAMETERS, ImageFacts, Manifest
 
@@ -17,6 +18,8 @@ class RunConfig:
 
     images: Mapping[str, ImageFacts] = field(default_factory=dict)
     """By the name of the implementation, and of an image of our own, such as ``simulator`` or ``link-tools``."""
+    builds: Mapping[Implementation, ImageFacts] = field(default_factory=dict)
+    """Images of implementations of which several builds are measured at the same time, instead of those by name."""
     qlog: bool = True
     """Endpoints write qlog files."""
     keep_files: bool = False
@@ -34,6 +37,10 @@ class RunConfig:
     placebo: bool = False
     """As in :class:`quicsat.model.results.Manifest`."""
 
+    def image_of(self, implementation: Implementation) -> ImageFacts:
+        """The image that an endpoint is started from."""
+        return self.builds.get(implementation) or self.images[implementation.name]
+
     @property
     def image_ids(self) -> dict[str, str]:
         """Image id by name."""
@@ -42,7 +49,6 @@ class RunConfig:
 
 def stored_run_config(manifest: Manifest) -> RunConfig:
     """What the manifest of a campaign stores; versions that stored less had the defaults."""
-    kept = {name: manifest.options[name] for name in ("qlog", "keep_files") if name in manifest.options}
     return RunConfig(
         images=manifest.images,
         parameters=manifest.parameters or {},
@@ -51,7 +57,8 @@ def stored_run_config(manifest: Manifest) -> RunConfig:
         own_cpu_costs=manifest.own_cpu_costs,
         amplitudes=manifest.amplitudes,
         placebo=manifest.placebo,
-        **kept,
+        qlog=manifest.options.get("qlog", True),
+        keep_files=manifest.options.get("keep_files", False),
     )
 
 

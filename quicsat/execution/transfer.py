@@ -53,12 +53,12 @@ class Transfer:
 
     def make(self) -> Evidence:
         """Make it; the evidence, to which faults of this program belong. Only ``Interrupted`` is raised."""
-        run, clock = self.run, self.config.clock
+        run = self.run
         self.record.evidence = Evidence(
             started=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             seed=run.seed,
-            images={part: self.config.images[name].id for part, name in _parts(run, clock).items()},
-            clock=clock,
+            images=_images(run, self.config),
+            clock=self.config.clock,
             flows=(FlowEvidence(),) * len(run.others),
             perturbation=self._perturbation,
         )
@@ -163,17 +163,17 @@ class Transfer:
                 self.record.note(*unpack(archive, self.directory / "downloads", limits))
 
 
-def _parts(run: Run, clock: Clock) -> dict[str, str]:
-    """Names of images by what they are in ``run``."""
+def _images(run: Run, config: RunConfig) -> dict[str, str]:
+    """Ids of images by what they are in ``run``."""
     link = ["link-tools"] if isinstance(run.test_case.link, RealLink) else ["simulator"]
-    link += ["virtual-time"] if clock is Clock.VIRTUAL else []
+    link += ["virtual-time"] if config.clock is Clock.VIRTUAL else []
     link += ["link-gateways"] if run.test_case.has_gateways else []
-    further = {
-        part_name(role, number): end.name
-        for number, other in enumerate(run.others, start=2)
-        for role, end in ((Role.CLIENT, other.client), (Role.SERVER, other.server))
+    ends = {
+        part_name(role, number): config.image_of(end).id
+        for number, flow in enumerate((run, *run.others), start=1)
+        for role, end in ((Role.CLIENT, flow.client), (Role.SERVER, flow.server))
     }
-    return {"client": run.client.name, "server": run.server.name, **further, **{name: name for name in link}}
+    return {**ends, **{name: config.images[name].id for name in link}}
 
 
 def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoint:
@@ -202,7 +202,7 @@ def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoin
         environment["VERSION"] = contract.version
     cost = implementation.cpu_cost.of(role) if config.own_cpu_costs else None
     each_call = cost if isinstance(cost, float) else None
-    return Endpoint(config.images[implementation.name].id, environment, cpu_cost=each_call)
+    return Endpoint(config.image_of(implementation).id, environment, cpu_cost=each_call)
 
 
 def _requests(role: Role, case: TestCase, inputs: Inputs) -> tuple[str, ...]:

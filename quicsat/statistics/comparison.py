@@ -44,8 +44,11 @@ from quicsat.statistics.significance import (
     smallest_p,
 )
 
-SHARES = (0.25, 0.25, 0.5)
-"""Of the level: for the goodput of all cells together, of implementations, and of cells, with all success rates."""
+SHARES = (0.25, 0.25, 0.0, 0.5)
+"""Of the level: for the goodput of all cells together, of implementations over all test cases, of implementations in
+each test case, and of cells, with all success rates."""
+SHARES_BY_CASE = (0.25, 0.125, 0.125, 0.5)
+"""The same where implementations are also compared in each of several test cases."""
 TIMES = {"completion_time": "time to the last byte", "time_to_2_mb": "time to 2 MB"}
 """Metrics that are tested beside goodput, as speeds (1/s); time to 2 MB is far less chaotic."""
 SHARE_OF_A_TIME = 0.1
@@ -157,6 +160,8 @@ class PairChange:
     """What was compared; of a time its inverse, so that slower is less."""
     identical: bool = False
     """In virtual time: all members that both have are the same to the bit."""
+    over: str = ""
+    """The one test case in which an implementation was compared; empty for all of them."""
 
     @property
     def perhaps_worse(self) -> bool:
@@ -234,9 +239,12 @@ class Comparison:
         )
 
     def decided_by(self, later: Comparison) -> Comparison:
-        """With what a later look at other members says of the cells that it has."""
+        """With what a later look at other members says of the cells that it has.
+
+        A later look at some cells of an implementation cannot show less than the earlier one at all of them.
+        """
         known = {_cell(pair.second): pair for pair in later.pairs if pair.change not in WITHOUT_RESULT}
-        pairs = [known.get(_cell(pair.second), pair) for pair in self.pairs]
+        pairs = [_decided(pair, known.get(_cell(pair.second), pair)) for pair in self.pairs]
         return replace(
             self,
             pairs=tuple(sorted(pairs, key=_rank)),
@@ -263,7 +271,9 @@ class Comparison:
         """
         tested = [each for each in (*self.groups, *self.unchanged) if each.detectable is not None]
         everything = [each.detectable for each in tested if each.first.server == each.first.client]
-        implementations = [each.detectable for each in tested if each.first.server != each.first.client]
+        implementations = [
+            each.detectable for each in tested if each.first.server != each.first.client and not each.over
+        ]
         cells = sorted(each.detectable for each in self.pairs if each.detectable is not None)
         return (
             everything[0] if everything else None,
@@ -371,12 +381,14 @@ def compare(
     loss: float | None = None,
     measured: Collection[str] = (),
     share: float = 1.0,
+    by_case: bool = False,
 ) -> Comparison:
     """Compare samples of the same metric; they belong together by server, client and test case.
 
     ``virtual``: runs with one seed have the same conditions, whatever the machine does. ``placebo``: the first,
     measured again. ``loss``: the smallest loss of goodput that counts, as a share. ``measured``: test cases in which
-    each run that succeeded should have a number. ``share``: of the level, for all tests of this metric.
+    each run that succeeded should have a number. ``share``: of the level, for all tests of this metric. ``by_case``:
+    test implementations in each test case, too.
 
     How a cell is tested is decided before its change is looked at: with a placebo, equal members are paired where
     those of the first and of the placebo are alike, and elsewhere the placebo counts as further members of the first;
@@ -388,7 +400,7 @@ def compare(
         _Cell(ours.get(key) or _absent(key), theirs.get(key) or _absent(key), placebos.get(key), virtual)
         for key in keys
     ]
-    found = _test(cells, virtual, loss, share)
+    found = _test(cells, virtual, loss, share, by_case)
     pairs = [_with_doubts(pair, measured) for pair in found.pairs]
     return replace(found, pairs=tuple(sorted(pairs, key=_rank)))
 
@@ -398,15 +410,17 @@ def _rank(pair: PairChange) -> tuple[int, float, float, str, str]:
     return _PLACE[pair.change], pair.p or 0.0, -abs(pair.ratio or 0.0), pair.first.server, pair.first.client
 
 
-def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None, share: float) -> Comparison:
+def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None, share: float, by_case: bool) -> Comparison:
     """The pairs in no order, and the implementations that changed."""
     rates = groups([(cell.first, cell.second) for cell in cells])
-    speeds = groups([(cell.first, cell.second) for cell in cells if effects.comparable(cell.first, cell.second)])
+    comparable = [(cell.first, cell.second) for cell in cells if effects.comparable(cell.first, cell.second)]
+    speeds = [*groups(comparable), *(_groups_by_case(comparable) if by_case else ())]
     together = [(group, effects.of_group(group, virtual=virtual)) for group in speeds]
     families = [
-        [(group, effect) for group, effect in together if effect and bool(group.role) is of_one]
-        for of_one in (False, True)
+        [(group, effect) for group, effect in together if effect and (bool(group.role), bool(group.test_case)) == kind]
+        for kind in ((False, False), (True, False), (True, True))
     ]
+    shares = SHARES_BY_CASE if families[2] else SHARES
     smallest = [[effect.smallest for _, effect in family] for family in families]
     smallest.append(
         [
@@ -415,9 +429,9 @@ def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None, share: floa
             *(smallest_of_change(group) for group in rates),
         ]
     )
-    levels = allot(smallest, SHARES, LEVEL * share)
+    levels = allot(smallest, shares, LEVEL * share)
     total, flat = len(cells), [level for family in levels for level in family]
-    of_cells, of_rates, of_groups = levels[2][:total], levels[2][total : 2 * total], levels[2][2 * total :]
+    of_cells, of_rates, of_groups = levels[3][:total], levels[3][total : 2 * total], levels[3][2 * total :]
     found = [cell.effect(level) for cell, level in zip(cells, of_cells, strict=True)]
     p_values = [
         *(effect.p for family in families for _, effect in family),
@@ -433,12 +447,18 @@ def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None, share: floa
     tested = [
         # a test that is not made because hardly any member changed would have been made if all had
         _speed_of_group(group, effect, next(corrected), level or LEVEL * share * part / len(family))
-        for family, parts, part in zip(families, levels[:2], SHARES[:2], strict=True)
+        for family, parts, part in zip(families, levels[:3], shares[:3], strict=True)
         for (group, effect), level in zip(family, parts, strict=True)
     ]
     speed, fails = ([next(corrected) for _ in cells] for _ in range(2))
     rated = [_judge_group(group, p) for group, p in zip(rates, corrected, strict=True) if p <= LEVEL]
-    changed = [each for each in (*tested, *rated) if each.change is not Change.NONE]
+    everywhere = {(each.first.server, each.first.client, each.change) for each in tested if not each.over}
+    changed = [
+        each
+        for each in (*tested, *rated)
+        if each.change is not Change.NONE
+        and not (each.over and (each.first.server, each.first.client, each.change) in everywhere)
+    ]
     pairs = [
         _blinded(_judge(*each, loss), tested, loss) for each in zip(cells, found, of_cells, speed, fails, strict=True)
     ]
@@ -448,6 +468,14 @@ def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None, share: floa
         tuple(sorted(changed, key=lambda each: _rank(each)[:2])),
         unchanged=tuple(each for each in tested if each.change is Change.NONE),
     )
+
+
+def _groups_by_case(cells: Sequence[tuple[Sample, Sample]]) -> Iterator[ReliabilityGroup]:
+    """Implementations in each of several test cases."""
+    cases = dict.fromkeys(one.test_case for one, _ in cells)
+    for case in cases if len(cases) > 1 else ():
+        own = groups([cell for cell in cells if cell[0].test_case == case])
+        yield from (replace(group, test_case=case) for group in own if group.role is not None)
 
 
 def _least(loss: float | None) -> float:
@@ -463,10 +491,19 @@ def _blinded(pair: PairChange, tested: Sequence[PairChange], loss: float | None)
     if pair.identical or not (pair.first.values and pair.second.values):
         return pair
     server, client = pair.first.server, pair.first.client
-    own = [each for each in tested if each.first.server == server or each.first.client == client]
+    own = [
+        each
+        for each in tested
+        if (each.first.server == server or each.first.client == client) and each.over in ("", pair.first.test_case)
+    ]
     sizes = [each.detectable for each in (pair, *(own or tested[:1])) if each.detectable is not None]
     blind = min(sizes, default=1.0) > max(COARSEST, loss or 0.0)
     return replace(pair, doubts=frozenset({Doubt.BLIND})) if blind else pair
+
+
+def _decided(pair: PairChange, later: PairChange) -> PairChange:
+    """What a later look says of a pair, which is blind only if it was before."""
+    return later if Doubt.BLIND in pair.doubts else replace(later, doubts=later.doubts - {Doubt.BLIND})
 
 
 def _unknown_number(first: Sample, second: Sample, measured: bool) -> bool:
@@ -534,7 +571,7 @@ def _worse(one: Change, other: Change) -> Change:
 
 def _speed_of_group(group: ReliabilityGroup, effect: Effect, p: float, level: float) -> PairChange:
     speed = _speed(effect, p, single=False)
-    return PairChange(*_pooled(group), speed, p, effect, effect.detectable(level), speed=speed)
+    return PairChange(*_pooled(group), speed, p, effect, effect.detectable(level), speed=speed, over=group.test_case)
 
 
 def _pooled(group: ReliabilityGroup) -> tuple[Sample, Sample]:
@@ -572,7 +609,8 @@ def in_words(change: PairChange) -> str:
         return f"{one.test_case}, server {one.server}, client {one.client}"
     if one.server == one.client == ALL:
         return "all pairs together"
-    return f"all pairs with the {f'client {one.client}' if one.server == ALL else f'server {one.server}'}"
+    over = f" in {change.over}" if change.over else ""
+    return f"all pairs with the {f'client {one.client}' if one.server == ALL else f'server {one.server}'}{over}"
 
 
 def effect_in_words(change: PairChange) -> str:
@@ -666,28 +704,36 @@ def progress(results: ResultSet) -> str:
 
 
 def campaigns(
-    first: ResultSet, second: ResultSet, cases: Iterable[TestCase], loss: float | None = None, looks: int = 1
+    first: ResultSet,
+    second: ResultSet,
+    cases: Iterable[TestCase],
+    loss: float | None = None,
+    looks: int = 1,
+    *,
+    by_case: bool = False,
 ) -> Comparison:
     """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation; ``loss``: as above.
 
     The times of transfers are tested as well, where both have them. ``looks``: comparisons of different members that
-    share the level.
+    share the level. ``by_case``: as above.
     """
     chosen = list(cases)
     both = matching(chosen, second.manifest.test_cases)
     speeds = {metric: [_speeds(results, both, metric) for results in (first, second)] for metric in TIMES}
     speeds = {metric: two for metric, two in speeds.items() if all(two)}
     share = 1 - SHARE_OF_A_TIME * len(speeds)
-    found = of_goodputs(goodputs(first), goodputs(second), chosen, loss, share / looks)
+    found = of_goodputs(goodputs(first), goodputs(second), chosen, loss, share / looks, by_case=by_case)
     virtual = first.manifest.clock is second.manifest.clock is Clock.VIRTUAL
-    known = {(_cell(each.first), each.change) for each in (*found.groups, *found.pairs)}
+    known = {(_cell(each.first), each.over, each.change) for each in (*found.groups, *found.pairs)}
     times = list[PairChange]()
     for metric, (before, after) in speeds.items():
-        of_metric = compare(before, after, virtual=virtual, share=SHARE_OF_A_TIME / looks)
+        of_metric = compare(before, after, virtual=virtual, share=SHARE_OF_A_TIME / looks, by_case=by_case)
         changed = of_metric.groups or [
             each for each in of_metric.pairs if each.change in (Change.SLOWER, Change.FASTER)
         ]
-        times += [replace(each, metric=metric) for each in changed if (_cell(each.first), each.change) not in known]
+        times += [
+            replace(each, metric=metric) for each in changed if (_cell(each.first), each.over, each.change) not in known
+        ]
     return replace(found, times=tuple(times))
 
 
@@ -703,9 +749,15 @@ def _speeds(results: ResultSet, both: Sequence[tuple[TestCase, TestCase]], metri
 
 
 def of_goodputs(
-    first: Goodputs, second: Goodputs, cases: Iterable[TestCase], loss: float | None = None, share: float = 1.0
+    first: Goodputs,
+    second: Goodputs,
+    cases: Iterable[TestCase],
+    loss: float | None = None,
+    share: float = 1.0,
+    *,
+    by_case: bool = False,
 ) -> Comparison:
-    """Goodput alone, for those who compare a campaign with several; ``share``: of the level."""
+    """Goodput alone, for those who compare a campaign with several; ``share``: of the level; ``by_case``: as above."""
     one, two = first.manifest, second.manifest
     chosen = list(cases)
     both = matching(chosen, two.test_cases)
@@ -720,6 +772,7 @@ def of_goodputs(
         placebo=[sample for case, _ in both for sample in first.placebo.get(case.name, ())],
         loss=loss,
         share=share,
+        by_case=by_case,
         measured={case.name for case, _ in both if not (case.functional or case.partly_known)},
     )
     names = {case.name: other.name for case, other in both}

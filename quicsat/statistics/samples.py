@@ -274,6 +274,8 @@ class ReliabilityGroup:
     """Empty: all pairs."""
     first: tuple[Sample, ...]
     second: tuple[Sample, ...]
+    test_case: str = ""
+    """The only test case of the samples, if they are apart from those of others; empty for all test cases."""
 
     @cached_property
     def succeeded(self) -> tuple[int, int]:

@@ -344,6 +344,6 @@ def test_the_example_for_github_uses_known_inputs() -> None:
 
 
 def test_the_expectations_of_the_example_can_be_read() -> None:
-    names = KnownNames(frozenset({"quic-go"}), frozenset({"sat-long-queue"}))
+    names = KnownNames(frozenset({"quic-go"}), frozenset({"gate-start"}))
     found = load_expectations(ROOT / "ci/example/quicsat.yml", names)
     assert found.floors

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -459,3 +461,19 @@ def test_times_are_tested_beside_goodput(metric: str, factor: float, worse: bool
     judged = judge(made(factor), Expectations(), before)
     assert [each.worse for each in judged.groups] == [worse]
     assert judge(made(factor), Expectations(regression=0.2), before).groups[0].worse is False
+
+
+def test_a_loss_in_one_of_several_test_cases_is_found_for_the_implementation() -> None:
+    """Three cells of each of three test cases; one test case has lost 2 % in five members, which no cell can show."""
+    rng, seeds = random.Random(1), range(5)
+    before, after = list[Sample](), list[Sample]()
+    for case, client in product(("one", "two", "three"), "abc"):
+        lost = 0.98 if case == "two" else 1.0
+        for many, factor in ((before, 1.0), (after, lost)):
+            values = [5e6 * factor * rng.lognormvariate(0, 0.001) for _ in seeds]
+            many.append(Sample.of("s", client, case, values, [Outcome.SUCCEEDED] * 5, seeds=seeds))
+        before.append(Sample.of("t", client, case, values, [Outcome.SUCCEEDED] * 5, seeds=seeds))
+        after.append(before[-1])
+    found = compare(before, after, virtual=True, by_case=True)
+    assert [(each.first.server, each.over, each.change) for each in found.groups] == [("s", "two", Change.SLOWER)]
+    assert not compare(before, after, virtual=True).worse
