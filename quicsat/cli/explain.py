@@ -48,6 +48,7 @@ def run(options: Options, program: Program) -> int:
     from quicsat.analysis.run_outcome import cited_frames
     from quicsat.model.run import OUTPUT
     from quicsat.report.run_story import end_of
+    from quicsat.report.unused_link import why_slow
     from quicsat.results.compression import stored
     from quicsat.traces.run_traces import SERVER_TRACE
     from quicsat.traces.series import SeriesError, load
@@ -76,6 +77,8 @@ def run(options: Options, program: Program) -> int:
     if series is None:
         kept = f"no packets of this run; its logs are in {logs}" if logs else "neither packets nor logs of this run"
         console.show(f"quicsat has stored {kept}.")
+    if series is not None and (reason := why_slow(result, case, series)):
+        console.show(reason)
     console.show(end_of(result))
     side, cited = cited_frames(verdict)
     _show_command(directory, trace, {*shown, *(cited if side is Role.CLIENT else ())})
