@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from quicsat.model.results import Pair, ResultSet
 from quicsat.model.test_case import TestCase
+from quicsat.plots import theme
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 T = TypeVar("T")
+USUAL_LETTERS, LETTER_WIDTH = 12, 0.055
+"""Letters of a label for which figures have room, and the inches that one more takes."""
 FAR = 0.6
 """An axis starts above 0 if the lowest value is at least this share of the highest."""
+DENSITY_FROM = 8
+"""Values of which a density is drawn; fewer are drawn as points."""
+FEW = 8
+"""Pairs that have a colour and an entry of the legend each; more of them are grey."""
 WIDTH = 6.3
 """Inches: the text width of an A4 page."""
 
@@ -124,6 +132,17 @@ def stem(request: PlotRequest, campaign: CampaignResults, *parts: str) -> str:
     """Last part of a file name; includes the campaign's label if there are several campaigns."""
     named = [campaign.label] if len(request.campaigns) > 1 else []
     return "-".join(part for part in (*named, *parts) if part)
+
+
+def pair_style(results: ResultSet, pair: Pair) -> theme.Style:
+    """The same in all figures of a campaign, whichever of its pairs they show."""
+    servers, clients = results.manifest.servers, results.manifest.clients
+    return theme.of_pair(servers.index(pair[0]), clients.index(pair[1]), len(servers), len(servers) * len(clients))
+
+
+def room(names: Iterable[str]) -> float:
+    """Inches that the longest of these labels takes beyond those of ``USUAL_LETTERS``."""
+    return LETTER_WIDTH * max(0, max(map(len, names), default=0) - USUAL_LETTERS)
 
 
 def nonempty(values: Sequence[T], otherwise: str) -> Sequence[T]:

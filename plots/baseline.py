@@ -83,7 +83,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.set(xlabel="date (UTC)", ylabel=panel.facts["label"])
     ax.set_ylim(bottom=0)
     if any(names):
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+        theme.legend_above(ax)
 
 
 PLOT = Plot("baseline", "Baseline of real links", Group.CAMPAIGNS, "campaigns", table, draw)

@@ -116,7 +116,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     if by_date:
         theme.dates(ax)
         ax.set(xlabel="date (UTC)", ylabel=facts["label"], xlim=(low - margin, high + margin))
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+        theme.legend_above(ax)
     else:
         ax.set_xticks(range(0, 25, 4))
         ax.set(xlabel="time of day [h, UTC]", xlim=(0, 24))

@@ -11,7 +11,7 @@ import numpy as np
 from quicsat.model.text import counted
 from quicsat.model.units import PERCENT, percent
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, room, sentences, single_panel
 from quicsat.report.plot_request import PlotRequest
 from quicsat.statistics import comparison
 from quicsat.statistics.comparison import BETTER, CHANGED, WITHOUT_RESULT, WORSE, Change, Comparison, PairChange
@@ -95,7 +95,8 @@ def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator
             f"the two {sides}",
         )
         facts = {"kind": "tiles", "servers": servers, "clients": clients}
-        size = (max(4.2, 1.8 + 0.46 * len(servers)), max(3.4, 1.9 + 0.36 * len(clients)))
+        width = max(4.2, 1.8 + 0.46 * len(servers)) + room(clients)
+        size = (width, max(3.4, 1.9 + 0.36 * len(clients)) + room(servers))
         several = len({pair.first.test_case for pair in changes.pairs}) > 1
         name = re.sub(r"[^A-Za-z0-9]+", "-", case)
         heading = f"{title}, {case}" if several else title
@@ -164,7 +165,9 @@ def _draw_tiles(ax: Axes, panel: Panel) -> None:
 
 def _draw_ranks(ax: Axes, panel: Panel) -> None:
     """Grey points without, triangles with significance; the largest are named."""
-    points = [(rank, ratio / PERCENT, bool(name)) for rank, (ratio, name) in enumerate(panel.rows)]
+    from matplotlib.ticker import MaxNLocator
+
+    points = [(rank, ratio / PERCENT, bool(name)) for rank, (ratio, name) in enumerate(panel.rows, start=1)]
     kinds = (
         ("no change shown", "o", 2.5, theme.GREY, [(x, y) for x, y, sure in points if not sure]),
         ("worse", "v", 5, theme.VERMILION, [(x, y) for x, y, sure in points if sure and y < 0]),
@@ -175,9 +178,10 @@ def _draw_ranks(ax: Axes, panel: Panel) -> None:
         ax.plot([x for x, _ in shown], [y for _, y in shown], mark, color=colour, markersize=size, linestyle="none",
                 label=f"{words} ({len(shown)})")  # fmt: skip
     _names(ax, panel.rows, panel.facts["broken"])
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlabel("pair and test case, by rank of the change")
     ax.margins(x=0.04, y=0.08)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    theme.legend_above(ax)
 
 
 def _names(ax: Axes, rows: Sequence[tuple[float, str]], broken: Sequence[str]) -> None:

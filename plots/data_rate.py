@@ -20,7 +20,7 @@ def _pick(request: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
     """Overlaid, the goodput."""
     series = pair.middle.series
     if not alone:
-        return Picked([Curve.of(goodput(series), MBPS, pair.server, pair.name)])
+        return Picked([Curve.of(goodput(series), MBPS, "")])
     others = [Curve.of(goodput(run.series), MBPS, "other") for run in pair.others]
     sent = window_rate(series.forward.sent, series.forward.size, window=WINDOW)
     received = goodput(series)

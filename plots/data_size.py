@@ -30,7 +30,7 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     series = pair.middle.series
     arrived = (series.arrived.time, series.arrived.new)
     if not alone:
-        return Picked([_sum(*arrived, pair.server, pair.name)])
+        return Picked([_sum(*arrived, "")])
     others = [_sum(run.series.sent.time, run.series.sent.length, "other") for run in pair.others]
     sent = _sum(series.sent.time, series.sent.length, "first", "sent, including retransmissions")
     useful, total = int(series.arrived.new.sum()), int(series.sent.length.sum())

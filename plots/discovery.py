@@ -132,12 +132,15 @@ class _Drawer:
         if count < len(self._cells):
             self._left_out.append(f"{plot.name} ({len(self._cells) - count} of {len(self._cells)})")
 
-    def _save(self, plot: Plot, drawing: Drawing) -> None:
+    def _save(self, plot: Plot, whole: Drawing) -> None:
+        request = self._request
+        title, text = whole.title if request.title else "", whole.caption if request.caption else ""
+        drawing = replace(whole, title=title, caption=text)
         digest = digest_of(drawing)
         paths = {form: self._request.target / file_name(plot, drawing, form) for form in self._request.formats}
         missing = [form for form, path in paths.items() if not self._before.shows(path, digest)]
         for path in save(plot, drawing, self._request.target, missing) if missing else ():
             self._before.note(path, digest)
         self.files += paths.values()
-        self.captions.append((self.files[-1].stem, drawing.title, drawing.caption))
+        self.captions.append((self.files[-1].stem, whole.title, whole.caption))
         self.unchanged += len(paths) - len(missing)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from quicsat.model.names import FLOW_SIGN
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, room, sentences, single_panel, stem
 from quicsat.report.flow_tables import flows_of, pair_of, with_flows
 from quicsat.report.plot_request import PlotRequest
 
@@ -50,7 +50,7 @@ def _drawing(file: str, name: str, cells: dict[Cell, list[float]]) -> Drawing:
         f"minimum and maximum of n = {few if few == most else f'{few} to {most}'} successful repetitions. 50 % is "
         "fair. Below 50 %, the first flow gets less than the second"
     )
-    size = (max(4.2, 2.6 + 0.75 * len(seconds)), max(2.6, 1.9 + 0.5 * len(firsts)))
+    size = (max(4.2, 2.6 + 0.75 * len(seconds)) + room(firsts), max(2.6, 1.9 + 0.5 * len(firsts)))
     panel = Panel(rows, {"firsts": firsts, "seconds": seconds})
     return Drawing(file, f"{name}: share of the first of two flows", caption, single_panel(panel), size)
 

@@ -98,7 +98,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0, top=panel.facts["highest"])
     if panel.facts["highest"] is None:
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+        theme.legend_above(ax)
 
 
 PLOT = Plot("flows", "Flows over time", Group.TIME, "results", table, draw)

@@ -11,7 +11,7 @@ from quicsat.model.results import ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, room, sentences, single_panel, stem
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import CONCLUSIVE, GOODPUT, MARKS, PairOutcome, Sample, samples
@@ -77,7 +77,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
     colours = (min(means), max(means)) if request.own_colours and means else (0.0, largest)
     facts = {"servers": servers, "clients": clients[::-1], "colours": colours, "label": f"mean {number.label}",
              "size": number.size}  # fmt: skip
-    size = (max(4.0, 2.6 + 0.4 * len(servers)), max(3.4, 2.4 + 0.36 * len(clients)))
+    width = max(4.0, 2.6 + 0.4 * len(servers)) + room(clients) + 0.7 * room(servers)
+    size = (width, max(3.4, 2.4 + 0.36 * len(clients)) + room(servers))
     return Drawing(
         stem(request, campaign, request.metric, case.abbreviation),
         f"{case.abbreviation}: {number.words} per pair",

@@ -67,7 +67,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.set(xlabel="completion time [s]", ylabel="pairs")
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(axis="x", visible=False)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    theme.legend_above(ax)
 
 
 PLOT = Plot(

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quicsat.model.implementation import Role
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
-from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_campaign, sentences, single_panel, stem
+from quicsat.plots.base import (
+    DENSITY_FROM,
+    WIDTH,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    per_campaign,
+    sentences,
+    single_panel,
+    stem,
+)
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.overview import Marginal, marginals
 from quicsat.statistics.samples import EFFICIENCY, samples
@@ -17,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FEWEST = 3
-"""Implementations of which a density is drawn."""
+"""Implementations in a role of which marks are drawn."""
 ROLES = (Role.SERVER, Role.CLIENT)
 
 
@@ -38,7 +50,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     caption = sentences(
         f"The figure shows n = {_numbers(counted)}. Each mark is the mean of an implementation over all "
         "implementations with which it succeeded in this role. The role with the greater spread has the larger effect "
-        "on efficiency",
+        f"on efficiency. Roles with at least {DENSITY_FROM} implementations also have a density",
         f"Not shown: {', '.join(silent)}, with fewer than {FEWEST}" if silent else "",
     )
     size = (max(WIDTH, 1.5 * len(counted) + 1.6), 4.0)
@@ -56,18 +68,15 @@ def _numbers(counted: Mapping[str, str]) -> str:
 
 
 def draw(ax: Axes, panel: Panel) -> None:
-    """Split violins with the implementations' own marks in them."""
-    import seaborn
+    """The implementations' own marks, in split violins if there are enough of them."""
     from matplotlib.patches import Patch
 
     cases = list(dict.fromkeys(case for case, _ in panel.rows))
-    seaborn.violinplot(
-        x=[case for case, _ in panel.rows], y=[each.mean / PERCENT for _, each in panel.rows],
-        hue=[each.role.value for _, each in panel.rows],
-        order=cases, hue_order=[role.value for role in ROLES], palette=[theme.SERVER, theme.CLIENT], saturation=1,
-        split=True, dodge=True, density_norm="width", inner=None, cut=0, width=0.9, linewidth=0.8, gap=0.04, alpha=0.45,
-        legend=False, ax=ax,
-    )  # fmt: skip
+    counts = Counter((case, each.role) for case, each in panel.rows)
+    dense = [(case, each) for case, each in panel.rows if counts[case, each.role] >= DENSITY_FROM]
+    ax.set_xticks(range(len(cases)), cases)
+    if dense:
+        _densities(ax, cases, dense)
     shift = {Role.SERVER: -0.1, Role.CLIENT: 0.1}
     for name in sorted({each.implementation for _, each in panel.rows}):
         style = theme.of_implementation(name)
@@ -84,6 +93,19 @@ def draw(ax: Axes, panel: Panel) -> None:
         Patch(color=theme.CLIENT, alpha=0.45, label="as client (right)"),
     ]
     ax.legend(handles=[*halves, *marks], loc="center left", bbox_to_anchor=(1.01, 0.5), ncols=1 + (len(marks) > 14))
+
+
+def _densities(ax: Axes, cases: Sequence[str], rows: Sequence[tuple[str, Marginal]]) -> None:
+    """Halves of violins, as wide as each other."""
+    import seaborn
+
+    seaborn.violinplot(
+        x=[case for case, _ in rows], y=[(each.mean or 0.0) / PERCENT for _, each in rows],
+        hue=[each.role.value for _, each in rows],
+        order=cases, hue_order=[role.value for role in ROLES], palette=[theme.SERVER, theme.CLIENT], saturation=1,
+        split=True, dodge=True, density_norm="width", inner=None, cut=0, width=0.9, linewidth=0.8, gap=0.04, alpha=0.45,
+        legend=False, ax=ax,
+    )  # fmt: skip
 
 
 PLOT = Plot(

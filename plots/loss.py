@@ -13,16 +13,13 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS, PERCENT
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import FEW, Drawing, Group, Panel, Plot, nonempty, pair_style, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.overview import sweeps
 from quicsat.statistics.samples import GOODPUT, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FEW = 8
-"""Pairs that have a colour and a line of the legend each; more of them are grey."""
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -64,7 +61,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[Te
     )
     names = [cases[0].abbreviation, cases[-1].abbreviation]
     title = "Goodput and loss"
-    panel = Panel([(", ".join(pair), points) for pair, points in lines.items()], {"all": everyone})
+    rows = [(", ".join(pair), points, pair_style(campaign.results, pair)) for pair, points in lines.items()]
+    panel = Panel(rows, {"all": everyone})
     return Drawing(stem(request, campaign, *names), title, caption, single_panel(panel))
 
 
@@ -75,8 +73,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     everyone = panel.facts["all"]
     rates = [rate / PERCENT for rate, *_ in everyone]
     few = len(panel.rows) <= FEW
-    for number, (pair, points) in enumerate(panel.rows):
-        style = theme.of_position(number)
+    for pair, points, style in panel.rows:
         xs, ys = [rate / PERCENT for rate, _ in points], [mean / MBPS for _, mean in points]
         if few:
             ax.plot(xs, ys, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=4, label=pair)

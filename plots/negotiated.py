@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from quicsat.model.names import VARIANT_SIGN
 from quicsat.model.negotiated import UNITS, fact_in_words
-from quicsat.model.results import RunResult
+from quicsat.model.results import Pair
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
-from quicsat.model.units import KIB
+from quicsat.model.units import KIB, MIB, byte_size
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
+from quicsat.plots.base import FEW, Drawing, Group, Panel, Plot, pair_style, per_case, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.plots.sweep import draw_intervals
 from quicsat.report.plot_request import CampaignResults, PlotRequest
@@ -23,8 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 USUAL = "client.initial_max_data"
-FEW = 8
-"""Pairs that have a colour and an entry of the legend each, and values that have a tick each."""
+CLOSE = 0.12
+"""A value that is nearer to the one before, as a share of the axis, has no tick."""
+LETTERS = 16
+"""Of a line below a tick."""
 WIDE = 10
 """Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""
 
@@ -46,15 +51,17 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         if found is None:
             without += 1
         else:
-            groups.setdefault(_base(result), {}).setdefault(found, []).append(value)
+            groups.setdefault(_base(result.server, result.client), {}).setdefault(found, []).append(value)
     values = {found for mine in groups.values() for found in mine}
     if len(values) < 2:
         return None
     axis = _axis(values, fact)
-    rows: list[tuple[str, list[tuple[float, Mean]]]] = []
+    rows: list[tuple[str, list[tuple[float, Mean]], theme.Style]] = []
     for pair, mine in groups.items():
         means = ((axis["places"][found], of_repetitions(each)) for found, each in mine.items())
-        rows.append((", ".join(pair), sorted((place, mean) for place, mean in means if mean is not None)))
+        points = sorted((place, mean) for place, mean in means if mean is not None)
+        first = next(each for each in campaign.results.planned if _base(*each) == pair)
+        rows.append((", ".join(pair), points, pair_style(campaign.results, first)))
     runs = sum(len(each) for mine in groups.values() for each in mine.values())
     caption = sentences(
         f"The figure shows the mean {number.words} of each server and client over all of their variants, for n = "
@@ -70,26 +77,38 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
 
 
 def _axis(values: set[int | str], fact: str) -> dict[str, Any]:
-    """Label of the axis, and where on it each value is: bytes in KiB, words side by side."""
+    """Label of the axis, and where on it each value is; bytes have their units at the ticks, words are side by side."""
     label, unit = fact_in_words(fact), UNITS.get(fact.partition(".")[2], "")
     numbers = [value for value in values if isinstance(value, int)]
     if len(numbers) < len(values):
         words = sorted(map(str, values))
-        return {"x": label, "texts": words, "places": {word: float(place) for place, word in enumerate(words)},
-                "logarithmic": False}  # fmt: skip
-    size = KIB if unit == "B" else 1
+        places = {word: float(place) for place, word in enumerate(words)}
+        ticks = {place: fill(word, LETTERS) for word, place in places.items()}
+        return {"x": label, "ticks": ticks, "places": places, "logarithmic": False}
     ordered = sorted(numbers)
+    logarithmic = ordered[0] > 0 and ordered[-1] > WIDE * ordered[0]
+    apart = [log(value) if logarithmic else value for value in ordered]
+    shown = [0]
+    for number, place in enumerate(apart):
+        if place - apart[shown[-1]] > CLOSE * (apart[-1] - apart[0]):
+            shown.append(number)
+    tick_values = [ordered[number] for number in shown]
     return {
-        "x": label.replace("[B]", "[KiB]"),
-        "texts": [f"{value / size:.4g}" for value in ordered],
-        "places": {value: value / size for value in ordered},
-        "logarithmic": ordered[0] > 0 and ordered[-1] > WIDE * ordered[0],
+        "x": label.replace(" [B]", ""),
+        "ticks": {float(value): _bytes(value) if unit == "B" else str(value) for value in tick_values},
+        "places": {value: float(value) for value in ordered},
+        "logarithmic": logarithmic,
     }
 
 
-def _base(result: RunResult) -> tuple[str, str]:
-    """Server and client without the names of variants."""
-    return result.server.partition(":")[0], result.client.partition(":")[0]
+def _bytes(value: int) -> str:
+    """``24 MiB``, and ``1472 B`` where another unit would need a fraction."""
+    return f"{value} B" if value % KIB and value < MIB else byte_size(value)
+
+
+def _base(server: str, client: str) -> Pair:
+    """Both without the names of variants."""
+    return server.partition(VARIANT_SIGN)[0], client.partition(VARIANT_SIGN)[0]
 
 
 def draw(ax: Axes, panel: Panel) -> None:
@@ -97,8 +116,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     facts, few = panel.facts, len(panel.rows) <= FEW
-    for number, (pair, points) in enumerate(panel.rows):
-        style = theme.of_position(number)
+    for pair, points, style in panel.rows:
         colour = style.colour if few else theme.GREY
         ys = [mean.value / facts["size"] for _, mean in points]
         ax.plot([place for place, _ in points], ys, color=colour, linestyle=style.dash, marker=style.mark, markersize=4,
@@ -107,10 +125,9 @@ def draw(ax: Axes, panel: Panel) -> None:
             draw_intervals(ax, points, facts["size"], colour)
     if facts["logarithmic"]:
         ax.set_xscale("log")
-    if len(facts["texts"]) <= FEW:
-        ax.xaxis.set_major_locator(FixedLocator(list(facts["places"].values())))
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.set_xticklabels(facts["texts"])
+    ax.xaxis.set_major_locator(FixedLocator(list(facts["ticks"])))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticklabels(facts["ticks"].values())
     ax.set(xlabel=facts["x"], ylabel=f"mean {facts['y']}")
     ax.set_ylim(bottom=0)
     if few:

@@ -14,7 +14,18 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS
 from quicsat.plots import theme
-from quicsat.plots.base import NO_SERIES, Drawing, Group, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
+from quicsat.plots.base import (
+    NO_SERIES,
+    Drawing,
+    Group,
+    NothingToDrawError,
+    Panel,
+    Plot,
+    nonempty,
+    room,
+    sentences,
+    stem,
+)
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.objectives import objectives, origin
@@ -71,7 +82,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, gr
         "and 'never' that in most repetitions the data never arrived",
         f"Not shown: {lost}" if lost else "",
     )
-    size = (max(5.0, 1.6 + len(panels) * (0.4 + 0.5 * len(servers))), 2.2 + 0.42 * len(clients))
+    width = max(5.0, 1.6 + len(panels) * (0.4 + 0.5 * len(servers)))
+    size = (width + room(clients), 2.2 + 0.42 * len(clients) + room(servers))
     title = f"{case.abbreviation}: objectives met"
     return Drawing(stem(request, campaign, case.abbreviation), title, caption, (panels,), size)
 

@@ -69,7 +69,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         Patch(facecolor=theme.of_implementation(name).colour, alpha=0.6, hatch=hatches[i % len(hatches)], label=name)
         for i, name in enumerate(servers)
     ]
-    ax.legend(handles=legend, title="server", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6)
+    theme.legend_above(ax, "server", 6, handles=legend)
 
 
 PLOT = Plot("objects", "Time per object", Group.DISTRIBUTIONS, "results", table, draw)

@@ -24,7 +24,7 @@ def _pick(request: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
     sent = _shown(middle)
     offsets, again = stacked(sent) / MIB, sent.retransmission
     if not alone:
-        return Picked([Curve(sent.time, offsets, pair.server, pair.name, points=True)], _where(pair))
+        return Picked([Curve(sent.time, offsets, "", points=True)], _where(pair))
     requests = middle.series.requests.sent
     curves = [Curve(shown.time, stacked(shown) / MIB, "other", points=True) for shown in map(_shown, pair.others)]
     curves += [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, per_campaign, sentences, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, per_campaign, room, sentences, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, MARKS, PairOutcome, Sample, samples
 
@@ -34,8 +34,9 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
         return None
     across = min(PER_ROW, len(panels))
     rows = tuple(tuple(panels[start : start + across]) for start in range(0, len(panels), across))
-    servers, clients = (len({pair[place] for pair in results.pairs}) for place in (0, 1))
-    size = (max(4.5, across * (0.4 + 0.2 * servers) + 1.3), len(rows) * (1.2 + 0.2 * clients) + 0.9)
+    servers, clients = ({pair[place] for pair in results.pairs} for place in (0, 1))
+    width = max(4.5, across * (0.4 + 0.2 * len(servers)) + 1.3)
+    size = (width + room(clients), len(rows) * (1.2 + 0.2 * len(clients) + room(servers)) + 0.9)
     left_out = ", ".join(case.abbreviation for case in cases if case not in run)
     caption = sentences(
         f"The figure shows n = {counted(len(results.pairs), 'pair')} in each of {len(panels)} tests. ✓ means passed, "

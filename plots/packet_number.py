@@ -17,7 +17,7 @@ def _pick(_: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
     """Packets without a readable number are left out and counted."""
     series = pair.middle.series
     if not alone:
-        return Picked([packet_numbers(series.forward, series.sent.time, pair.server, pair.name)], NOTE)
+        return Picked([packet_numbers(series.forward, series.sent.time, "")], NOTE)
     others = [packet_numbers(run.series.forward, run.series.sent.time, "other") for run in pair.others]
     forward = packet_numbers(series.forward, series.sent.time, "first", "from the server")
     back = packet_numbers(series.back, series.requests.sent, "back", "from the client")

@@ -15,7 +15,7 @@ def _pick(_: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
     series = pair.middle.series
     packets = series.forward
     if not alone:
-        return Picked([Curve(packets.sent, packets.size, pair.server, pair.name, points=True)])
+        return Picked([Curve(packets.sent, packets.size, "", points=True)])
     data = payload(series)
     rest = packets.size - data
     others = [Curve(run.series.forward.sent, run.series.forward.size, "other", points=True) for run in pair.others]

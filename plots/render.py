@@ -21,12 +21,17 @@ from quicsat.plots.base import Drawing, Plot
 from quicsat.report.table import latex_text
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _TOGETHER = re.compile(r"(?<=\d) (?=\S)|(?<=[=±]) (?=\d)|(?<=min) (?=\d)|(?<=\bn) (?==)")
 """Spaces at which no line ends: between a number and its unit."""
 _POWER = re.compile(r"\$\\mathdefault\{[-−]?[0-9.]+(?:\\times[0-9.]+)?(?:\^\{[-−]?[0-9]+\})?\}\$")
 """A number on a logarithmic axis, as matplotlib writes it."""
+LETTER = 0.56
+"""Width of a character, as a share of the size of its font."""
+AXES = 0.8
+"""Share of a panel that its axes take."""
 _METADATA = {
     "svg": {"Date": None, "Creator": "quicsat"},
     "pdf": {"CreationDate": None, "Creator": "quicsat", "Producer": None},
@@ -51,14 +56,39 @@ def figure(plot: Plot, drawing: Drawing) -> Figure:
                     ax.remove()
                 else:
                     plot.draw(ax, panel)
-        made.suptitle(drawing.title)
-        made.supxlabel(caption(drawing), x=0.01, ha="left", fontsize=theme.CAPTION_SIZE, color="#404040")
+        for ax in made.axes:
+            _wrap(ax, drawing)
+        if drawing.title:
+            made.suptitle(_filled(drawing.title, drawing.size[0], theme.SETTINGS["figure.titlesize"]))
+        if drawing.caption:
+            made.supxlabel(caption(drawing), x=0.01, ha="left", fontsize=theme.CAPTION_SIZE, color="#404040")
     return made
+
+
+def _wrap(ax: Axes, drawing: Drawing) -> None:
+    """Break the labels of axes and the titles of panels that are longer than their panel."""
+    place = ax.get_subplotspec()
+    columns, rows = (place.get_gridspec().ncols, place.get_gridspec().nrows) if place else (1, 1)
+    width, height = AXES * drawing.size[0] / columns, AXES * drawing.size[1] / rows
+    if place and drawing.widths:
+        width = AXES * drawing.size[0] * drawing.widths[place.colspan.start] / sum(drawing.widths)
+    size = theme.SETTINGS["axes.labelsize"]
+    ax.set_xlabel(_filled(ax.get_xlabel(), width, size))
+    ax.set_ylabel(_filled(ax.get_ylabel(), height, size))
+    ax.set_title(_filled(ax.get_title(), width, theme.SETTINGS["axes.titlesize"]))
+
+
+def _filled(text: str, inches: float, size: float) -> str:
+    """Wrapped to a width; a word that is longer, such as the name of an implementation, stays whole."""
+    letters = int(inches * 72 / (size * LETTER))
+    if len(text) <= letters or "\n" in text:
+        return text
+    return textwrap.fill(text, letters, break_long_words=False, break_on_hyphens=False)
 
 
 def caption(drawing: Drawing) -> str:
     """Wrapped to the width of the picture."""
-    letters = int(drawing.size[0] * 72 / (theme.CAPTION_SIZE * 0.56))
+    letters = int(drawing.size[0] * 72 / (theme.CAPTION_SIZE * LETTER))
     return textwrap.fill(_TOGETHER.sub("\u00a0", drawing.caption), letters)
 
 

@@ -14,7 +14,7 @@ KBPS = 1e3
 def _pick(_: PlotRequest, pair: PairSeries, alone: bool) -> Picked:
     back = pair.middle.series.back
     if not alone:
-        return Picked([_curve(back, pair.server, pair.name)])
+        return Picked([_curve(back, "")])
     curves = [*(_curve(run.series.back, "other") for run in pair.others), _curve(back, "first", "sent by the client")]
     packets, size = len(back), int(back.size.sum())
     return Picked(

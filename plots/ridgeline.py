@@ -10,7 +10,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, axis_start, per_case, sentences, stem
+from quicsat.plots.base import DENSITY_FROM, Drawing, Group, Panel, Plot, axis_start, per_case, room, sentences, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, Sample, left_out, samples
 
@@ -22,6 +22,9 @@ OVERLAP = 1.5
 NARROW = 0.5
 """Per cent: ridges that are narrower become a line, or they could not be seen."""
 
+RidgeRow = tuple[float, str, list[float]]
+"""Mean, name and values."""
+
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
     """Servers at the left, clients at the right, the best at the top."""
@@ -32,16 +35,19 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     rows = max(len(panel.rows) for panel in panels)
     n = sum(len(sample.values) for sample in many)
     caption = sentences(
-        f"Each panel shows n = {counted(n, 'successful repetition')}. The number of repetitions in each "
-        "row is next to its name. "
-        "Rows are ordered by their mean, which is the white mark",
+        f"Each panel shows n = {counted(n, 'successful repetition')}. Rows are ordered by their mean, which is the "
+        f"white mark. Bars show the repetitions of rows with fewer than {DENSITY_FROM} of them",
         "The axes do not begin at 0" if panels[0].facts["begin"] else "",
         f"Not shown: {lost}" if (lost := left_out(many)) else "",
     )
     title = f"{case.abbreviation}: efficiency per server and per client"
-    return Drawing(
-        stem(request, campaign, case.abbreviation), title, caption, (tuple(panels),), (6.8, 1.7 + 0.3 * rows)
-    )
+    width = 6.8 + sum(room(_label(row) for row in panel.rows) for panel in panels)
+    name = stem(request, campaign, case.abbreviation)
+    return Drawing(name, title, caption, (tuple(panels),), (width, 1.7 + 0.3 * rows))
+
+
+def _label(row: RidgeRow) -> str:
+    return f"{row[1]} (n = {len(row[2])})"
 
 
 def _panel(many: Sequence[Sample], role: str) -> Panel | None:
@@ -64,17 +70,20 @@ def draw(ax: Axes, panel: Panel) -> None:
         style = theme.of_implementation(name)
         values = [share / PERCENT for share in shares]
         above = 3 + count - row
-        seaborn.violinplot(
-            x=values, y=[row + OVERLAP / 2] * len(values), hue=["upper"] * len(values), hue_order=["lower", "upper"],
-            orient="h", split=True, dodge=False, native_scale=True, density_norm="width", inner=None, bw_adjust=0.5,
-            cut=0, width=OVERLAP, palette=[style.colour] * 2, saturation=1, linewidth=0.8, linecolor="white",
-            alpha=0.85, legend=False, ax=ax, zorder=above,
-        )  # fmt: skip
-        if max(values) - min(values) < NARROW:
+        if len(values) < DENSITY_FROM:
+            ax.plot(values, [row + 0.08] * len(values), "|", color=style.colour, markersize=9, markeredgewidth=1.2)
+        elif max(values) - min(values) < NARROW:
             ax.vlines(fmean(values), row, row + OVERLAP, color=style.colour, linewidth=1.5, zorder=above)
+        else:
+            seaborn.violinplot(
+                x=values, y=[row + OVERLAP / 2] * len(values), hue=["upper"] * len(values),
+                hue_order=["lower", "upper"], orient="h", split=True, dodge=False, native_scale=True,
+                density_norm="width", inner=None, bw_adjust=0.5, cut=0, width=OVERLAP, palette=[style.colour] * 2,
+                saturation=1, linewidth=0.8, linecolor="white", alpha=0.85, legend=False, ax=ax, zorder=above,
+            )  # fmt: skip
         ax.plot([mean / PERCENT], [row + 0.08], marker=style.mark, color="white", markersize=4,
                 markeredgecolor=theme.BLACK, markeredgewidth=0.5, zorder=5 + count)  # fmt: skip
-    ax.set_yticks(range(count), [f"{name}  {len(shares)}" for _, name, shares in panel.rows])
+    ax.set_yticks(range(count), [_label(row) for row in panel.rows])
     ax.set(xlabel="efficiency [%]", ylabel=panel.facts["role"], ylim=(-0.3, count - 0.8 + OVERLAP))
     ax.set_xlim(panel.facts["begin"] / PERCENT, min(100.0, panel.facts["limit"] / PERCENT))
     ax.grid(axis="y", visible=False)

@@ -56,8 +56,8 @@ def _drawing(name: str, title: str, caption: str, above: Sequence[Curve], below:
 def _overlaid(found: Sequence[PairSeries]) -> tuple[list[Curve], list[Curve]]:
     series = [(pair, pair.middle.series) for pair in found]
     return (
-        overlay(found, [[Curve.of(each.rtt, MS, pair.server, pair.name)] for pair, each in series]),
-        overlay(found, [[Curve.of(each.in_flight, KIB, pair.server, pair.name)] for pair, each in series]),
+        overlay(found, [[Curve.of(each.rtt, MS, "")] for pair, each in series]),
+        overlay(found, [[Curve.of(each.in_flight, KIB, "")] for pair, each in series]),
     )
 
 

@@ -15,7 +15,7 @@ from quicsat.model.family import SweptValue
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import FEW, Drawing, Group, Panel, Plot, nonempty, pair_style, sentences, single_panel, stem
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.intervals import FEWEST, Mean, of_repetitions
@@ -25,8 +25,6 @@ from quicsat.statistics.samples import GOODPUT, MARKS, Sample, samples
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FEW = 8
-"""Pairs that have a colour and an entry of the legend each; more of them are grey."""
 WIDE = 20.0
 """Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""
 COLUMNS = 4
@@ -138,15 +136,16 @@ def _lines(
     number = metric_axis(request, GOODPUT)
     pairs = pairs_of(request, campaign, members)
     places = dict(zip(axis.values, axis.places(), strict=True))
-    rows: list[tuple[str, list[tuple[float, Mean]]]] = []
+    rows: list[tuple[str, list[tuple[float, Mean]], theme.Style]] = []
     for pair, mine in pairs.items():
         means = ((places[key[0]], of_repetitions(sample.values)) for key, sample in mine.items())
-        rows.append((", ".join(pair), sorted((place, mean) for place, mean in means if mean is not None)))
-    if len({place for _, points in rows for place, _ in points}) < 2:
+        points = sorted((place, mean) for place, mean in means if mean is not None)
+        rows.append((", ".join(pair), points, pair_style(campaign.results, pair)))
+    if len({place for _, points, _ in rows for place, _ in points}) < 2:
         return None
     facts = {"places": axis.places(), "texts": axis.texts(), "x": axis.label, "y": number.label, "size": number.size,
              "logarithmic": axis.is_numeric and _is_wide(axis.places())}  # fmt: skip
-    has_intervals = len(pairs) <= FEW and any(mean.ends is not None for _, points in rows for _, mean in points)
+    has_intervals = len(pairs) <= FEW and any(mean.ends is not None for _, points, _ in rows for _, mean in points)
     few = f" (with fewer than {FEWEST} repetitions, their range)"
     spread = f", with its 95 % interval over repetitions{few}" if has_intervals else ""
     return Drawing(
@@ -241,12 +240,11 @@ def _draw_lines(ax: Axes, panel: Panel) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     facts, few = panel.facts, len(panel.rows) <= FEW
-    for number, (pair, points) in enumerate(panel.rows):
+    for pair, points, style in panel.rows:
         xs, ys = [place for place, _ in points], [mean.value / facts["size"] for _, mean in points]
         if not few:
             ax.plot(xs, ys, color=theme.GREY, linewidth=0.6)
             continue
-        style = theme.of_position(number)
         ax.plot(xs, ys, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=4, label=pair)
         draw_intervals(ax, points, facts["size"], style.colour)
     if facts["logarithmic"]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from quicsat.model.test_case import TestCase
-from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, room, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.plots.sweep import Axis, axes_of, draw_map, map_cell, pairs_of, swept_value
 from quicsat.report.plot_request import CampaignResults, PlotRequest
@@ -50,7 +51,7 @@ def _drawing(
         for row, mine in enumerate(pairs.values())
         for key, sample in mine.items()
     ]
-    facts = {
+    facts: dict[str, Any] = {
         "columns": axis.texts(), "rows": [", ".join(pair) for pair in pairs], "x": axis.label,
         "y": "server, client", "highest": highest or own, "size": number.size, "label": f"mean {number.label}",
         "left": True, "last": True, "title": "",
@@ -66,7 +67,7 @@ def _drawing(
             "T means that at least one repetition timed out, and × that at least one failed",
         ),
         single_panel(Panel(rows, facts)),
-        (2.6 + 0.55 * len(axis.values), 1.5 + 0.32 * len(pairs)),
+        (2.6 + 0.55 * len(axis.values) + room(facts["rows"]), 1.5 + 0.32 * len(pairs)),
     )
 
 

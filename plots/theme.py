@@ -79,6 +79,8 @@ SETTINGS: Any = {
     "pgf.texsystem": "pdflatex",
 }
 CAPTION_SIZE = 6.5
+LEGEND_LETTERS, HANDLE_LETTERS = 20, 9
+"""Characters of a legend in an inch, and those that a sample of a line takes with its gaps."""
 PNG_DPI = 150
 
 
@@ -106,6 +108,19 @@ def of_implementation(name: str) -> Style:
 def of_position(number: int) -> Style:
     """For test cases and other things that have an order but no name of their own."""
     return Style(COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)], DASHES[number % len(DASHES)])
+
+
+def of_pair(server: int, client: int, servers: int, pairs: int) -> Style:
+    """For a pair by the positions of both in a campaign with so many servers and pairs.
+
+    While the colours last, each pair has its own; then those with the same server or client have different ones.
+    """
+    colours = COLOURS + MORE_COLOURS
+    if pairs <= len(colours):
+        colour = mark = dash = client * servers + server
+    else:
+        colour, mark, dash = server + client, server + 5 * client, server + 2 * client
+    return Style(colours[colour % len(colours)], MARKS[mark % len(MARKS)], DASHES[dash % len(DASHES)])
 
 
 def of_family(name: str) -> tuple[str, str]:
@@ -150,6 +165,24 @@ def logarithmic(ax: Axes, name: str) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
+
+
+def legend_above(ax: Axes, title: str = "", most: int = 4, **options: Any) -> None:
+    """Place the legend above the axes, in as many columns as its labels allow, with marks of one size.
+
+    ``most``: columns at most.
+    """
+    handles = options.get("handles")
+    labels = [each.get_label() for each in handles] if handles else ax.get_legend_handles_labels()[1]
+    longest = max((len(each) for each in labels), default=0)
+    width = ax.get_window_extent().width / ax.figure.dpi
+    fitting = max(1, min(most, int(width * LEGEND_LETTERS) // (longest + HANDLE_LETTERS)))
+    even = (each for each in range(fitting, 1, -1) if len(labels) % each == 0 or len(labels) > 2 * each)
+    legend = ax.legend(
+        title=title or None, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=next(even, fitting), **options
+    )
+    for line in legend.get_lines():
+        line.set_markersize(5)
 
 
 def dates(ax: Axes) -> None:

@@ -12,7 +12,18 @@ from quicsat.model.arrays import Floats, Integers
 from quicsat.model.names import pair_folder
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import NO_SERIES, Drawing, Group, NothingToDrawError, Panel, Plot, sentences, single_panel, stem
+from quicsat.plots.base import (
+    NO_SERIES,
+    Drawing,
+    Group,
+    NothingToDrawError,
+    Panel,
+    Plot,
+    pair_style,
+    sentences,
+    single_panel,
+    stem,
+)
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import UNKNOWN, Packets, Samples, StreamData
@@ -24,6 +35,9 @@ if TYPE_CHECKING:
 # ---- curves ---------------------------------------------------------------------------------
 
 
+FIRST_STYLE = theme.of_position(0)
+
+
 @dataclass(frozen=True)
 class Curve:
     """One quantity over time."""
@@ -33,10 +47,11 @@ class Curve:
     y: Floats | Integers
     """In the unit of the axis."""
     role: str
-    """A key of ``ROLES``, or the name of an implementation; empty: styled by its position among the curves."""
+    """A key of ``ROLES``; empty for the curve of one of several pairs or test cases, which ``style`` shows."""
     label: str = ""
     points: bool = False
     """Points instead of a line."""
+    style: theme.Style = FIRST_STYLE
 
     @classmethod
     def of(cls, samples: Samples, unit: float, role: str, label: str = "") -> Curve:
@@ -56,9 +71,6 @@ ROLES: Mapping[str, tuple[str, Any, str, float]] = {
     "target": (theme.BLACK, "-", "*", 8.0),
 }
 """Colour, dash, mark and size of marks."""
-
-LEGEND_WIDTH, HANDLE_WIDTH = 120, 9
-"""Width of a figure, and of a sample of a line with its gaps, in characters of the legend."""
 
 
 @dataclass(frozen=True)
@@ -118,20 +130,24 @@ def with_curves(pairs: Iterable[PairSeries], curves: Callable[[PairSeries], Sequ
 
 
 def overlay(found: Sequence[PairSeries], curves: Sequence[Sequence[Curve]]) -> list[Curve]:
-    """The curves of several pairs in the colours of the servers, or of the clients or test cases if these differ.
-
-    Curves that are the same for all pairs, by their labels, appear once.
-    """
-    apart = _distinguishing_role(found)
+    """The curves of several pairs and test cases. Those that are the same for all, by their labels, appear once."""
     rows, shared = list[Curve](), dict[str, Curve]()
-    for pair, own in zip(found, curves, strict=True):
-        rows += [
-            replace(each, role=getattr(pair, apart) if apart in ("server", "client") else "", label=pair.name)
-            for each in own
-            if each.role not in ROLES
-        ]
-        shared.update({each.label: each for each in own if each.role in ROLES})
+    for pair, style, own in zip(found, styles(found), curves, strict=True):
+        rows += [replace(each, label=pair.name, style=style) for each in own if not each.role]
+        shared.update({each.label: each for each in own if each.role})
     return [*rows, *shared.values()]
+
+
+def styles(found: Sequence[PairSeries]) -> list[theme.Style]:
+    """Of pairs as in all figures of their campaign, with the dash of the test case; of one pair, of each test case."""
+    cases = list(dict.fromkeys(pair.case.name for pair in found))
+    of_cases = [theme.of_position(cases.index(pair.case.name)) for pair in found]
+    if len({_pair(pair) for pair in found}) == 1:
+        return of_cases
+    of_pairs = [pair_style(pair.campaign.results, (pair.server, pair.client)) for pair in found]
+    if len(cases) == 1:
+        return of_pairs
+    return [replace(style, dash=of_case.dash) for style, of_case in zip(of_pairs, of_cases, strict=True)]
 
 
 def common_title(title: str, found: Sequence[PairSeries]) -> str:
@@ -156,17 +172,9 @@ def _pair(pair: PairSeries) -> str:
     return pair_folder(pair.server, pair.client)
 
 
-def _distinguishing_role(found: Sequence[PairSeries]) -> str:
-    servers, clients = ({getattr(pair, role) for pair in found} for role in ("server", "client"))
-    if len(servers) == len(clients) == 1 < len(found):
-        return "test case"
-    return "client" if len(servers) < len(found) == len(clients) else "server"
-
-
 def pairs_caption(found: Sequence[PairSeries]) -> str:
-    """The caption of several pairs in one figure: n, and the meaning of names and colours."""
-    words = "Labels name server, client and test case. Colours show the"
-    return f"{repetitions_in_words(found)}. {words} {_distinguishing_role(found)}"
+    """The caption of several pairs in one figure: n, and the meaning of names."""
+    return f"{repetitions_in_words(found)}. Labels name server, client and test case"
 
 
 def repetitions_in_words(found: Sequence[PairSeries]) -> str:
@@ -197,14 +205,9 @@ def pair_caption(pair: PairSeries) -> str:
 def draw(ax: Axes, shown: Panel) -> None:
     """Draw curves in their order; dense points are rasterised to keep files small."""
     facts, named = shown.facts, 0
-    unassigned = list(dict.fromkeys(curve.label for curve in shown.rows if curve.role not in ROLES))
     for curve in shown.rows:
-        if curve.role in ROLES:
-            colour, dash, mark, size = ROLES[curve.role]
-        else:
-            style = theme.of_position(unassigned.index(curve.label))
-            colour = theme.of_implementation(curve.role).colour if curve.role else style.colour
-            dash, mark, size = style.dash, style.mark, 2.0
+        style = curve.style
+        colour, dash, mark, size = ROLES.get(curve.role, (style.colour, style.dash, style.mark, 2.0))
         label = curve.label or None
         named += bool(label)
         if curve.points:
@@ -226,18 +229,7 @@ def draw(ax: Axes, shown: Panel) -> None:
         ax.annotate(letter, (time, 1.0), xycoords=("data", "axes fraction"), xytext=(2, -8 - 8 * number),
                     textcoords="offset points", color=theme.VERMILION, fontsize=7, fontweight="bold")  # fmt: skip
     if named and facts.get("legend", True):
-        _legend(ax, named)
-
-
-def _legend(ax: Axes, named: int) -> None:
-    """Place the legend above the axes, with marks of one size so that dots are visible."""
-    longest = max(map(len, ax.get_legend_handles_labels()[1]))
-    most = max(1, min(4, LEGEND_WIDTH // (longest + HANDLE_WIDTH)))
-    columns = next((each for each in (4, 3, 2) if each <= most and (named % each == 0 or named > 2 * each)), most)
-    legend = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
-    legend.set_in_layout(True)
-    for handle in legend.get_lines():
-        handle.set_markersize(5)
+        theme.legend_above(ax)
 
 
 def packet_numbers(packets: Packets, since: Floats, role: str, label: str = "") -> Curve:

@@ -15,7 +15,7 @@ from quicsat.model.names import pair_folder
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import KIB, MS
 from quicsat.plots.base import Drawing, Group, Panel, Plot, sentences
-from quicsat.plots.time_series_base import Curve, draw, packet_numbers, repetitions_in_words, with_curves
+from quicsat.plots.time_series_base import Curve, draw, overlay, packet_numbers, repetitions_in_words, with_curves
 from quicsat.report.pair_series import PairSeries, cells, load_pairs
 from quicsat.report.plot_request import PlotRequest
 
@@ -35,9 +35,9 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     chosen = request if request.plots or request.pairs else _few(request, everything)
     few = f"Of {len(everything)} pairs and test cases, these are the slowest pairs" if chosen is not request else ""
     found = with_curves(load_pairs(chosen), lambda pair: [_numbers(pair), _window(pair)])
-    numbers = [_numbers(pair) for pair in found]
-    trips = [Curve.of(pair.middle.series.rtt, MS, "", pair.name) for pair in found]
-    windows = [_window(pair) for pair in found]
+    numbers = overlay(found, [[_numbers(pair)] for pair in found])
+    trips = overlay(found, [[Curve.of(pair.middle.series.rtt, MS, "")] for pair in found])
+    windows = overlay(found, [[_window(pair)] for pair in found])
     missing = [curve.label for curve in windows if not len(curve.x)]
     rows = (
         Panel(numbers, {"ylabel": "packet number"}),
@@ -80,16 +80,16 @@ def _stem(request: PlotRequest, found: Sequence[PairSeries]) -> str:
 
 
 def _numbers(pair: PairSeries) -> Curve:
-    return packet_numbers(pair.middle.series.forward, pair.middle.series.sent.time, "", pair.name)
+    return packet_numbers(pair.middle.series.forward, pair.middle.series.sent.time, "")
 
 
 def _window(pair: PairSeries) -> Curve:
     """The congestion window in steps: qlogs and kernels tell only its changes."""
     window, packets = pair.middle.series.cwnd, pair.middle.series.forward
     if not len(window):
-        return Curve.of(window, KIB, "", pair.name)
+        return Curve.of(window, KIB, "")
     times = np.append(window.time, max(float(window.time[-1]), packets.sent.max(initial=0.0)))
-    return Curve(np.repeat(times, 2)[1:-1], np.repeat(window.value, 2) / KIB, "", pair.name)
+    return Curve(np.repeat(times, 2)[1:-1], np.repeat(window.value, 2) / KIB, "")
 
 
 PLOT = Plot("transports", "Packet number, round-trip time and window", Group.TIME, "all runs", table, draw)

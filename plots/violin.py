@@ -10,15 +10,24 @@ from quicsat.model.test_case import TestCase, constant_rate
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS
 from quicsat.plots import theme
-from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, axis_start, per_case, sentences, single_panel, stem
+from quicsat.plots.base import (
+    DENSITY_FROM,
+    WIDTH,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    axis_start,
+    per_case,
+    sentences,
+    single_panel,
+    stem,
+)
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import GOODPUT, left_out, samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FEWEST = 5
-"""Values of which a density is drawn; fewer are drawn as points."""
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
@@ -42,8 +51,8 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     caption = sentences(
         f"Each of the n = {counted(n, 'successful repetition')} appears twice: once for its server and "
         "once for its client. The "
-        f"width shows the density, and lines show the quartiles. If there are fewer than {FEWEST} repetitions, they "
-        "are shown as points",
+        "width shows the density, and lines show the quartiles. If there are fewer than "
+        f"{DENSITY_FROM} repetitions, they are shown as points",
         f"Without successful repetitions: {', '.join(silent)}" if silent else "",
         "The axis does not begin at 0" if begin else "",
         f"Not shown: {lost}" if (lost := left_out(many)) else "",
@@ -60,8 +69,8 @@ def draw(ax: Axes, panel: Panel) -> None:
 
     facts = panel.facts
     names = facts["names"]
-    _violins(ax, names, [row for row in panel.rows if len(row[2]) >= FEWEST])
-    for name, role, values in (row for row in panel.rows if len(row[2]) < FEWEST):
+    _violins(ax, names, [row for row in panel.rows if len(row[2]) >= DENSITY_FROM])
+    for name, role, values in (row for row in panel.rows if len(row[2]) < DENSITY_FROM):
         left = role is Role.SERVER
         ax.plot([names.index(name) + (-0.12 if left else 0.12)] * len(values), [value / MBPS for value in values],
                 "<" if left else ">", color=theme.SERVER if left else theme.CLIENT, markersize=3)  # fmt: skip
@@ -77,7 +86,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         Patch(color=theme.SERVER, label="as server (left)"),
         Patch(color=theme.CLIENT, label="as client (right)"),
     ]
-    ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    theme.legend_above(ax, handles=handles)
 
 
 def _violins(ax: Axes, names: Sequence[str], rows: Sequence[tuple[str, Role, Sequence[float]]]) -> None:

@@ -74,7 +74,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.set(xlabel="time since the client's first packet [s]", ylabel="object [number]", xlim=(0, None))
     ax.set_ylim(len(rows) + 0.6, 0.4)
     ax.grid(axis="y", visible=False)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6)
+    theme.legend_above(ax, "", 6)
 
 
 PLOT = Plot("waterfall", "Objects over time", Group.TIME, "results", table, draw)

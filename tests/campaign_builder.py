@@ -77,7 +77,7 @@ def campaign(shape: Shape | None = None) -> ResultSet:
     """All its results."""
     made = shape or Shape()
     pairs, noise = np.random.default_rng(made.seed), np.random.default_rng((made.noise_seed or 0, made.seed))
-    skill = {name: float(pairs.uniform(0.5, 1.25)) for name in NAMES}
+    skill = {name: float(pairs.uniform(0.5, 1.25)) for name in dict.fromkeys((*NAMES, *made.servers, *made.clients))}
     results = [
         result
         for case in made.test_cases

@@ -52,6 +52,8 @@ class Options(CampaignsOptions, group="appearance"):
     )
     overlay: bool = flag("--overlay", help="Overlay the time series of all pairs and test cases in one figure.")
     no_ideal: bool = flag("--no-ideal", help="Omit the line that shows the ideal transfer over the link.")
+    no_title: bool = flag("--no-title", help="Omit the title, for a figure in a document that has its own.")
+    no_caption: bool = flag("--no-caption", help="Omit the caption, for a figure in a document that has its own.")
     output: Path | None = option(
         "-o", "--output", group="output", type=Path, metavar="DIR",
         help="Directory for the figures (default: plots/ in the first campaign, or in the current directory if another "
@@ -87,6 +89,8 @@ def run(options: Options, program: Program) -> int:
         own_colours=options.own_colours,
         overlaid=options.overlay,
         ideal=not options.no_ideal,
+        title=not options.no_title,
+        caption=not options.no_caption,
         metric=options.metric,
         over=options.over,
         objectives=stored_campaigns.objectives(options.objective),

@@ -65,6 +65,9 @@ class PlotRequest:
     """Colour each heatmap from its lowest to its highest value, whatever the scale of its areas."""
     overlaid: bool = False
     """Draw several pairs and test cases into one figure over runs."""
+    title: bool = True
+    caption: bool = True
+    """Write both into the figure."""
     ideal: bool = True
     """Show what the link itself would allow."""
     metric: str = ""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import Outcome
-from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.results import Pair, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 
@@ -92,6 +92,11 @@ class Sample:
                 for number, outcome, seed in rows
             ),
         )
+
+    @property
+    def pair(self) -> Pair:
+        """Server and client."""
+        return self.server, self.client
 
     @cached_property
     def values(self) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from quicsat.model.errors import InputError
 from quicsat.model.results import ResultSet
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, NothingToDrawError, Plot
+from quicsat.plots.base import Drawing, Group, NothingToDrawError, Plot, pair_style
 from quicsat.plots.discovery import draw, plots
 from quicsat.plots.drawn_before import content_of
 from quicsat.plots.render import figure, plain_texts
@@ -28,12 +28,17 @@ from tests.results_builder import SAT, SATLOSS, result_set, runs
 
 OVER_RESULTS = [plot for plot in plots().values() if plot.of != "runs"]
 CASES = (TERRESTRIAL, SAT, SATLOSS, SMALL, PAGE, *LOSSES)
+LONG = (
+    "picoquic:bbr-without-pacing-and-hystart", "s2n-quic:cubic-initial-window-of-32", "quic-go:newreno-small-windows",
+)  # fmt: skip
 SHAPES = {
     "14 by 16": Shape(NAMES[:14], NAMES, (SAT, SATLOSS), repetitions=3),
     "3 by 3": Shape(NAMES[:3], NAMES[:3], CASES, repetitions=3),
     "failing": Shape(NAMES[:3], NAMES[:3], CASES, repetitions=3, failing=0.7),
     "one pair": Shape(NAMES[:1], NAMES[1:2], CASES, repetitions=1, failing=0),
+    "long names": Shape(LONG, LONG, CASES, repetitions=10),
 }
+COUNTS = {"pairs", "pair and test case", "object [number]", "packet number"}
 NO_UNIT = {
     "server", "client", "date (UTC)", "test case", "pairs", "size of the files, test case, protocol",
     "start of the campaign (UTC)", "objects", "pair and test case, by rank of the change", "",
@@ -70,8 +75,28 @@ def test_axes_captions_and_labels(plot: Plot, shape: str) -> None:
             for label in (ax.get_xlabel(), ax.get_ylabel()):
                 assert "[" in label or label in NO_UNIT
             assert ax.has_data() or ax.collections or ax.texts
+            assert illegible(ax) == []
         assert overlaps(made) == []
         assert cut(made) == []
+        assert outside(made) == []
+
+
+def illegible(ax: Axes) -> list[str]:
+    """Tick labels that no reader wants: powers written as in a program, and parts of what can only be counted."""
+    found = []
+    for axis in (ax.xaxis, ax.yaxis):
+        counts = axis.get_label_text().partition(",")[0] in COUNTS
+        for tick in (label.get_text() for label in axis.get_ticklabels()):
+            found += [tick] if re.search(r"\de[+-]?\d", tick) or (counts and "." in tick) else []
+    return found
+
+
+def outside(made: Figure) -> list[str]:
+    """Titles, captions and labels of axes that reach beyond an edge of the figure."""
+    texts = [*made.texts, *(text for ax in made.axes for text in (ax.title, ax.xaxis.label, ax.yaxis.label))]
+    edge = made.bbox.padded(1)
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text()]
+    return [text for text, box in boxes if box.x0 < edge.x0 or box.x1 > edge.x1 or box.y0 < edge.y0 or box.y1 > edge.y1]
 
 
 def cut(made: Figure) -> list[str]:
@@ -121,6 +146,49 @@ def ticks_inside(ax: Axes, labels: list[Text]) -> list[Text]:
 def meeting(texts: list[Text]) -> list[tuple[str, str]]:
     boxes = [(text.get_text(), text.get_window_extent().padded(-0.5)) for text in texts]
     return [(a, b) for (a, box), (b, other) in combinations(boxes, 2) if box.overlaps(other) and a != b]
+
+
+@pytest.mark.parametrize("plot", plots().values(), ids=lambda plot: plot.name)
+def test_every_plot_has_a_heading(plot: Plot) -> None:
+    assert plot.group in Group
+
+
+PAIRS_SHOWN = ("cdf-pairs", "violin-pairs", "loss")
+
+
+@pytest.mark.parametrize("name", PAIRS_SHOWN)
+def test_a_pair_looks_the_same_in_all_figures_of_a_campaign(name: str) -> None:
+    results, plot = shaped("3 by 3"), plots()[name]
+    for pairs in ((), results.pairs[4:6], results.pairs[5:6]):
+        chosen = results.of_pairs(pairs)
+        for drawing in plot.table(plot_request(chosen)):
+            [[panel]] = drawing.panels
+            assert panel is not None
+            for row in panel.rows:
+                [style] = [each for each in row if isinstance(each, theme.Style)]
+                pair = tuple(row[0].partition(" (")[0].split(", "))
+                assert style == pair_style(results, (pair[0], pair[1]))
+
+
+@pytest.mark.parametrize(("servers", "clients"), [(1, 14), (2, 7), (3, 3), (14, 16), (16, 14)])
+def test_pairs_look_unlike_each_other(servers: int, clients: int) -> None:
+    every = {
+        (server, client): theme.of_pair(server, client, servers, servers * clients)
+        for server in range(servers)
+        for client in range(clients)
+    }
+    assert len({(style.colour, style.mark, style.dash) for style in every.values()}) == len(every)
+    for server in range(servers):
+        colours = [every[server, client].colour for client in range(min(clients, 14))]
+        assert len({*colours}) == len(colours)
+
+
+def test_titles_and_captions_may_be_left_out(tmp_path: Path) -> None:
+    request = PlotRequest(plot_request(shaped("3 by 3")).campaigns, tmp_path, ("cdf",), ("svg",))
+    whole, bare = (draw(replace(request, title=kept, caption=kept)) for kept in (True, False))
+    assert whole.captions == bare.captions
+    [file] = bare.files
+    assert not any(text in file.read_text() for text in whole.captions[0][1:])
 
 
 def test_the_check_for_cut_legends_finds_one() -> None:

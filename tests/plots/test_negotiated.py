@@ -31,14 +31,15 @@ RESULTS = result_set(
 )  # fmt: skip
 
 
-def test_variants_are_put_together_and_bytes_are_kib() -> None:
+def test_variants_are_put_together_and_bytes_have_units() -> None:
     shown = panel(PLOT, plot_request(RESULTS))
     assert column(shown, 0) == ["a, x", "a, y"]
     first, second = column(shown, 1)
-    assert [place for place, _ in first] == [64, 16384]
+    assert [place for place, _ in first] == [65536, 16 * 2**20]
     assert [mean.value for _, mean in first] == pytest.approx([2e6, 9e6])
-    assert [place for place, _ in second] == [1024]
-    assert (shown.facts["x"], shown.facts["logarithmic"]) == ("client: initial max data [KiB]", True)
+    assert [place for place, _ in second] == [2**20]
+    assert (shown.facts["x"], shown.facts["logarithmic"]) == ("client: initial max data", True)
+    assert list(shown.facts["ticks"].values()) == ["64 KiB", "1 MiB", "16 MiB"]
     [drawing] = PLOT.table(plot_request(RESULTS))
     assert "n = 4 successful repetitions. Not shown: 1 without a readable handshake." in drawing.caption
     assert drawing.title == "SAT: goodput against client: initial max data"
@@ -46,10 +47,19 @@ def test_variants_are_put_together_and_bytes_are_kib() -> None:
 
 def test_words_stand_side_by_side() -> None:
     shown = panel(PLOT, plot_request(RESULTS, over="cipher"))
-    assert shown.facts["texts"] == ["AES-128-GCM", "ChaCha20-Poly1305"]
+    assert shown.facts["ticks"] == {0.0: "AES-128-GCM", 1.0: "ChaCha20-\nPoly1305"}
     assert [place for place, _ in column(shown, 1)[0]] == [0, 1]
     [drawing] = PLOT.table(plot_request(RESULTS, over="cipher"))
     assert (drawing.stem, drawing.title) == ("cipher-SAT", "SAT: goodput against cipher")
+
+
+def test_values_that_are_close_share_a_tick() -> None:
+    sizes = (1472, 65536, 65536 + 1472, 24 * 2**20)
+    many = [run("x", number, 1e6 * number, size) for number, size in enumerate(sizes, start=1)]
+    results = result_set(many, servers=("a",), clients=("x",), test_cases=(SAT,))
+    shown = panel(PLOT, plot_request(results))
+    assert list(shown.facts["ticks"].values()) == ["1472 B", "64 KiB", "24 MiB"]
+    assert [place for place, _ in column(shown, 1)[0]] == [*map(float, sizes)]
 
 
 def test_drawn() -> None:

@@ -14,6 +14,7 @@ from quicsat.model.implementation import Role
 from quicsat.model.objective import MB, Objective
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.plots import (
+    cdf_pairs,
     comparison,
     data_rate,
     data_size,
@@ -25,8 +26,9 @@ from quicsat.plots import (
     topology,
     two_case_scatter,
     violin,
+    violin_pairs,
 )
-from quicsat.plots.base import NothingToDrawError, axis_start
+from quicsat.plots.base import DENSITY_FROM, NothingToDrawError, Plot, axis_start, pair_style
 from quicsat.plots.time_series_base import overlay
 from quicsat.report.plot_request import PlotRequest
 from tests.campaign_builder import TERRESTRIAL
@@ -52,10 +54,10 @@ def some(**options: object):  # type: ignore[no-untyped-def]
 
 
 def test_violins_have_halves_and_few_values_are_points() -> None:
-    shown = panel(violin.PLOT, plot_request(some()))
+    shown = panel(violin.PLOT, plot_request(some(repetitions=DENSITY_FROM)))
     assert column(shown, 0) == ["a", "b", "c", "x", "y", "z"]
     assert column(shown, 1) == [Role.SERVER] * 3 + [Role.CLIENT] * 3
-    assert [len(values) for values in column(shown, 2)] == [10, 10, 10, 15, 10, 5]
+    assert [len(values) for values in column(shown, 2)] == [16, 16, 16, 24, 16, 8]
     halves = [each for each in axes(violin.PLOT, shown).collections if isinstance(each, FillBetweenPolyCollection)]
     assert len(halves) == 6
     few = axes(violin.PLOT, panel(violin.PLOT, plot_request(some(repetitions=1))))
@@ -65,7 +67,7 @@ def test_violins_have_halves_and_few_values_are_points() -> None:
 
 def test_a_half_ends_at_the_least_and_the_largest_value_on_its_side() -> None:
     [server, client] = axes(
-        violin.PLOT, panel(violin.PLOT, plot_request(result_set(runs(2e6, 3e6, 4e6, 5e6, 6e6))))
+        violin.PLOT, panel(violin.PLOT, plot_request(result_set(runs(*[2e6, 3e6, 4e6, 5e6, 6e6] * 2))))
     ).collections
     box = server.get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((2, 6))
@@ -93,8 +95,33 @@ def test_an_axis_begins_near_values_that_are_far_from_0() -> None:
 
 
 def test_equal_values_are_a_line() -> None:
-    ax = axes(ridgeline.PLOT, panel(ridgeline.PLOT, plot_request(result_set(runs(2e6, 2e6, 2e6)))))
+    ax = axes(ridgeline.PLOT, panel(ridgeline.PLOT, plot_request(result_set(runs(*[2e6] * DENSITY_FROM)))))
     assert [type(each) for each in ax.collections] == [LineCollection]
+
+
+@pytest.mark.parametrize("plot", [ridgeline.PLOT, violin.PLOT, violin_pairs.PLOT], ids=lambda plot: plot.name)
+def test_few_values_have_no_density(plot: Plot) -> None:
+    few = result_set(runs(*[1e6 + 1e5 * number for number in range(DENSITY_FROM - 1)]))
+    drawn = axes(plot, panel(plot, plot_request(few))).collections
+    assert not [each for each in drawn if isinstance(each, FillBetweenPolyCollection)]
+
+
+def test_pairs_have_a_violin_each_the_best_at_the_top() -> None:
+    shown = panel(violin_pairs.PLOT, plot_request(some(repetitions=10)))
+    names = [name.partition(" (")[0] for name in column(shown, 0)]
+    assert names == ["b, y", "c, z", "b, x", "c, x", "a, y", "a, x"]
+    ax = axes(violin_pairs.PLOT, shown)
+    assert len([each for each in ax.collections if isinstance(each, FillBetweenPolyCollection)]) == 6
+    assert [label.get_text() for label in ax.get_yticklabels()] == column(shown, 0)
+
+
+def test_more_pairs_than_can_be_told_apart_are_to_be_selected() -> None:
+    many = [run for number in range(14) for run in runs(1e6, server=f"s{number}")]
+    results = result_set(many, servers=tuple(f"s{number}" for number in range(14)))
+    with pytest.raises(NothingToDrawError, match="--pair"):
+        cdf_pairs.PLOT.table(plot_request(results))
+    [drawing] = cdf_pairs.PLOT.table(plot_request(results.of_pairs(results.pairs[:2])))
+    assert "n = 2 of 2 pairs" in drawing.caption
 
 
 def test_kde_has_a_mark_per_implementation_role_and_test_case() -> None:
@@ -221,27 +248,14 @@ def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
     assert int(back.y.min()) == 0
 
 
-@pytest.mark.parametrize(
-    ("pairs", "roles"),
-    [
-        ((("quic-go", "neqo"), ("quiche", "neqo")), ["quic-go", "quiche"]),
-        ((("quic-go", "neqo"), ("quic-go", "quiche")), ["neqo", "quiche"]),
-        ((("quic-go", "neqo"), ("quic-go", "quiche"), ("neqo", "neqo")), ["quic-go", "quic-go", "neqo"]),
-    ],
-)
-def test_pairs_have_the_colour_of_whom_they_differ_in(
-    pairs: tuple[tuple[str, str], ...], roles: list[str], tmp_path: Path
-) -> None:
-    [drawing] = data_size.PLOT.table(
-        PlotRequest(
-            (campaign(tmp_path, pairs, 2, 2_100_000, objectives=(Objective(MB, 4.0),)),),
-            tmp_path,
-            pairs=pairs,
-            overlaid=True,
-        )
-    )
-    assert column(panels(drawing)[0], "role") == [*roles, "target"]
-    assert f"Colours show the {'client' if roles[0] == 'neqo' else 'server'}" in drawing.caption
+def test_overlaid_pairs_look_as_in_all_figures_of_their_campaign(tmp_path: Path) -> None:
+    pairs = (("quic-go", "neqo"), ("quic-go", "quiche"), ("neqo", "neqo"))
+    made = campaign(tmp_path, pairs, 2, 2_100_000, objectives=(Objective(MB, 4.0),))
+    for chosen in (pairs, pairs[1:]):
+        [drawing] = data_size.PLOT.table(PlotRequest((made,), tmp_path, pairs=chosen, overlaid=True))
+        *curves, shared = panels(drawing)[0].rows
+        assert shared.role == "target"
+        assert [curve.style for curve in curves] == [pair_style(made.results, pair) for pair in chosen]
     assert overlay([], []) == []
 
 

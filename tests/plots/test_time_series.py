@@ -294,7 +294,7 @@ def test_pairs_are_overlaid_in_one_figure(module: object, tmp_path: Path) -> Non
     assert drawing.stem == "overlaid-SAT"
     assert drawing.title.endswith(": SAT")
     shown = panels(drawing)[0]
-    assert column(shown, "role") == ["quic-go", "picoquic:bbr"]
+    assert column(shown, "label") == ["quic-go, aioquic, SAT", "picoquic:bbr, aioquic, SAT"]
     lines = axes(plot, shown).get_lines()
     assert len({line.get_color() for line in lines}) == 2
 
