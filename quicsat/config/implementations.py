@@ -44,7 +44,7 @@ _PROTOCOL = matching(r"[!-~]{1,100}", "one word of 1 to 100 ASCII characters")
 _VERSION = matching(r"0x[0-9a-f]{1,8}", 'a QUIC version in hexadecimal digits such as "0x1"')
 COST_MODEL_KEYS = ("send", "receive", "wait", "datagram sent", "datagram received", "handshake")
 COST_MODEL_EXAMPLES = dict.fromkeys(COST_MODEL_KEYS, '"2.5 us"') | {"handshake": '"1.2 ms"'}
-_COST_MODEL = dict.fromkeys(COST_MODEL_KEYS, within(duration, "0 us", "10 ms")) | {
+COST_MODEL = dict.fromkeys(COST_MODEL_KEYS, within(duration, "0 us", "10 ms")) | {
     "handshake": within(duration, "0 us", "1 s")
 }
 CPU_COST_KEYS = ("server", "client", "measured", "processor")
@@ -113,7 +113,7 @@ def _read_cost_model(section: Fields, role: str) -> CostModel | float | None:
     model = section.part(role)
     model.allow_only(COST_MODEL_KEYS)
     model.require(COST_MODEL_EXAMPLES)
-    values = model.values(_COST_MODEL)
+    values = model.values(COST_MODEL)
     return CostModel(**values) if len(values) == len(COST_MODEL_KEYS) else None
 
 

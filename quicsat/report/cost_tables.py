@@ -1,0 +1,54 @@
+"""Tables of fitted cost models and of their errors; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple
+
+from quicsat.model.units import MS, PERCENT
+from quicsat.report.table import Column, Table, Unit, Value
+from quicsat.statistics.cost_fit import LEAST_RUNS, CostFit
+
+MICROSECOND = 1e-6
+MODELS_TITLE = "CPU time of calls, of datagrams, and of a handshake, in µs"
+ERRORS_TITLE = "Median errors of the CPU time, in %: fitted; partner or link left out; judged"
+NO_MODEL = "n < {least}, so there is no model: {names}."
+USUAL_HANDSHAKE = (
+    "All runs have one connection, so the handshake is the usual one, and start contains the difference: {names}."
+)
+
+
+def cost_tables(fits: Mapping[str, CostFit | None]) -> tuple[Table, Table]:
+    """The models, and what they leave open; ``fits``: by endpoint, None if there is none."""
+    found = {name: fit for name, fit in fits.items() if fit is not None}
+    missing = [name for name, fit in fits.items() if fit is None]
+    usual = [name for name, fit in found.items() if not fit.handshake_known]
+    notes = [NO_MODEL.format(least=LEAST_RUNS, names="; ".join(missing))] if missing else []
+    notes += [USUAL_HANDSHAKE.format(names="; ".join(usual))] if usual else []
+    units = [Column("endpoint"), *(Column(name, Unit.COUNT) for name in ("send", "receive", "wait", "sent", "received",
+                                                                       "handshake"))]  # fmt: skip
+    models = Table(
+        "models",
+        MODELS_TITLE,
+        tuple(units),
+        tuple((name, *(_rounded(cost / MICROSECOND) for cost in astuple(fit.model))) for name, fit in found.items()),
+    )
+    names = ("n", "all", "partners", "links", "judged", "start [ms]")
+    errors = Table(
+        "errors",
+        ERRORS_TITLE,
+        (Column("endpoint"), *(Column(each, Unit.COUNT) for each in names)),
+        tuple((name, *_errors(fit)) for name, fit in found.items()),
+        tuple(notes),
+    )
+    return models, errors
+
+
+def _errors(fit: CostFit) -> tuple[Value, ...]:
+    shares = (fit.error, fit.partner_error, fit.link_error, fit.judged_error)
+    every, partners, links, judged = (None if share is None else round(share / PERCENT, 1) for share in shares)
+    return fit.runs, every, partners, links, judged, _rounded(fit.start / MS)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")
