@@ -169,6 +169,15 @@ bench-gate-changes: images  ## gate with irrelevant and planted changes of four 
 bench-coverage: setup  ## measure how often intervals cover the true value, and false alarms of step detection (ten minutes)
 	$(PYTHON) -m bench.coverage
 
+bench-equivalence: setup  ## measure how often both clocks are wrongly called equivalent or different, and the power (20 minutes)
+	$(PYTHON) -m bench.equivalence
+
+# REAL and VIRTUAL: campaigns, by default those of the report. FIDELITY="--json FILE --figure FILE --fitted CLIENT…"
+fidelity: REAL = $(wildcard paper/data/real*-[123].json.gz)
+fidelity: VIRTUAL = $(wildcard paper/data/matrix-[1-5].json.gz paper/data/spread-[2-5].json.gz)
+fidelity: setup  ## compare goodput in virtual and real time: which pairs and servers are equivalent (REAL="DIR…" VIRTUAL="DIR…")
+	@$(PYTHON) -m bench.fidelity $(REAL) --virtual $(VIRTUAL) $(FIDELITY)
+
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) -m bench.link
 

@@ -15,12 +15,13 @@ from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.names import did_you_mean
 from quicsat.model.test_case import TestCase
-from quicsat.model.text import quoted
+from quicsat.model.text import counted, quoted
 from quicsat.plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
 from quicsat.plots.drawn_before import DrawnBefore, digest_of
 from quicsat.plots.render import file_name, save
 from quicsat.report.pair_series import cells
 from quicsat.report.plot_request import Gallery, PlotRequest
+from quicsat.results.summary import VIRTUAL_ONLY
 
 OF = ("results", "campaigns", "runs", "all runs")
 FIRST = "offset"
@@ -50,9 +51,14 @@ def headings() -> dict[str, str]:
 
 
 def with_clock(drawing: Drawing, request: PlotRequest) -> Drawing:
-    """A drawing that says so if it shows runs in virtual time."""
-    times = {each.results.manifest.time for each in request.campaigns if each.results.manifest.clock is Clock.VIRTUAL}
-    return replace(drawing, caption=sentences(drawing.caption, *(f"The runs used {time}." for time in sorted(times))))
+    """A drawing that says so if it shows runs in virtual time, and how many pairs differ in real time."""
+    campaigns = [each.results for each in request.campaigns if each.results.manifest.clock is Clock.VIRTUAL]
+    times = sorted({each.manifest.time for each in campaigns})
+    drawn = [(each.virtual_only, {case.name for case in request.measured(each)}) for each in campaigns]
+    differing = sum(key[2] in cases for keys, cases in drawn for key in keys)
+    real = f"{counted(differing, 'pair over a link', 'pairs over a link')}: {VIRTUAL_ONLY}" if differing else ""
+    notes = [*(f"The runs used {time}" for time in times), real]
+    return replace(drawing, caption=sentences(drawing.caption, *notes))
 
 
 def draw(request: PlotRequest) -> Gallery:

@@ -14,6 +14,7 @@ from quicsat.plots import theme
 from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, room, sentences, single_panel, stem
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.results.summary import VIRTUAL_ONLY_MARK
 from quicsat.statistics.samples import CONCLUSIVE, GOODPUT, MARKS, PairOutcome, Sample, samples
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Circle(NamedTuple):
     mark: str
     successes: str
     """``7/10``; empty if all repetitions ended alike."""
+    virtual_only: bool
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -70,6 +72,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
             0.9 * sqrt((sample.mean or 0.0) / largest) if largest else 0.0,
             MARKS.get(sample.pair_outcome, "" if sample.mean else "✓"),
             _count(sample),
+            (sample.server, sample.client, case.name) in campaign.results.virtual_only,
         )
         for sample in shown
     ]
@@ -79,10 +82,11 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
              "size": number.size}  # fmt: skip
     width = max(4.0, 2.6 + 0.4 * len(servers)) + room(clients) + 0.7 * room(servers)
     size = (width, max(3.4, 2.4 + 0.36 * len(clients)) + room(servers))
+    dagger = f"{VIRTUAL_ONLY_MARK} marks pairs that hold in virtual time only" if any(row[-1] for row in rows) else ""
     return Drawing(
         stem(request, campaign, request.metric, case.abbreviation),
         f"{case.abbreviation}: {number.words} per pair",
-        _caption(many, shown, f"{_rounded(largest / number.size)} {number.unit}", request, number),
+        sentences(_caption(many, shown, f"{_rounded(largest / number.size)} {number.unit}", request, number), dagger),
         single_panel(Panel(rows, facts)),
         size,
     )
@@ -148,7 +152,9 @@ def draw(ax: Axes, panel: Panel) -> None:
     lowest, highest = (value / facts["size"] for value in facts["colours"])
     drawn.set_clim(lowest, highest if highest > lowest else lowest + 1)
     ax.add_collection(drawn)
-    for x, y, value, _, mark, successes in panel.rows:
+    for x, y, value, _, mark, successes, virtual_only in panel.rows:
+        if virtual_only:
+            ax.text(x + 0.47, y + 0.47, VIRTUAL_ONLY_MARK, ha="right", va="top", color=theme.GREY, fontsize=6)
         colour = theme.FAILURE if mark in (MARKS[PairOutcome.TIMEOUT], MARKS[PairOutcome.FAILED]) else theme.GREY
         if mark and value is None:
             ax.text(x, y, mark, ha="center", va="center", color=colour, fontweight="bold", fontsize=8)

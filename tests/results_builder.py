@@ -8,7 +8,7 @@ from dataclasses import replace
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import Direction, EmulatedLink, UniformLoss
 from quicsat.model.evidence import Evidence, Exit
-from quicsat.model.implementation import Implementation, Role
+from quicsat.model.implementation import Implementation, Role, VirtualOnly, VirtualOnlyLink
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Compliance, ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
@@ -125,6 +125,16 @@ def result_set(
         planned_runs=len(servers) * len(clients) * sum(test_case.repetitions for test_case in test_cases),
     )
     return ResultSet(manifest, compliance, tuple(results), finished)
+
+
+def virtual_only(results: ResultSet, *clients: str, server: str = "picoquic", test_case: str = "sat") -> ResultSet:
+    """In virtual time, with measured CPU costs, where it is known that these pairs differ in real time."""
+    known = VirtualOnly("2026-11-28", (VirtualOnlyLink(test_case, clients),))
+    made = virtual(results).manifest
+    implementations = tuple(
+        replace(each, virtual_only=known) if each.name == server else each for each in made.implementations
+    )
+    return replace(results, manifest=replace(made, own_cpu_costs=True, implementations=implementations))
 
 
 def virtual(results: ResultSet, *, clock: Clock = Clock.VIRTUAL, cpu_cost: float | None = 3e-6) -> ResultSet:

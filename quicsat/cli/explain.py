@@ -50,6 +50,7 @@ def run(options: Options, program: Program) -> int:
     from quicsat.report.run_story import end_of
     from quicsat.report.unused_link import why_slow
     from quicsat.results.compression import stored
+    from quicsat.results.summary import VIRTUAL_ONLY
     from quicsat.traces.run_traces import SERVER_TRACE
     from quicsat.traces.series import SeriesError, load
 
@@ -62,6 +63,8 @@ def run(options: Options, program: Program) -> int:
     console.show(f"{result.key}{number}: {verdict.summary}")
     if reason := printable(verdict.reason or result.evidence.fault, None):
         console.show(reason)
+    if (result.server, result.client, result.test_case) in results.virtual_only:
+        console.show(f"This pair {VIRTUAL_ONLY}.")
     output = stored(place / OUTPUT)
     logs = directory / output.name if is_file(output) else None
     if CUT in reason:

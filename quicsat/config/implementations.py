@@ -8,8 +8,18 @@ from collections.abc import Callable, Collection
 from quicsat.config.quantities import duration, matching, one_line, one_of, valid, within
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.cpu_cost import CostModel, CpuCost
-from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
-from quicsat.model.names import IMAGE_RULE, NAME_RULE, is_image, is_name
+from quicsat.model.implementation import (
+    EVERY_CLIENT,
+    CongestionControl,
+    Contract,
+    Implementation,
+    Protocol,
+    Role,
+    Variant,
+    VirtualOnly,
+    VirtualOnlyLink,
+)
+from quicsat.model.names import IMAGE_RULE, NAME_RULE, is_image, is_implementation, is_name, is_test_case
 from quicsat.model.text import quoted
 
 ROLES = {
@@ -19,8 +29,10 @@ ROLES = {
 }
 EXAMPLES = {"image": '"owner/name:tag"', "url": '"https://example.org/quic"', "role": '"both"'}
 """Keys that an implementation must have -> an example of the value; image is optional with a folder."""
+VIRTUAL_ONLY_KEY = "virtual time only"
 KEYS = (
     *EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants", "contract", "cpu cost",
+    VIRTUAL_ONLY_KEY,
 )  # fmt: skip
 CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
 CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
@@ -42,6 +54,12 @@ _LICENCE = matching(r"[A-Za-z0-9.+() -]{1,100}", "an SPDX expression such as MIT
 _WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}", "one word of letters, digits, dots, hyphens and underscores")
 _PROTOCOL = matching(r"[!-~]{1,100}", "one word of 1 to 100 ASCII characters")
 _VERSION = matching(r"0x[0-9a-f]{1,8}", 'a QUIC version in hexadecimal digits such as "0x1"')
+VIRTUAL_ONLY_EXAMPLES = {"date": '"2026-11-28"', "links": '{"sat": ["quic-go"]}'}
+MOST_LINKS, MOST_CLIENTS = 50, 100
+_CLIENT = valid(
+    lambda text: text == EVERY_CLIENT or is_implementation(text),
+    f'is neither the name of an implementation nor "{EVERY_CLIENT}" for every client',
+)
 COST_MODEL_KEYS = ("send", "receive", "wait", "datagram sent", "datagram received", "handshake")
 COST_MODEL_EXAMPLES = dict.fromkeys(COST_MODEL_KEYS, '"2.5 us"') | {"handshake": '"1.2 ms"'}
 COST_MODEL = dict.fromkeys(COST_MODEL_KEYS, within(duration, "0 us", "10 ms")) | {
@@ -73,6 +91,7 @@ def read_implementation(name: str, fields: Fields) -> Implementation | None:
         variants=_read_variants(fields, congestion_control.known if congestion_control else ()),
         contract=_read_contract(fields),
         cpu_cost=_read_cpu_cost(fields),
+        virtual_only=_read_virtual_only(fields),
     )
     return implementation if len(fields.problems) == faults else None
 
@@ -115,6 +134,25 @@ def _read_cost_model(section: Fields, role: str) -> CostModel | float | None:
     model.require(COST_MODEL_EXAMPLES)
     values = model.values(COST_MODEL)
     return CostModel(**values) if len(values) == len(COST_MODEL_KEYS) else None
+
+
+def _read_virtual_only(fields: Fields) -> VirtualOnly:
+    section = _section(fields, VIRTUAL_ONLY_KEY, VIRTUAL_ONLY_EXAMPLES)
+    if section is None:
+        return VirtualOnly()
+    section.require(VIRTUAL_ONLY_EXAMPLES)
+    links = []
+    if section.holds_mapping("links"):
+        listed = section.part("links")
+        for name in listed:
+            if not is_test_case(name):
+                listed.note(f"{quoted(name)} is no name of a test case.", listed.line_of(name))
+            links.append(VirtualOnlyLink(name, listed.read_list(name, _CLIENT) or ()))
+        if len(links) > MOST_LINKS or any(len(each.clients) > MOST_CLIENTS for each in links):
+            listed.note(f"more than {MOST_LINKS} test cases, or {MOST_CLIENTS} clients of one.")
+    elif "links" in section:
+        section.note("links must be a mapping of test cases to clients.", section.line_of("links"))
+    return VirtualOnly(section.read("date", _parse_date) or "", tuple(links))
 
 
 def _section(fields: Fields, key: str, keys: Collection[str]) -> Fields | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quicsat.model.errors import InputError
-from quicsat.model.implementation import CongestionControl, Implementation, Role, Variant
+from quicsat.model.implementation import NOTHING_KNOWN, CongestionControl, Implementation, Role, Variant
 from quicsat.model.names import VARIANT_SIGN, did_you_mean
 from quicsat.model.text import quoted
 
@@ -30,6 +30,7 @@ def variant_named(implementation: Implementation, name: str) -> Implementation:
         variants=(),
         server_parameters=variant.server,
         client_parameters=variant.client,
+        virtual_only=NOTHING_KNOWN,
     )
 
 

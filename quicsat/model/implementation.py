@@ -49,6 +49,38 @@ class Contract:
     """VERSION: the QUIC version, ``0x1``, for images that expect it; empty leaves the variable out."""
 
 
+EVERY_CLIENT = "*"
+"""In place of clients."""
+
+
+@dataclass(frozen=True)
+class VirtualOnlyLink:
+    """A link over which results in virtual time do not hold in real time."""
+
+    test_case: str
+    clients: tuple[str, ...]
+    """Names, or ``EVERY_CLIENT`` alone."""
+
+
+@dataclass(frozen=True)
+class VirtualOnly:
+    """The clients of a server whose goodput, or outcome, was measured to differ in real time, by link."""
+
+    date: str = ""
+    """Of the measurement; empty if there is none."""
+    links: tuple[VirtualOnlyLink, ...] = ()
+
+    def contains(self, client: str, test_case: str) -> bool:
+        """Whether a client is one of them over the link of a test case."""
+        return any(
+            test_case == link.test_case and (client in link.clients or EVERY_CLIENT in link.clients)
+            for link in self.links
+        )
+
+
+NOTHING_KNOWN = VirtualOnly()
+
+
 @dataclass(frozen=True)
 class Implementation:
     """A QUIC stack, packaged as an image; or a variant of one, ``picoquic:bbr``, which has the same image."""
@@ -74,6 +106,8 @@ class Implementation:
     """Parameters that a variant adds to SERVER_PARAMS and CLIENT_PARAMS."""
     contract: Contract = Contract()
     cpu_cost: CpuCost = NOT_MEASURED
+    virtual_only: VirtualOnly = NOTHING_KNOWN
+    """As a server."""
 
     @property
     def is_variant(self) -> bool:

@@ -288,6 +288,16 @@ class ResultSet:
         return groups
 
     @cached_property
+    def virtual_only(self) -> frozenset[tuple[str, str, str]]:
+        """Server, client and test case of the pairs that were known to differ in real time; none with other CPU costs
+        than those of ``implementations.json``."""
+        if self.manifest.clock is Clock.REAL or not self.manifest.own_cpu_costs:
+            return frozenset()
+        known = {each.name: each.virtual_only for each in self.manifest.implementations if each.virtual_only.links}
+        keys = {(each.server, each.client, each.test_case) for each in self.results if each.server in known}
+        return frozenset(key for key in keys if known[key[0]].contains(*key[1:]))
+
+    @cached_property
     def planned(self) -> tuple[Pair, ...]:
         """The pairs of the campaign, measured or not: for each client, in the order of the manifest, its servers."""
         manifest = self.manifest

@@ -12,7 +12,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import mbit_per_s, percent
 from quicsat.report.table import Column, Table, Unit
-from quicsat.results.summary import FRAGILE, figures
+from quicsat.results.summary import FRAGILE, VIRTUAL_ONLY, figures
 from quicsat.statistics.comparison import (
     ALL,
     CHANGED,
@@ -185,26 +185,31 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Table:
 
 def pairs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     """Every pair in every test case."""
+    known = any(key[2] == case.name for key in results.virtual_only for case in cases)
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("outcome"), Column("mean", Unit.RATE),
         Column("stream goodput", Unit.RATE), Column("standard deviation", Unit.RATE), Column("lowest", Unit.RATE),
         Column("highest", Unit.RATE), Column("fragile"),
         Column("mean efficiency", Unit.SHARE, 1), Column("succeeded", Unit.COUNT), Column("of", Unit.COUNT),
+        *([Column("virtual only")] if known else []),
     )  # fmt: skip
     rows = []
     for case in cases:
         found = (samples(results, case.name, metric) for metric in (GOODPUT, STREAM_GOODPUT, EFFICIENCY))
         for sample, stream, efficiency in zip(*found, strict=True):
             values, mean, spread = sample.values, sample.mean, figures(sample.values)
+            key = (sample.server, sample.client, case.name)
             rows.append(
                 (
                     case.abbreviation, sample.server, sample.client, sample.pair_outcome.value, mean,
                     stream.mean, statistics.stdev(values) if len(values) > 1 else None, min(values, default=None),
                     max(values, default=None), "yes" if spread and spread.fragile else "", efficiency.mean,
                     sample.succeeded, sample.conclusive,
+                    *(["yes" if key in results.virtual_only else ""] if known else []),
                 )
             )  # fmt: skip
-    return Table("pairs", "Goodput per pair", columns, tuple(rows), _GOODPUTS)
+    notes = (*_GOODPUTS, *([f"Virtual only: the pair {VIRTUAL_ONLY}."] if known else []))
+    return Table("pairs", "Goodput per pair", columns, tuple(rows), notes)
 
 
 def families(results: ResultSet, cases: Sequence[TestCase]) -> Table:

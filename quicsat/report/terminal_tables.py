@@ -24,7 +24,15 @@ from quicsat.model.test_case import TestCase, constant_rate, files_in_words
 from quicsat.model.text import LONGEST, counted, printable, ranges
 from quicsat.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
 from quicsat.model.workload import WorkloadFiles
-from quicsat.results.summary import FRAGILE, FRAGILE_MARK, Cell, figures, summarise
+from quicsat.results.summary import (
+    FRAGILE,
+    FRAGILE_MARK,
+    VIRTUAL_ONLY,
+    VIRTUAL_ONLY_MARK,
+    Cell,
+    figures,
+    summarise,
+)
 
 PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and TCP"}
 """Those that are marked."""
@@ -117,8 +125,10 @@ def matrix(
     blocks = [list(zip(*block, strict=True)) for block in _split(columns, None if markdown else width)]
     drawn = [draw(head, body, colour=colour, markdown=markdown, below=1) for head, *body in blocks]
     heading = f"### {_field(title, colour, markdown)}" if markdown else printable(title)
-    protocols, repeated = {cell.protocol for cell in cells.values()}, any(cell.repeated for cell in cells.values())
-    legend = _legend(case, manifest, protocols, width, repeated=repeated, markdown=markdown)
+    protocols = {cell.protocol for cell in cells.values()}
+    notes = [f"{VIRTUAL_ONLY_MARK} {VIRTUAL_ONLY}."] if any(cell.virtual_only for cell in cells.values()) else []
+    notes += [as_installed(REPEATED)] if any(cell.repeated for cell in cells.values()) else []
+    legend = _legend(case, manifest, protocols, width, notes, markdown=markdown)
     return "\n".join([heading, "", "\n\n".join(drawn), "", legend])
 
 
@@ -189,10 +199,11 @@ def _goodput(cell: Cell) -> str:
 
 
 def _marked(text: str, cell: Cell) -> str:
-    """``12.1 ± 0.3  60 %  h3 (4 attempts)``: protocol if it is not hq, attempts if they are more than repetitions."""
+    """``12.1 ± 0.3  60 %  † h3 (4 attempts)``: protocol if it is not hq, attempts if they are more than repetitions."""
+    clock = f"  {VIRTUAL_ONLY_MARK}" if cell.virtual_only else ""
     protocol = "" if cell.protocol is Protocol.HQ else f"  {cell.protocol}"
     attempts = f"  ({counted(cell.attempts, 'attempt')})" if cell.repeated else ""
-    return f"{text}{protocol}{attempts}"
+    return f"{text}{clock}{protocol}{attempts}"
 
 
 def _mean(cells: Sequence[Cell | None]) -> Text:
@@ -206,8 +217,8 @@ def _legend(
     manifest: Manifest,
     protocols: Collection[Protocol],
     width: int | None,
+    notes: Sequence[str],
     *,
-    repeated: bool,
     markdown: bool,
 ) -> str:
     n, rate = case.repetitions, constant_rate(case.link)
@@ -225,8 +236,7 @@ def _legend(
     )
     if manifest.clock is Clock.VIRTUAL:
         text += f"\nThe runs used {manifest.time}."
-    if repeated:
-        text += f"\n{as_installed(REPEATED)}"
+    text += "".join(f"\n{note}" for note in notes)
     for protocol in PROTOCOLS_IN_WORDS:
         if protocol in protocols:
             text += f"\n{protocol}: fetched over {PROTOCOLS_IN_WORDS[protocol]}; without a mark over HTTP/0.9 and QUIC."

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import Outcome
@@ -18,6 +18,12 @@ FRAGILE = 0.05
 """Share of the mean above which a standard deviation makes the goodput of a pair fragile."""
 FRAGILE_MARK = "≈"
 """In matrices."""
+VIRTUAL_ONLY_MARK = "†"
+"""In matrices and figures."""
+VIRTUAL_ONLY = (
+    "holds in virtual time only: in real time, its outcome differs, or its goodput by more than 5 % "
+    "(docs/measurements/virtual-time.md)"
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,9 @@ class Cell:
     time: Figures | None = None
     """Seconds, by the main metric of the workload; None without a workload, or if goodput is its main metric."""
 
+    virtual_only: bool = False
+    """Goodput in real time is known to differ by more than 5 %, or the outcome."""
+
     @property
     def repeated(self) -> int:
         """Attempts beyond one at each repetition that has a result."""
@@ -102,7 +111,13 @@ def summarise(result_set: ResultSet) -> tuple[Cell, ...]:
     for result in result_set.results:
         groups.setdefault((result.server, result.client, result.test_case), []).append(result)
     attempts = by_cell(result_set)
-    return tuple(_cell(results, cases.get(key[2]), tally(attempts[key])) for key, results in groups.items())
+    return tuple(
+        replace(
+            _cell(results, cases.get(key[2]), tally(attempts[key])),
+            virtual_only=key in result_set.virtual_only,
+        )
+        for key, results in groups.items()
+    )
 
 
 def _cell(results: list[RunResult], case: TestCase | None, attempts: Tally) -> Cell:

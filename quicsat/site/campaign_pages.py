@@ -14,6 +14,7 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import percent
 from quicsat.results.document import SCHEMA_FILE, document
+from quicsat.results.summary import VIRTUAL_ONLY
 from quicsat.site import address, cell_view, failures, rerun, summary_tables
 from quicsat.site.campaigns import Key, SiteCampaign
 from quicsat.site.construction import Site
@@ -105,6 +106,7 @@ def write_start(site: Site, campaign: SiteCampaign, history: History, *, newest:
         "further": [(each, _alone(campaign, each)) for each in further],
         "about": summary_tables.about(campaign),
         "legend": summary_tables.legend(campaign),
+        "virtual_only": VIRTUAL_ONLY if any(cell.virtual_only for cell in campaign.cells.values()) else "",
         "hosts": campaign.brief.hosts,
         "servers": manifest.servers,
         "done": campaign.brief.runs,

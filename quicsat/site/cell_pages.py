@@ -21,6 +21,7 @@ from quicsat.model.stored_files import is_directory, status
 from quicsat.model.text import numbered
 from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import KIB
+from quicsat.results.summary import VIRTUAL_ONLY
 from quicsat.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
 from quicsat.site.campaigns import Key, SiteCampaign
 from quicsat.site.construction import Site
@@ -125,7 +126,7 @@ def _cell(job: _Job, key: Key, cases: Sequence[str], unreadable: list[str]) -> c
         page, "cell.html", campaign, "",
         detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place), unread=unread, middle=middle,
         others=_others(key, cases), pictures=_pictures(job, key), beside=side_by_side.beside(campaign, shown),
-        without_packets=numbered("repetition", without_packets) if without_packets else "",
+        without_packets=numbered("repetition", without_packets) if without_packets else "", virtual_only=VIRTUAL_ONLY,
     )  # fmt: skip
     for run in shown.repetitions:
         for each in run.logs:

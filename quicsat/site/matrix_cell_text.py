@@ -9,7 +9,7 @@ from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import Outcome
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS, percent
-from quicsat.results.summary import FRAGILE_MARK, Cell
+from quicsat.results.summary import FRAGILE_MARK, VIRTUAL_ONLY_MARK, Cell
 
 MISSING = "missing"
 PARTIAL = "partial"
@@ -47,7 +47,8 @@ class CellText:
     value: str
     """Mean goodput, or the mean time of a workload; empty if no repetition succeeded."""
     note: str
-    """Mean efficiency, with a mark if the pair is fragile, or how many repetitions ended how: ``8/10 2T``."""
+    """Mean efficiency, with a mark if the pair is fragile, or how many repetitions ended how: ``8/10 2T``; and a mark
+    if the pair holds in virtual time only."""
     shade: int | None
     """0 to ``SHADES``, of the mean efficiency."""
     protocol: str
@@ -71,7 +72,7 @@ def shown(cell: Cell | None) -> CellText:
     return CellText(
         state=state(cell),
         value=f"{cell.time.mean:.3g}" if cell.time else goodput(cell.goodput.mean) if cell.goodput else "",
-        note=_note(cell, share),
+        note=" ".join(filter(None, (_note(cell, share), VIRTUAL_ONLY_MARK if cell.virtual_only else ""))),
         shade=None if share is None else round(min(max(share, 0.0), 1.0) * SHADES),
         protocol="" if cell.protocol is Protocol.HQ else cell.protocol.value,
         attempts=attempts(cell),

@@ -12,12 +12,12 @@ import pytest
 
 from quicsat.analysis.endpoint_log_tail import quote
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.results.store import write_result_json
+from quicsat.results.store import load, write_result_json
 from quicsat.traces.key_log import key_lines
 from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS
 from quicsat.traces.trace import read
 from tests.cli.conftest import ROOT, CommandLine
-from tests.results_builder import SAT, result_set, run_result
+from tests.results_builder import SAT, result_set, run_result, virtual_only
 
 REASON = "The client ended with exit status 1 instead of 0."
 DATA = ROOT / "tests" / "data"
@@ -50,6 +50,13 @@ def test_a_run_with_traces(campaign: Path, quicsat: CommandLine) -> None:
     assert 8 <= len(lines) <= 14
     assert len(words) >= 5
     assert quicsat(*words)[0] in (0, 3)  # 3: tshark is not installed
+
+
+def test_a_pair_that_holds_in_virtual_time_only(campaign: Path, quicsat: CommandLine) -> None:
+    run = campaign / "picoquic_quiche/sat/1"
+    assert "in virtual time only" not in quicsat.out("explain", run)
+    write_result_json(campaign, virtual_only(load(campaign).result_set, "quiche"))
+    assert "This pair holds in virtual time only: " in quicsat.out("explain", run)
 
 
 def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(

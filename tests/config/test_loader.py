@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -17,10 +18,21 @@ from quicsat.config.loader import (
     load_known_test_cases,
     load_test_cases,
 )
+from quicsat.config.variants import variant_named
 from quicsat.model.cpu_cost import CostModel, CpuCost
 from quicsat.model.emulated_link import Direction, EmulatedLink, GilbertElliottLoss, UniformLoss
 from quicsat.model.errors import InputError
-from quicsat.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
+from quicsat.model.implementation import (
+    NOTHING_KNOWN,
+    CongestionControl,
+    Contract,
+    Implementation,
+    Protocol,
+    Role,
+    Variant,
+    VirtualOnly,
+    VirtualOnlyLink,
+)
 from quicsat.model.outcomes import Check
 from quicsat.model.test_case import PROTOCOL_TESTS, TestCase
 from quicsat.model.units import MBPS, MIB, MS
@@ -28,6 +40,7 @@ from quicsat.model.webtransport import WebTransport
 from tests.config.my_yaml import faults, read
 
 ROOT = Path(__file__).resolve().parents[2]
+MANY = json.dumps(101 * ["a"])
 KNOWN = load_known_test_cases(ROOT / "testcases")
 PAPERS = {name: KNOWN[name] for name in ("terrestrial", "sat", "satloss")}
 
@@ -515,6 +528,27 @@ def test_an_implementation() -> None:
             '"both", "cpu cost": "3 us"',
             '5: "mvfst": cpu cost must be a mapping of server, client, measured, processor.',
         ),
+        (
+            '"both"',
+            '"both", "virtual time only": {"date": "2026-11-28", "links": ["sat"]}',
+            "links must be a mapping of test cases to clients.",
+        ),
+        (
+            '"both"',
+            '"both", "virtual time only": {"date": "2026-11-28", "links": {"../sat": ["*"]}}',
+            'links: "../sat" is no name of a test case.',
+        ),
+        (
+            '"both"',
+            '"both", "virtual time only": {"date": "2026-11-28", "links": {"sat": ["quic go"]}}',
+            'sat "quic go" is neither the name of an implementation nor "*" for every client.',
+        ),
+        (
+            '"both"',
+            f'"both", "virtual time only": {{"date": "2026-11-28", "links": {{"sat": {MANY}}}}}',
+            "more than 50 test cases, or 100 clients of one.",
+        ),
+        ('"both"', '"both", "virtual time only": {"links": {}}', 'missing key "date"; write for example'),
         ('"both"', '"both", "cpu cost": {"server": "3"}', 'server "3"'),
         ('"both"', '"both", "cpu cost": {"client": "1 s"}', 'client "1 s" is out of range: 0.1 us to 1 ms.'),
         ('"both"', '"both", "cpu cost": {"server": {}}', '5: "mvfst": server: missing key "datagram sent"; write for'),
@@ -569,7 +603,8 @@ WHOLE = """\
   "cpu cost": {
     "server": {"send": "2 us", "receive": "3 us", "wait": "0.4 us",
                "datagram sent": "6 us", "datagram received": "5 us", "handshake": "1.2 ms"},
-    "measured": "2026-11-28", "processor": "AMD EPYC"}
+    "measured": "2026-11-28", "processor": "AMD EPYC"},
+  "virtual time only": {"date": "2026-11-28", "links": {"sat": ["quic-go", "quinn"], "satloss": ["*"]}}
 }}
 """
 
@@ -591,8 +626,12 @@ def test_all_that_may_be_said_of_an_implementation() -> None:
         ),
         contract=Contract(("one", "two"), "0x6b3343cf"),
         cpu_cost=CpuCost(CostModel(2e-6, 3e-6, 0.4e-6, 6e-6, 5e-6, 1.2e-3), None, "2026-11-28", "AMD EPYC"),
+        virtual_only=VirtualOnly(
+            "2026-11-28", (VirtualOnlyLink("sat", ("quic-go", "quinn")), VirtualOnlyLink("satloss", ("*",)))
+        ),
     )
     assert implementations(WHOLE) == {"mine": expected}
+    assert variant_named(expected, "bbr").virtual_only == NOTHING_KNOWN
     unknown = WHOLE.replace('"hystart": false', '"hystart": null').replace('["tcp", "hq"]', '"h3"')
     mine = implementations(unknown)["mine"]
     assert mine.congestion_control is not None

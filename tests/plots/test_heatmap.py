@@ -10,9 +10,10 @@ from matplotlib.collections import EllipseCollection
 from quicsat.model.outcomes import Check, Outcome
 from quicsat.model.results import Measurement
 from quicsat.plots.base import NothingToDrawError
+from quicsat.plots.discovery import with_clock
 from quicsat.plots.heatmap import PLOT
 from tests.plots.drawn import axes, column, panel, panels, plot_request, texts
-from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual_only
 
 RESULTS = result_set(
     [
@@ -32,10 +33,10 @@ RESULTS = result_set(
 def test_table() -> None:
     shown = panel(PLOT, plot_request(RESULTS))
     assert shown.rows == [
-        (0, 1, 4e6, pytest.approx(0.45), "", ""),
-        (1, 1, 1e6, pytest.approx(0.225), "T", "1/2"),
-        (0, 0, None, 0.0, "T", ""),
-        (1, 0, None, 0.0, "×", ""),
+        (0, 1, 4e6, pytest.approx(0.45), "", "", False),
+        (1, 1, 1e6, pytest.approx(0.225), "T", "1/2", False),
+        (0, 0, None, 0.0, "T", "", False),
+        (1, 0, None, 0.0, "×", "", False),
     ]
     assert shown.facts == {
         "servers": ["a", "b"],
@@ -44,6 +45,16 @@ def test_table() -> None:
         "label": "mean goodput [Mbit/s]",
         "size": 1e6,
     }
+
+
+def test_pairs_that_hold_in_virtual_time_only_are_marked() -> None:
+    request = plot_request(virtual_only(RESULTS, "x", server="a"))
+    [drawing, other] = PLOT.table(request)
+    assert [circle.virtual_only for circle in panels(drawing)[0].rows] == [True, False, False, False]
+    assert texts(axes(PLOT, panel(PLOT, request))).count("†") == 1
+    assert ("†" in drawing.caption, "†" in other.caption) == (True, False)
+    assert "1 pair over a link: holds in virtual time only" in with_clock(drawing, request).caption
+    assert "holds in" not in with_clock(drawing, plot_request(virtual_only(RESULTS))).caption
 
 
 def test_own_scale() -> None:

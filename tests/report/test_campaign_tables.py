@@ -10,7 +10,7 @@ from quicsat.model.family import Family, SweptValue
 from quicsat.model.results import Measurement
 from quicsat.report import campaign_tables
 from quicsat.report.table import render
-from tests.results_builder import SAT, result_set, runs
+from tests.results_builder import SAT, result_set, runs, virtual_only
 
 
 def test_pairs_show_both_goodputs() -> None:
@@ -30,6 +30,15 @@ def test_pairs_show_both_goodputs() -> None:
     assert "The goodput (mean" in goodput
     assert "from the first to the last 1-RTT packet" in goodput
     assert "time from the first to the last new byte of the streams" in stream
+
+
+def test_pairs_that_hold_in_virtual_time_only_have_a_column() -> None:
+    measured = result_set([*runs(8e6), *runs(8e6, client="quinn")], clients=("quiche", "quinn"))
+    table = campaign_tables.pairs(virtual_only(measured, "quinn"), [SAT])
+    assert table.columns[-1].name == "virtual only"
+    assert [row[-1] for row in table.rows] == ["", "yes"]
+    plain = campaign_tables.pairs(virtual_only(measured), [SAT])
+    assert (len(plain.columns), len(plain.notes)) == (len(table.columns) - 1, len(table.notes) - 1)
 
 
 def test_without_a_readable_stream_there_is_no_stream_goodput() -> None:

@@ -19,7 +19,7 @@ from quicsat.model.units import MIB
 from quicsat.plan.make_plan import make_plan
 from quicsat.report import terminal_tables
 from quicsat.report.terminal_tables import failures, implementations, matrix, overhead, plan
-from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
+from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs, virtual_only
 
 ATTACK = "\x1b]0;title\x07\x1b[31mred\x1b[0m\x9b2Jx\u202etxt\r\n\x00| <b>"
 
@@ -318,6 +318,17 @@ def test_the_legend_tells_virtual_time(cost: float, told: str) -> None:
     real_time, virtual_time = (matrix(each, "sat").splitlines() for each in (results, virtual))
     assert line in virtual_time
     assert [each for each in virtual_time if each != line] == real_time
+
+
+def test_pairs_that_hold_in_virtual_time_only_are_marked_and_explained() -> None:
+    plain, marked = (matrix(virtual_only(mixed(), *clients), "sat") for clients in ((), ("quiche", "kwik")))
+    assert ("†" in plain, marked.count("†")) == (False, 3)
+    assert "12.1 ± 0.3  60 %  † " in marked
+    assert "3.46  17 %  (1/3, 2 ·)  † " in marked
+    [note] = [line for line in marked.splitlines() if line.startswith("† ")]
+    assert "docs/measurements/virtual-time.md" in note
+    assert matrix(virtual_only(mixed(), "*"), "sat").count("  †") == 3
+    assert "†" not in matrix(virtual_only(mixed(), "*", test_case="satloss"), "sat")
 
 
 def test_families_are_one_row_of_the_list_and_counted_in_the_plan() -> None:

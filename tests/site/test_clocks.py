@@ -14,7 +14,7 @@ from quicsat.model.perturbation import USUAL, perturbation_of
 from quicsat.model.results import ResultSet
 from quicsat.site.campaign_pages import fingerprint
 from quicsat.site.campaigns import SiteCampaign
-from tests.results_builder import result_set, runs, virtual
+from tests.results_builder import result_set, runs, virtual, virtual_only
 from tests.site import builder
 
 DAYS = {
@@ -115,6 +115,20 @@ def test_a_fingerprint_tells_clocks_and_costs_apart() -> None:
     assert prints["real-1"] == prints["real-2"]
     assert prints["virtual-1"] == prints["virtual-2"]
     assert len({*prints.values()}) == 3
+
+
+def test_pairs_that_hold_in_virtual_time_only_are_marked(pages: Mapping[str, str], tmp_path: Path) -> None:
+    builder.on_disk(tmp_path / "results" / "marked", virtual_only(builder.small(), "quiche"))
+    builder.build(tmp_path / "results", tmp_path / "site")
+    found = builder.pages(tmp_path / "site")
+    assert found["index.html"].count("†") == 2
+    assert "8.00 <small>40 % ≈ †</small>" in found["index.html"]
+    assert "<div><dt>†</dt><dd>holds in virtual time only: " in found["index.html"]
+    told = {
+        name.partition("/p/")[2] for name, text in found.items() if "This pair holds in virtual time only: " in text
+    }
+    assert told == {"picoquic/quiche/sat/index.html"}
+    assert not any("in virtual time only" in text or "†" in text for text in pages.values())
 
 
 def test_pages_of_cells_tell_how_members_differed(pages: Mapping[str, str], tmp_path: Path) -> None:

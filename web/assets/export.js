@@ -31,7 +31,7 @@
   };
 
   const SIGNS = new Map([["×", "$\\times$"], ["✓", "$\\checkmark$"], ["–", "--"], ["·", "$\\cdot$"], ["»", "$\\gg$"], ["~", "$\\sim$"], ["→", "$\\rightarrow$"],
-    ["\\", "\\textbackslash{}"], ["^", "\\^{}"], ["−", "$-$"], ["±", "$\\pm$"], ["≈", "$\\approx$"]]);
+    ["\\", "\\textbackslash{}"], ["^", "\\^{}"], ["−", "$-$"], ["±", "$\\pm$"], ["≈", "$\\approx$"], ["†", "$\\dagger$"]]);
   const tex = (text) => [...text].map((sign) => SIGNS.get(sign) ?? (/[&%$#_{}]/.test(sign) ? `\\${sign}` : sign)).join("");
   const latex = (table, about) => {
     const rows = grid(table);

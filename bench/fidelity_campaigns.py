@@ -1,0 +1,102 @@
+"""Measures the campaigns that bench.fidelity compares, and exports their numbers for the repository.
+
+    python -m bench.fidelity_campaigns measure real 1001 1002 … -- --max-runtime "2 h"
+    python -m bench.fidelity_campaigns measure virtual 1001 1002 …
+    python -m bench.fidelity_campaigns export results/fidelity/* --to DIR
+
+All servers that can be built and transfer files over hq, with six clients, over three links. In real time, each seed is
+a campaign with one repetition. In virtual time, the seeds are those of the link with random loss, so that both clocks
+have the same losses; over the other links, one campaign has MEMBERS members. A campaign that was interrupted continues
+with the next call. Words after ``--`` go to `run` and `resume`. After a campaign, its traces are removed.
+"""
+
+# ruff: noqa: T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bench.fidelity import read
+from paper.measure import LINKS, ROOT, SLOW, SWEPT, Campaign, left_of, measure, of_role
+from quicsat.cli.exit_status import ExitStatus
+from quicsat.config.loader import load_implementations
+from quicsat.model.clock import Clock
+from quicsat.model.evidence import Evidence
+from quicsat.model.implementation import Implementation, Role
+from quicsat.model.results import Measurement, ResultSet, RunResult
+from quicsat.results.document import document
+
+CLIENTS = SWEPT
+MEMBERS = 20
+LOSSY = LINKS[-1]
+METRICS = ("goodput", "completion_time", "time_to_2_mb", "time_to_first_byte", "handshake_time", "queue_loss")
+"""Of the numbers of a run, those that are exported."""
+EXPORT = ".json.gz"
+
+
+def campaigns(known: Mapping[str, Implementation], clock: Clock, seeds: Sequence[int]) -> Iterator[Campaign]:
+    """Over the link with random loss without the servers that reach its time limit."""
+    servers = of_role(known, Role.SERVER)
+    fast = [name for name in servers if name not in SLOW]
+    others = ("-s", *servers, "-c", *CLIENTS, "-t", *LINKS[:-1])
+    lossy = ("-s", *fast, "-c", *CLIENTS, "-t", LOSSY)
+    if clock is Clock.VIRTUAL:
+        yield Campaign("virtual", (*others, "--repetitions", str(MEMBERS), "--seed", "1"), clock)
+    for seed in seeds:
+        once = ("--repetitions", "1", "--seed", str(seed), "--shuffle")
+        if clock is Clock.REAL:
+            yield Campaign(f"real-{seed}", (*others, *once), clock)
+        yield Campaign(f"{clock}-loss-{seed}", (*lossy, *once), clock)
+
+
+def exported(results: ResultSet) -> ResultSet:
+    """The campaign without what comparisons and fits of CPU costs do not need: phases, files, exits and attempts."""
+    return replace(results, results=tuple(map(_numbers, results.results)), earlier=(), compliance=(), placebo=())
+
+
+def _numbers(run: RunResult) -> RunResult:
+    evidence, measurement = run.evidence, run.measurement
+    kept = {name: measurement.values[name] for name in METRICS if name in measurement.values} if measurement else {}
+    small = Evidence(
+        evidence.started, evidence.seed, simulator=evidence.simulator, host=evidence.host, use=evidence.use,
+        clock=evidence.clock, perturbation=evidence.perturbation,
+    )  # fmt: skip
+    return replace(run, evidence=small, measurement=Measurement(kept) if kept else None)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure or export; measuring stops where a campaign could not be measured to its end."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    measuring = commands.add_parser("measure")
+    measuring.add_argument("clock", choices=[str(each) for each in Clock])
+    measuring.add_argument("seeds", nargs="+", type=int)
+    measuring.add_argument("--results", type=Path, default=ROOT / "results" / "fidelity", metavar="DIR")
+    measuring.add_argument("words", nargs="*", metavar="-- WORD", help="for `run` and `resume`")
+    exporting = commands.add_parser("export")
+    exporting.add_argument("campaigns", nargs="+", type=Path)
+    exporting.add_argument("--to", type=Path, required=True, metavar="DIR")
+    options = parser.parse_args(arguments)
+    if options.command == "export":
+        options.to.mkdir(parents=True, exist_ok=True)
+        for path, results in zip(options.campaigns, read(options.campaigns), strict=True):
+            packed = gzip.compress(document(exported(results)), mtime=0)
+            (options.to / f"{path.name}{EXPORT}").write_bytes(packed)
+            print(f"{path}: {len(results.results)} runs, {len(packed) / 1e3:.0f} kB")
+        return 0
+    known = load_implementations(ROOT / "implementations.json")
+    for campaign in campaigns(known, Clock(options.clock), options.seeds):
+        if left_of(campaign, options.results, ""):
+            status = measure(campaign, options.results, "", options.words)
+            if status not in (ExitStatus.SUCCESS, ExitStatus.FAILURE):
+                return status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Fidelity: which campaigns are compared how, and what is stored of the verdicts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.fidelity import Campaigns, judge_pairs, judge_servers, main
+from bench.fidelity_campaigns import exported
+from bench.fidelity_marks import main as mark
+from quicsat.config.loader import load_implementations
+from quicsat.model.emulated_link import EmulatedLink, UniformLoss
+from quicsat.model.results import ResultSet
+from quicsat.results.document import document, parse_document
+from quicsat.statistics.equivalence import Agreement
+from tests.results_builder import SAT, result_set, runs, virtual
+
+CLIENTS = ("quiche", "quinn")
+CALM = [8e6, 8.01e6, 7.99e6] * 4
+
+
+def campaign(of: dict[str, float | None], *, first_seed: int | None = None) -> ResultSet:
+    """In real time; client -> by how much its goodput differs from ``CALM``, None if its runs time out."""
+    found = []
+    for client, factor in of.items():
+        for run in runs(*(factor and factor * each for each in CALM), client=client):
+            evidence = run.evidence if first_seed is None else replace(run.evidence, seed=first_seed + run.repetition)
+            found.append(replace(run, evidence=evidence))
+    return result_set(found, clients=tuple(of), repetitions=len(CALM))
+
+
+def test_verdicts_on_pairs_and_servers() -> None:
+    both = (campaign({"quiche": 1.0, "quinn": 1.0}), virtual(campaign({"quiche": 1.01, "quinn": 1.3})))
+    found = Campaigns(both, "goodput")
+    assert [(row.client, row.ratio, row.verdict) for row in judge_pairs(found)] == [
+        ("quiche", 1.01, Agreement.EQUIVALENT), ("quinn", 1.3, Agreement.DIFFERENT),
+    ]  # fmt: skip
+    assert [row.ratio for row in judge_servers(found)] == [pytest.approx((1.01 * 1.3) ** 0.5, abs=1e-4)]
+    assert [row.ratio for row in judge_servers(replace(found, fitted=frozenset({"quinn"})))] == [1.01]
+
+
+def test_outcomes_that_differ_are_a_difference() -> None:
+    both = (campaign({"quiche": 1.0}), virtual(campaign({"quiche": None})))
+    (row,) = judge_pairs(Campaigns(both, "goodput"))
+    assert (row.ratio, row.verdict) == (None, Agreement.DIFFERENT)
+    assert not judge_pairs(Campaigns((campaign({"quiche": None}), virtual(campaign({"quiche": None}))), "goodput"))
+
+
+def test_over_a_link_with_random_loss_only_the_same_losses_are_compared() -> None:
+    assert isinstance(SAT.link, EmulatedLink)
+    link = replace(SAT.link, forward=replace(SAT.link.forward, loss=UniformLoss(0.01)))
+    real = campaign({"quiche": 1.0}, first_seed=1)
+    lossy = replace(
+        real, manifest=replace(real.manifest, test_cases=(replace(real.manifest.test_cases[0], link=link),))
+    )
+    others = virtual(campaign({"quiche": 1.0}, first_seed=9))
+    (row,) = judge_pairs(
+        Campaigns((lossy, replace(others, manifest=replace(lossy.manifest, clock=others.manifest.clock))), "goodput")
+    )
+    assert (row.real, row.virtual) == (4, 4)
+
+
+def test_exports_are_read_like_campaigns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = []
+    for name, results in (("real", campaign({"quiche": 1.0})), ("virtual", virtual(campaign({"quiche": 1.2})))):
+        paths.append(tmp_path / f"{name}.json.gz")
+        paths[-1].write_bytes(gzip.compress(document(exported(results))))
+        assert parse_document(paths[-1], gzip.decompress(paths[-1].read_bytes())).warnings == ()
+    written, figure = tmp_path / "found.json", tmp_path / "figure.png"
+    words = [str(paths[0]), "--virtual", str(paths[1]), "--json", str(written), "--figure", str(figure)]
+    assert main(words) == 0
+    assert "1.200" in capsys.readouterr().out
+    stored = json.loads(written.read_text())
+    assert [(row["client"], row["ratio"], row["verdict"]) for row in stored["pairs"]] == [("quiche", 1.2, "different")]
+    assert [each["runs"] for each in stored["campaigns"]] == [12, 12]
+    assert figure.stat().st_size > 1000
+    assert main([str(paths[0]), "--virtual", str(paths[0])]) == 1
+
+
+ENTRIES = """\
+{
+  "one": {
+    "image": "one:latest",
+    "url": "https://one.example",
+    "role": "both",
+    "licence": "MIT"
+  },
+  "two": {
+    "url": "https://two.example",
+    "role": "server",
+    "virtual time only": {"date": "2026-01-01", "links": {"sat": ["one"]}},
+    "build": "endpoints/two"
+  }
+}
+"""
+
+
+def test_marks_are_written_into_implementations_json(tmp_path: Path) -> None:
+    def row(server: str, client: str, verdict: Agreement) -> dict[str, str]:
+        return {"link": "sat", "server": server, "client": client, "verdict": verdict}
+
+    pairs = [
+        row("one", "a", Agreement.DIFFERENT),
+        row("one", "b", Agreement.UNDECIDED),
+        row("one", "c", Agreement.EQUIVALENT),
+    ]
+    servers = [row("one", "", Agreement.DIFFERENT), row("two", "", Agreement.EQUIVALENT)]
+    verdicts, target = tmp_path / "verdicts.json", tmp_path / "implementations.json"
+    target.write_text(ENTRIES)
+
+    def written(some: list[dict[str, str]]) -> dict[str, tuple[str, ...]]:
+        verdicts.write_text(json.dumps({"date": "2026-11-28", "pairs": some, "servers": servers}))
+        assert mark([str(verdicts), "--to", str(target)]) == 0
+        found = load_implementations(target)
+        return {name: link.clients for name, each in found.items() for link in each.virtual_only.links}
+
+    assert written(pairs) == {"one": ("a",)}
+    assert target.read_text().splitlines()[5] == (
+        '    "virtual time only": {"date": "2026-11-28", "links": {"sat": ["a"]}},'
+    )
+    assert written(pairs[:2]) == {"one": ("*",)}
+    servers.clear()
+    assert written([]) == {}
+    with pytest.raises(ValueError, match="three: no such entry"):
+        written([row("three", "a", Agreement.DIFFERENT)])
