@@ -307,10 +307,9 @@ def _show(judgement: Judgement, *, decides: bool) -> None:
         sample = cell.sample
         console.show(f"{cell.case.name}, server {sample.server}, client {sample.client}: {cell.finding}")
         console.show("\n".join(f"  {line}" for line in (*cell.details, *reasons(cell))))
-    groups = [each.text for each in judgement.groups]
-    for line in filter(
-        None, (*groups, *judgement.builds, *judgement.notes, *judgement.open, judgement.power, judgement.unfinished)
-    ):
+    groups = [line for each in judgement.groups for line in (each.text, *(f"  {detail}" for detail in each.details))]
+    rest = (*judgement.first_flights, *judgement.builds, *judgement.notes, *judgement.open)
+    for line in filter(None, (*groups, *rest, judgement.power, judgement.unfinished)):
         console.show(line)
     verdict = judgement.conclusion
     console.show(f"{verdict[0].upper()}{verdict[1:]}: {judgement.counts}.")

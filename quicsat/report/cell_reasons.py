@@ -17,10 +17,11 @@ MOST_REASONS = 3
 
 def reasons(cell: JudgedCell) -> tuple[str, ...]:
     """Sentences, the most important one first. They contain text of images, so escape them for where they go."""
-    return (*_failures(cell), *_changes(cell))
+    return (*failures(cell), *changes(cell))
 
 
-def _failures(cell: JudgedCell) -> tuple[str, ...]:
+def failures(cell: JudgedCell) -> tuple[str, ...]:
+    """Reasons of failed runs, with the words of images."""
     groups: dict[str, list[int]] = {}
     for result in cell.results:
         verdict = result.verdict
@@ -38,7 +39,8 @@ def _failures(cell: JudgedCell) -> tuple[str, ...]:
     return (*lines[:MOST_REASONS], *([f"And {counted(rest, 'more reason')}."] if rest > 0 else []))
 
 
-def _changes(cell: JudgedCell) -> tuple[str, ...]:
+def changes(cell: JudgedCell) -> tuple[str, ...]:
+    """What differs between a cell that is slower or faster and its baseline."""
     if cell.change is None or cell.change.speed is Change.NONE:
         return ()
     return differences(cell.before, cell.results)

@@ -64,6 +64,13 @@ def differences(before: Sequence[RunResult], after: Sequence[RunResult]) -> tupl
     return (*_times(first, second), *_facts(first, second), *_metrics(first, second)) if first and second else ()
 
 
+def first_flight(before: Sequence[RunResult], after: Sequence[RunResult]) -> str:
+    """The sentence about what the server sends in the first round trip, of such runs; empty if that has not changed."""
+    seeds = {each.evidence.seed for each in before} & {each.evidence.seed for each in after}
+    first, second = (_chosen(many, seeds) for many in (before, after))
+    return next(_metrics(first, second, METRICS[:1]), "") if first and second else ""
+
+
 def _chosen(many: Sequence[RunResult], seeds: set[int]) -> list[RunResult]:
     succeeded = [each for each in many if value_of(each, "goodput") is not None]
     return [each for each in succeeded if each.evidence.seed in seeds or not seeds]
@@ -110,8 +117,10 @@ def _shared(many: Sequence[RunResult]) -> dict[str, str]:
     return {fact: str(value) for fact, value in found[0].items() if all(each.get(fact) == value for each in found)}
 
 
-def _metrics(before: Sequence[RunResult], after: Sequence[RunResult]) -> Iterator[str]:
-    for each in METRICS:
+def _metrics(
+    before: Sequence[RunResult], after: Sequence[RunResult], metrics: Sequence[_Named] = METRICS
+) -> Iterator[str]:
+    for each in metrics:
         then, now = _mean(before, each.metric), _mean(after, each.metric)
         if then is None or now is None or abs(now - then) < each.least or abs(now - then) <= LEAST * abs(then):
             continue

@@ -17,6 +17,7 @@ from quicsat.model.units import mbit_per_s, percent
 from quicsat.plan.stored_plan import plan_of
 from quicsat.statistics import comparison
 from quicsat.statistics.comparison import (
+    ALL,
     BETTER,
     COARSEST,
     PERHAPS_WORSE,
@@ -34,6 +35,7 @@ from quicsat.statistics.comparison import (
     progress,
     time_in_words,
 )
+from quicsat.statistics.differences import differences, first_flight
 from quicsat.statistics.samples import GOODPUT, PairOutcome, Sample, samples
 from quicsat.statistics.significance import matters
 
@@ -136,6 +138,8 @@ class GroupChange:
     """A sentence."""
     worse: bool
     """Whether it makes the campaign fail."""
+    details: tuple[str, ...] = ()
+    """Where its transfers lost or saved time, and what else differs, a sentence each."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,8 @@ class Judgement:
     """Whether a run ended with a fault of quicsat or of the machine."""
     power: str = ""
     """Which loss would have been found, a sentence; empty if no goodput was tested."""
+    first_flights: tuple[str, ...] = ()
+    """Cells that are not among the changed ones, and whose server sends more or less in the first round trip."""
 
     @property
     def changed(self) -> tuple[JudgedCell, ...]:
@@ -204,12 +210,13 @@ def judge(
     return Judgement(
         tuple(judged),
         (*notes, *_unused("known failure", expected.known_failures, planned)),
-        tuple(_groups(found, loss or 0.0)) if found is not None else (),
+        tuple(_groups(found, loss or 0.0, baseline, results)) if found is not None and baseline is not None else (),
         tuple(_builds(baseline.manifest, results.manifest)) if baseline is not None else (),
         progress(results),
         tuple(_open(results, expected, planned, found)),
         any(result.verdict.outcome is Outcome.ERROR for result in results.results),
         detectable_in_words(found) if found is not None else "",
+        tuple(_first_flights(judged)),
     )
 
 
@@ -250,19 +257,49 @@ def _who(change: PairChange) -> str:
     return f"{words[0].upper()}{words[1:]}"
 
 
-def _groups(found: Comparison, regression: float) -> Iterator[GroupChange]:
+def _groups(found: Comparison, regression: float, before: ResultSet, after: ResultSet) -> Iterator[GroupChange]:
     """What changed over all pairs of an implementation."""
     for each in found.groups:
         if each.over_all is not None:
             worse = each.change in WORSE and matters(each.over_all, regression)
             within = "" if worse or each.change in BETTER else ", which is within the limit"
-            yield GroupChange(f"{_who(each)}: the goodput changed by {effect_in_words(each)}{within}.", worse)
+            text = f"{_who(each)}: the goodput changed by {effect_in_words(each)}{within}."
+            yield GroupChange(text, worse, _reasons(each, before, after))
             continue
         then, now = (f"{sample.succeeded}/{sample.conclusive}" for sample in (each.first, each.second))
         text = f"{_who(each)}: {each.change.value} than in the baseline, {then} then, {now} now."
         yield GroupChange(text, each.change in WORSE)
     for each in found.times:
-        yield GroupChange(f"{time_in_words(each)}.", each.change in WORSE and matters(each.ratio, regression))
+        worse = each.change in WORSE and matters(each.ratio, regression)
+        yield GroupChange(f"{time_in_words(each)}.", worse, _reasons(each, before, after))
+
+
+def _reasons(change: PairChange, before: ResultSet, after: ResultSet) -> tuple[str, ...]:
+    """What differs between the runs of an implementation, or of a cell, that both campaigns have."""
+    one = change.first
+    if one.server == one.client == ALL:
+        return ()
+    both = before.done & after.done
+    runs = (
+        [
+            run
+            for run in results.results
+            if run.key in both
+            and one.server in (ALL, run.server)
+            and one.client in (ALL, run.client)
+            and one.test_case in (ALL, run.test_case)
+            and change.over in ("", run.test_case)
+        ]
+        for results in (before, after)
+    )
+    return differences(*runs)
+
+
+def _first_flights(cells: Iterable[JudgedCell]) -> Iterator[str]:
+    for cell in cells:
+        if cell.finding not in CHANGED and (text := first_flight(cell.before, cell.results)):
+            sample = cell.sample
+            yield f"{cell.case.name}, server {sample.server}, client {sample.client}: {text[0].lower()}{text[1:]}"
 
 
 def _cell(sample: Sample) -> Cell:

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from quicsat.model.expectations import CellPattern, Expectations, KnownFailure
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Measurement, ResultSet, RunResult
-from quicsat.report.change_comment import LARGEST, MOST_CELLS, code, comment
+from quicsat.report.change_comment import LARGEST, MOST_CELLS, code, comment, prose
 from quicsat.report.github import MOST_ANNOTATIONS, command, of_judgement
 from quicsat.report.junit import junit
 from quicsat.statistics.comparison import Conclusion
@@ -120,11 +120,41 @@ def test_the_comment_names_the_changed_cells_with_reasons() -> None:
     text = comment(*judged(), {(SLOWER, "quiche", "sat"): "offset-s_quiche-SAT.png"}, "the artifact quicsat")
     assert text.startswith("### ❌ quicsat: something is worse than expected\n")
     assert "| ❌ | `sat` | `s` | `quiche` | slower than the baseline | 8.00 Mbit/s | 4.00 Mbit/s | -50.0 % |" in text
-    assert "- `Bytes that the server sends in the first round trip: 40 KiB → 10 KiB.`" in text
+    assert "- Bytes that the server sends in the first round trip: 40 KiB → 10 KiB." in text
+    assert f"- Change of goodput in members 1-10: {', '.join(['-50.0'] * 10)} %." in text
     assert "- Time-offset diagram: `offset-s_quiche-SAT.png` in the artifact quicsat" in text
-    assert "`sat, server f, client quiche`" in text
-    assert "`sat, server p, client quiche`" not in text
+    assert "#### ❌ sat, server f, client quiche" in text
+    assert "sat, server p, client quiche" not in text
     assert "virtual time (3 µs per system call), seed 1" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Goodput fell by -2.4 % (95 % interval -4.2 to -0.6 %; 6/15 members).", None),
+        ("+0.57 s until 2 MB, 39.4 KiB → 19.6 KiB", "`+0.57 s until 2 MB, 39.4 KiB → 19.6 KiB`"),
+        ("build <b>x</b> now", "build `<b>x</b>` now"),
+        ("ask @team or #12 or GH-7", "ask `@team` or `#12` or `GH-7`"),
+        (
+            "see http://x.example or www.x.example or 1a2b3c4d",
+            "see `http://x.example` or `www.x.example` or `1a2b3c4d`",
+        ),
+    ],
+)
+def test_words_are_prose_unless_markdown_or_github_takes_them_for_more(text: str, shown: str | None) -> None:
+    assert prose(text) == (shown or text)
+
+
+def test_a_changed_first_flight_is_told_even_if_goodput_holds() -> None:
+    before = with_window(
+        virtual(result_set(runs(*[8e6] * N, server=SLOWER), servers=(SLOWER,), repetitions=N)), 40960.0
+    )
+    judgement = judge(with_window(before, 10240.0), Expectations(), before)
+    [told] = judgement.first_flights
+    assert "40 KiB → 10 KiB" in told
+    assert told in comment(before, judgement)
+    assert judgement.conclusion is Conclusion.FINE
+    assert not judge(before, Expectations(), before).first_flights
 
 
 def test_text_of_images_stays_text_in_the_comment() -> None:
