@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quicsat.model.implementation import Protocol
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.results.attempts import Tally, by_cell, tally
@@ -73,6 +73,8 @@ class Cell:
     """Excluded attempts."""
     time: Figures | None = None
     """Seconds, by the main metric of the workload; None without a workload, or if goodput is its main metric."""
+    sealed: int = 0
+    """Of the unsupported repetitions, those that cannot be judged because no logged key opens their packets."""
 
     virtual_only: bool = False
     """Goodput in real time is known to differ by more than 5 %, or the outcome."""
@@ -140,6 +142,7 @@ def _cell(results: list[RunResult], case: TestCase | None, attempts: Tally) -> C
         skipped=outcomes[Outcome.SKIPPED],
         attempts=attempts.attempts,
         excluded=attempts.excluded,
+        sealed=sum(result.verdict.code is ErrorCode.KEY_LOG_MISSING for result in results),
         time=figures(_of_successes(results, workload.main_metric)) if workload and not workload.duration else None,
     )
 

@@ -13,6 +13,8 @@ from quicsat.results.summary import FRAGILE_MARK, VIRTUAL_ONLY_MARK, Cell
 
 MISSING = "missing"
 PARTIAL = "partial"
+SEALED = "sealed"
+"""No key that an endpoint logged opens the packets that the test is about."""
 
 
 class CellState(NamedTuple):
@@ -30,6 +32,7 @@ CELL_STATES: tuple[CellState, ...] = (
     CellState(Outcome.TIMEOUT, "T", "timeout"),
     CellState(Outcome.FAILED, "×", "failed"),
     CellState(Outcome.UNSUPPORTED, "–", "unsupported"),
+    CellState(SEALED, "?", "not judged without keys"),
     CellState(Outcome.ERROR, "!", "harness error"),
     CellState(Outcome.SKIPPED, "»", "skipped"),
     CellState(MISSING, "·", "not run"),
@@ -101,7 +104,8 @@ def _counts(cell: Cell) -> dict[str, int]:
     counts = {
         Outcome.TIMEOUT: cell.timeout,
         Outcome.FAILED: cell.failed,
-        Outcome.UNSUPPORTED: cell.unsupported,
+        Outcome.UNSUPPORTED: cell.unsupported - cell.sealed,
+        SEALED: cell.sealed,
         Outcome.ERROR: cell.error,
         Outcome.SKIPPED: cell.skipped,
         MISSING: cell.not_run,

@@ -80,6 +80,8 @@ def test_a_phone_shows_most_of_a_large_matrix(browser: Browser, tmp_path: Path) 
     place.mkdir()
     write_result_json(place, made)
     builder.build(place, tmp_path / "site")
+    loaded = [tmp_path / "site/index.html", *(tmp_path / "site/assets").glob("*/*")]
+    assert sum(path.stat().st_size for path in loaded) <= 300_000
     with watched(browser, width=390) as phone:
         phone.open((tmp_path / "site/index.html").as_uri())
         assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -133,6 +135,14 @@ def test_a_cell_begins_with_what_happened(page: Watched, site: Site) -> None:
         "packets", "offset", "repetitions-table", "numbers", "more",
     ]  # fmt: skip
     assert found.index("outcome") < found.index("packets")
+
+
+@pytest.mark.parametrize("way", ["file", "folder"])
+def test_pages_load_in_silence_however_they_are_opened(page: Watched, site: Site, way: str) -> None:
+    with opened(way, site) as address:
+        for kind in PAGE_TYPES.values():
+            page.open(address + site.pages(kind)[-1])
+            page.check()
 
 
 def test_pages_work_from_a_file(browser: Browser, site: Site) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quicsat.model.outcomes import Outcome
+from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.results.summary import summarise
-from quicsat.site.matrix_cell_text import CELL_STATES, SHADES, goodput, shown
+from quicsat.site.matrix_cell_text import CELL_STATES, SEALED, SHADES, goodput, shown
 from tests.results_builder import result_set, run_result, runs
 
 
@@ -34,6 +34,12 @@ def test_every_outcome_has_a_glyph_of_its_own(outcome: Outcome) -> None:
     [cell] = summarise(result_set([run_result(None, outcome=outcome)], repetitions=1))
     assert shown(cell).state.key == outcome
     assert len({state.glyph for state in CELL_STATES}) == len(CELL_STATES)
+
+
+def test_a_test_that_no_key_opens_is_not_called_unsupported() -> None:
+    sealed = run_result(None, outcome=Outcome.UNSUPPORTED, code=ErrorCode.KEY_LOG_MISSING)
+    [cell] = summarise(result_set([sealed], repetitions=1))
+    assert (shown(cell).state.key, shown(cell).text, cell.unsupported) == (SEALED, "?", 1)
 
 
 def test_a_pair_that_was_not_run_is_shown_as_such() -> None:
