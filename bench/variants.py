@@ -28,7 +28,7 @@ from quicsat.config import loader
 from quicsat.model.arrays import Floats
 from quicsat.model.implementation import Implementation, Protocol
 from quicsat.model.outcomes import Outcome
-from quicsat.report.terminal_tables import draw
+from quicsat.report.drawing import draw
 from quicsat.results.store import load
 from quicsat.traces import qlog
 from quicsat.traces.congestion import WINDOWS

@@ -24,7 +24,7 @@ from paper.queues import queues
 from paper.sensitivity import delays, images, repeated, seeds
 from paper.single_runs import figures_of_the_paper, unpaced_starts, windows
 from paper.sweeps import sweeps
-from quicsat.report.terminal_tables import draw
+from quicsat.report.drawing import draw
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = ("index", "appendix")

@@ -281,6 +281,7 @@ TRUSTED = {
     "execution/cpu_monitor.py": {"STAT.read_text"},  # /proc
     "execution/host_facts.py": {"PROCESSORS.read_text", "PRESSURE.read_text"},  # /proc
     "execution/lock.py": {"os.open"},  # locks of the machine, with checks of their own
+    "execution/lock_queue.py": {"os.open", "os.link", "lock.parent.glob"},  # the same
     "execution/run_inputs.py": {"TemporaryDirectory", "Path(folder, name).open"},  # new files of a run
     "execution/transfer.py": {"shutil.copyfile"},  # the same
     "execution/worker_messages.py": {"CORE.glob", "path.read_bytes"},  # this program

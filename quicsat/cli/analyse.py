@@ -90,7 +90,7 @@ def _foreign(place: Path, name: str, known: Collection[str], size: int | None, f
         for note in sheet.notes:
             console.message(note)
         return render(sheet, form)
-    return f"{_summary(name, tree)}\n\n{render(sheet, form)}"
+    return f"{_summary(name, tree)}\n\n{render(sheet, form, console.width())}"
 
 
 def _summary(name: str, tree: Tree) -> str:

@@ -65,6 +65,10 @@ class NewCampaignOptions(
         help="Note to store with the campaign, for example on conditions of a real link "
         "(default: none; example: \"rain, 8 °C\").",
     )  # fmt: skip
+    yes: bool = flag(
+        "--yes", group="schedule",
+        help="Start without a question, even if the campaign takes more than 24 h or half of the free disk space.",
+    )  # fmt: skip
     save_files: bool = flag(
         "-f", "--save-files", alone=other_runners.SAVE_FILES,
         help="Keep the transferred files of runs that do not succeed.",

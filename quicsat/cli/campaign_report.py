@@ -47,7 +47,7 @@ def view(past: Sequence[ResultSet], *, debug: bool = False) -> Iterator[Observer
 def show_results(results: ResultSet, *, markdown: bool) -> None:
     """Print the matrices of a campaign, its failures, and the time that it took."""
     colour, width = console.colour(), console.width()
-    if functional := functional_table.matrix(results, colour=colour, markdown=markdown):
+    if functional := functional_table.matrix(results, colour=colour, width=width, markdown=markdown):
         console.show(f"{functional}\n")
     for case in (case for case in results.manifest.test_cases if not case.functional):
         matrix = terminal_tables.matrix(results, case.name, colour=colour, width=width, markdown=markdown)
@@ -55,7 +55,7 @@ def show_results(results: ResultSet, *, markdown: bool) -> None:
     if any(result.verdict.outcome is not Outcome.SUCCEEDED for result in results.results):
         console.show(f"{terminal_tables.failures(results, colour=colour, width=width, markdown=markdown)}\n")
     if results.results:
-        console.show(terminal_tables.overhead(results, markdown=markdown))
+        console.show(terminal_tables.overhead(results, width=width, markdown=markdown))
 
 
 def conclude(

@@ -20,6 +20,7 @@ from quicsat.statistics.samples import find
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
+    from quicsat.model.test_case import TestCase
     from quicsat.report.plot_request import CampaignResults
     from quicsat.statistics.comparison import Comparison
 
@@ -35,6 +36,10 @@ EXAMPLES = (
     "compare results/before results/after",
     "compare --previous results/latest       # with the campaign before it",
     "compare results/latest -t SAT SATL      # two test cases of one campaign",
+    "compare results/a results/b -t SAT MINE # SAT of the first with MINE of the second",
+)
+SECOND_IS_MISSING = (
+    "A second campaign is missing: name it, or add --previous, or name two test cases of this campaign with -t."
 )
 
 
@@ -73,6 +78,8 @@ def run(options: Options, program: Program) -> int:
         raise InputError(
             "Pass one campaign with --previous, or two campaigns. For more, see ./run.py tables --table history."
         )
+    if len(options.directories) == 1 and not options.previous and not options.test:
+        raise InputError(SECOND_IS_MISSING)
     passed_over = list[str]()
     if options.previous and not _find_previous(options, passed_over):
         return _without_previous(options, passed_over)
@@ -81,11 +88,9 @@ def run(options: Options, program: Program) -> int:
         raise InputError("There is no second campaign to compare.")
     first, second = opened[0], opened[-1]
     status = ExitStatus.SUCCESS
-    if len(opened) == 1:
-        names = stored_campaigns.two_test_cases(options.test)
-        cases = [find(first.results, name) for name in names]
-        found = comparison.links(first.results, *(case for case in cases if case is not None))
-        table = campaign_tables.comparison(found, *names, Unit.SHARE, everything=options.all)
+    if two := _two_cases(options, first.results, second.results):
+        found = comparison.links(first.results, *two, second.results)
+        table = campaign_tables.comparison(found, options.test[0], options.test[1], Unit.SHARE, everything=options.all)
     else:
         chosen = stored_campaigns.test_cases(first.results, options.test)
         if not {case.name for case in chosen} & {case.name for case in second.results.manifest.test_cases}:
@@ -100,6 +105,18 @@ def run(options: Options, program: Program) -> int:
         request = PlotRequest(opened, options.plot, ("comparison",), test_cases=tuple(options.test))
         console.show("\n" + "\n".join(map(str, stored_campaigns.draw(program, request).files)))
     return status
+
+
+def _two_cases(options: Options, first: ResultSet, second: ResultSet) -> tuple[TestCase, TestCase] | None:
+    """The test cases of ``-t`` if one is compared with the other one: of one campaign, or if two share none of them."""
+    shared_cases = {case.name for case in stored_campaigns.test_cases(first, options.test)} & {
+        case.name for case in stored_campaigns.test_cases(second, options.test)
+    }
+    if first is not second and (shared_cases or len(options.test) != 2):
+        return None
+    names = stored_campaigns.two_test_cases(options.test)
+    cases = [find(results, name) for results, name in zip((first, second), names, strict=True)]
+    return (cases[0], cases[1]) if cases[0] is not None and cases[1] is not None else None
 
 
 def _write(

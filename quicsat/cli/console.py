@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import os
 import secrets
-import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
 from quicsat.model.product_files import as_installed
-from quicsat.model.text import printable_lines, without_controls
+from quicsat.model.text import PROGRAM, printable_lines, without_controls
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 STANDARD_OUTPUT = "standard output"
 """File name in errors of standard output."""
+USUAL_COLUMNS = 80
+"""Of a terminal that does not tell its width."""
 _tokens: list[str] = []
 """What lets GitHub read workflow commands again; empty if it reads them."""
 
@@ -54,9 +56,10 @@ def prepare() -> None:
 def show(text: str) -> None:
     """Print a result to standard output; if its reader has gone, the command goes on, and keeps its exit status.
 
-    Control characters but those of colours are escaped: names of directories of others may have some.
+    Control characters but those of colours are escaped: names of directories of others may have some. On a terminal,
+    lines are wrapped between words.
     """
-    _print(without_controls(text))
+    _print(_wrapped(without_controls(text), width()))
 
 
 def _print(text: str, *, flush: bool = False) -> None:
@@ -93,9 +96,17 @@ def allow_commands(*commands: str) -> None:
 def message(text: str) -> None:
     """Print progress, a warning or an error to standard error, with control characters escaped: images supply some."""
     try:
-        print(printable_lines(as_installed(text)), file=sys.stderr, flush=True)
+        print(_wrapped(printable_lines(as_installed(text)), message_width()), file=sys.stderr, flush=True)
     except OSError:  # the work goes on; nothing is left that could be told
         _discard(sys.stderr)
+
+
+def ask(question: str) -> bool:
+    """Whether the person at the terminal answers yes; False if there is no terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    message(question)
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
 
 
 def warn(record: StoredResults) -> ResultSet:
@@ -107,7 +118,37 @@ def warn(record: StoredResults) -> ResultSet:
 
 def width() -> int | None:
     """Columns of the terminal; None if standard output is not a terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return _columns(sys.stdout)
+
+
+def message_width() -> int | None:
+    """Columns of the terminal that shows messages; None if there is none."""
+    return _columns(sys.stderr)
+
+
+def _columns(stream: TextIO) -> int | None:
+    if not stream.isatty():
+        return None
+    with suppress(ValueError):
+        if (columns := int(os.environ.get("COLUMNS", ""))) > 0:
+            return columns
+    with suppress(OSError, ValueError):
+        return os.get_terminal_size(stream.fileno()).columns or USUAL_COLUMNS
+    return USUAL_COLUMNS
+
+
+def _wrapped(text: str, columns: int | None) -> str:
+    """Lines of at most so many characters, if they have spaces; commands to copy and coloured lines stay whole."""
+    if columns is None:
+        return text
+    return "\n".join(_wrapped_line(line, columns) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, columns: int) -> str:
+    if len(line) <= columns or "\x1b" in line or line.lstrip().startswith(f"{PROGRAM} "):
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def colour() -> bool:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from statistics import fmean
 
+from quicsat.cli.campaign_size import disk_needed, time_needed
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.processors import foreign, is_native
@@ -28,16 +25,11 @@ from quicsat.model.implementation import Implementation
 from quicsat.model.real_link import Host
 from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.run import Run
-from quicsat.model.stored_files import entries, resolved, status, walk
-from quicsat.model.text import counted
-from quicsat.model.units import byte_size
-from quicsat.plan.duration_estimate import Durations, Span
+from quicsat.plan.duration_estimate import Durations
 from quicsat.plan.limits import CampaignLimits
-from quicsat.report.terminal_tables import draw
-from quicsat.results.store import JOURNAL, campaigns_in
+from quicsat.report.drawing import draw
 
-SAMPLED = 60
-"""Run directories per test case whose size is read."""
+NO_ROOM = "That is too little: free space with `./run.py prune`, or choose another disk with -l."
 
 
 @dataclass(frozen=True)
@@ -64,23 +56,17 @@ class DryRunRequest:
     begun: Manifest | None = None
     """Of a campaign that is resumed, which uses the images with which it began."""
     markdown: bool = False
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """A campaign in which each run takes as long as estimated."""
-
-    end: datetime
-    made: int
-    """Runs that start before time is up."""
+    width: int | None = None
+    """Of the terminal, characters."""
 
 
 @dataclass(frozen=True)
 class Forecast:
     """What a campaign would use and need."""
 
-    text: str
-    """For a terminal."""
+    lines: tuple[str, ...]
+    images: str = ""
+    """A table of the images that it would use; empty if none is known."""
     lacks_images: bool = False
     """Whether the campaign would end in an error because it finds no image, or some of its runs would."""
 
@@ -88,14 +74,16 @@ class Forecast:
 def describe(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
     """Images, duration and disk space."""
     if not runs:
-        return Forecast("All runs are finished.")
+        return Forecast(("All runs are finished.",))
     now, durations = datetime.now(UTC), Durations(request.past)
-    estimates = [
+    room = disk_needed(runs, request.root / "results", request.place)
+    estimates = (
         *time_needed(runs, durations, request.limits, now, _testbeds(request)),
-        disk_needed(runs, request.root / "results", request.place),
-    ]
+        f"Disk space needed: {room}.",
+        *([NO_ROOM] if room.needed > room.free else []),
+    )
     found = images(request, runs)
-    return replace(found, text="\n".join(["", found.text, "", *estimates]))
+    return replace(found, lines=(*estimates, *found.lines))
 
 
 def _testbeds(request: DryRunRequest) -> int | None:
@@ -104,96 +92,6 @@ def _testbeds(request: DryRunRequest) -> int | None:
         with suppress(MachineError), connected(request.daemon, "plan") as daemon:
             return int(daemon.info["NCPU"])
     return request.testbeds
-
-
-def timeline(
-    runs: Sequence[Run], durations: Sequence[float], limits: CampaignLimits, begin: datetime, testbeds: int = 1
-) -> Timeline:
-    """Schedule ``runs``: none starts in closed hours, and none that would not end in time.
-
-    ``durations``: seconds, one per run. Parallel runs are assumed not to slow each other down.
-    """
-    ends = [begin for _ in range(testbeds)]
-    made = 0
-    for _run, duration in zip(runs, durations, strict=True):
-        free = ends.index(min(ends))
-        start = ends[free] if limits.hours is None else limits.hours.opening(ends[free]) or ends[free]
-        end = start + timedelta(seconds=duration)
-        too_late = limits.deadline is not None and end > limits.deadline
-        if too_late or (limits.most_seconds is not None and (end - begin).total_seconds() > limits.most_seconds):
-            continue
-        ends[free] = end
-        made += 1
-    return Timeline(max(ends), made)
-
-
-def time_needed(
-    runs: Sequence[Run], durations: Durations, limits: CampaignLimits, now: datetime, testbeds: int | None
-) -> Iterator[str]:
-    """Sentences on when runs may start, how long all take, when the last ends, and how many would be left."""
-    spans = [durations.of(run) for run in runs]
-    known = sum(durations.known(run) for run in runs)
-    source = "from earlier runs" if known == len(runs) else f"{known} of {len(runs)} from earlier runs"
-    side_by_side = testbeds or 1
-    total = Span(sum(span.low for span in spans) / side_by_side, sum(span.high for span in spans) / side_by_side)
-    note = f"; {side_by_side} at a time" if side_by_side > 1 else ""
-    note = "; one at a time, since --parallel auto decides during the campaign" if testbeds is None else note
-    yield f"Estimated duration: {total} ({source}{note})."
-    soon, late = (
-        timeline(runs, [getattr(span, bound) for span in spans], limits, now, side_by_side) for bound in Span._fields
-    )
-    zone = limits.hours.zone if limits.hours is not None else now.tzinfo
-    first, last = (shown(each.end, zone) for each in (soon, late))
-    if limits.hours is not None:
-        yield f"No run starts during {', '.join(map(str, limits.hours.closed))} ({limits.hours.zone.key})."
-    if limits.deadline is not None:
-        yield f"No run starts that is unlikely to end before {shown(limits.deadline, zone)} ({zone})."
-    if limits.required is not None:
-        yield f"{limits.required} is first; runs of pairs that do not succeed in it are skipped."
-    if limits.breaker is not None or limits.budget is not None:
-        yield "Runs of implementations that stall or exceed --budget may be skipped."
-    if limits.skip_on_failure:
-        yield "Repetitions of a pair in a test case are skipped after one that does not succeed."
-    fewest, most = sorted((soon.made, late.made))
-    if fewest < len(runs):
-        range_of = str(most) if fewest == most else f"{fewest} to {most}"
-        yield f"Time is up after {range_of} of {counted(len(runs), 'run')}; `./run.py resume` runs the others."
-    yield f"Started now, the campaign ends between {first} and {last} ({zone})."
-
-
-def shown(moment: datetime, zone: tzinfo | None) -> str:
-    """``"Sun 2026-11-22 06:00"``, in that time zone."""
-    return f"{moment.astimezone(zone):%a %Y-%m-%d %H:%M}"
-
-
-def disk_needed(runs: Sequence[Run], results: Path, place: Path) -> str:
-    """Disk space at ``place``, estimated from runs of the same test cases there and in campaigns below ``results``."""
-    free = shutil.disk_usage(next(filter(Path.is_dir, (place, *place.absolute().parents)))).free
-    counts = Counter(run.test_case.name for run in runs)
-    known = {name: fmean(sizes) for name in counts if (sizes := list(islice(_sizes(results, place, name), SAMPLED)))}
-    if not known:
-        return f"Disk space needed: unknown, no earlier campaign; {byte_size(free)} are free."
-    unlike = fmean(known.values())
-    needed = sum(count * known.get(name, unlike) for name, count in counts.items())
-    estimate = f"Disk space needed: about {byte_size(needed)}, {byte_size(needed / len(runs))} per run"
-    if strange := counts.keys() - known.keys():
-        estimate += f" (without earlier runs of {', '.join(sorted(strange))})"
-    room = (
-        ""
-        if needed < free
-        else " That is too little: free space with `./run.py prune`, or choose another disk with -l."
-    )
-    return f"{estimate}; {byte_size(free)} are free.{room}"
-
-
-def _sizes(results: Path, campaign: Path, test_case: str) -> Iterator[int]:
-    """Sizes in bytes of run directories of a test case, those of the newest campaign first."""
-    places = {resolved(campaign), *campaigns_in(results)}
-    times = {place: state.st_mtime for place in places if (state := status(place / JOURNAL)) is not None}
-    for place in sorted(times, key=times.__getitem__, reverse=True):
-        for run in (run for pair in entries(place) for run in entries(pair / test_case)):
-            if run.name.isdecimal():
-                yield sum(state.st_size for _, state in walk(run))
 
 
 def images(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
@@ -205,7 +103,7 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
         try:
             daemon = stack.enter_context(connected(request.daemon, "plan"))
         except MachineError as error:
-            return Forecast(f"Images: unknown. {str(error).splitlines()[0]}")
+            return Forecast((f"Images: unknown. {str(error).splitlines()[0]}",))
         return _images_at(daemon, request, runs)
 
 
@@ -237,10 +135,24 @@ def _images_at(daemon: Daemon, request: DryRunRequest, runs: Sequence[Run]) -> F
         ]
         for each in stocked
     ]
-    table = draw(["image of", "source", "state", "digest", "reference"], rows, markdown=request.markdown)
-    lacking = list(_lacking(request, stocked))
+    table = draw(
+        ["image of", "source", "state", "digest", "reference"], rows, width=request.width, markdown=request.markdown
+    )
+    lacking = tuple(_lacking(request, stocked))
     other = _for_other_processors(stocked, daemon) if request.measures_here else ()
-    return Forecast("\n".join([table, *lacking, *_to_pull(request, stocked), *other]), bool(lacking))
+    lines = (*_to_get(request, stocked), *lacking, *_to_pull(request, stocked), *other)
+    return Forecast(lines, table, bool(lacking))
+
+
+def _to_get(request: DryRunRequest, stocked: Sequence[Stocked]) -> Iterator[str]:
+    """Sentences on which images are on this machine, and which the campaign would pull or build first."""
+    ready = [each for each in stocked if each.state in (ImageState.HERE, ImageState.CURRENT)]
+    yield f"Images: {len(ready)} of {len(stocked)} are on this machine."
+    if request.begun is not None or request.policy is Policy.LOCAL:
+        return
+    for state, what in ((ImageState.OUTDATED, "build again"), (ImageState.MISSING, "pull or build")):
+        if names := [each.name for each in stocked if each.state is state and each.source != "given"]:
+            yield f"Images to {what}: {', '.join(names)}."
 
 
 def _check_locked(images: LockedImages, ends: Iterable[Implementation], own: Iterable[str]) -> None:

@@ -117,6 +117,7 @@ def run(options: Options, program: Program) -> int:
         raise InputError(f"gate measures the baseline itself: remove the key baseline from {options.expect}.")
     options.seed = builds.change.seed
     with new_campaign.conditions(options, program, builds.change.selection) as how:
+        new_campaign.confirm_size(options, program, [*builds.base.runs, *builds.change.runs])
         look = _look(builds, "", (options, program, how))
         if stopped := _stopped(look):
             return stopped

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from quicsat.cli import image_tables
+from quicsat.cli import console, image_tables
 from quicsat.config.inventory import Inventory
 from quicsat.config.variants import variant_named
 from quicsat.docker import provenance
@@ -81,7 +81,7 @@ def _list(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementati
     store = DaemonImages(daemon)
     found = [stock_of_own(store, name) for name in own]
     found += [each for package in packages for each in stock_of(store, request.root, package)]
-    return Report(image_tables.images(found, datetime.now(UTC)))
+    return Report(image_tables.images(found, datetime.now(UTC), console.width()))
 
 
 def _sources(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementation]) -> Report:
@@ -95,7 +95,7 @@ def _sources(request: ImageRequest, daemon: Daemon, packages: Sequence[Implement
             elif each.source == "built" and package.build is not None:
                 labels = provenance.labels_of(recipe_of(request.root, each.name, package.build).folder / "Dockerfile")
                 origins.append(image_tables.stated(each.name, "as the Dockerfile states", labels))
-    return Report(image_tables.sources(origins, markdown=request.markdown))
+    return Report(image_tables.sources(origins, width=console.width(), markdown=request.markdown))
 
 
 def _build(
@@ -171,4 +171,7 @@ def _got(attempts: Sequence[Got], say: Callable[[str], None], before: Collection
     for attempt in attempts:
         if attempt.fault:
             say(attempt.fault)
-    return Report(image_tables.fetched(attempts, before), missing=any(attempt.image is None for attempt in attempts))
+    return Report(
+        image_tables.fetched(attempts, before, console.width()),
+        missing=any(attempt.image is None for attempt in attempts),
+    )

@@ -17,8 +17,8 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Provenance, RunResult
 from quicsat.model.text import command_line, printable
 from quicsat.model.units import MBPS, byte_size, seconds
+from quicsat.report.drawing import draw
 from quicsat.report.functional_table import MARKS
-from quicsat.report.terminal_tables import draw
 
 WIDTH = 80
 CHECK_LEGEND = (
@@ -30,7 +30,7 @@ URL = "https://example.org"
 TO_ADD = "To use the image by its name, add this line to implementations.json:"
 
 
-def images(stocked: Iterable[Stocked], now: datetime) -> str:
+def images(stocked: Iterable[Stocked], now: datetime, width: int | None = None) -> str:
     """Images on this machine, with their age at the time ``now``."""
     rows = []
     for each in stocked:
@@ -41,7 +41,7 @@ def images(stocked: Iterable[Stocked], now: datetime) -> str:
             details = [image.version or "unknown", byte_size(image.size), age, image.short_id]
         rows.append([each.name, each.source, each.state, *details, each.reference])
     header = ["implementation", "source", "state", "version", "size", "age", "digest", "reference"]
-    return draw(header, rows, right=("size", "age"))
+    return draw(header, rows, width=width, right=("size", "age"))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def stated(name: str, state: str, labels: Mapping[str, str]) -> Origin:
     return Origin(name, state, labels.get(provenance.VERSION, ""), provenance.of_labels(labels))
 
 
-def sources(origins: Iterable[Origin], *, markdown: bool = False) -> str:
+def sources(origins: Iterable[Origin], *, width: int | None = None, markdown: bool = False) -> str:
     """A row for each image: source, version, commit, patches, build type, GSO. Markdown has all, without states."""
     left_out = "image" if markdown else "our changes"
     header = ["implementation", "image", "source", "version", "commit", "patches", "our changes", "build type", "GSO"]
@@ -72,7 +72,7 @@ def sources(origins: Iterable[Origin], *, markdown: bool = False) -> str:
             "" if patches is None else _patches(patches, whole=markdown), origin.changes, origin.build_type, origin.gso,
         ]  # fmt: skip
         rows.append([value or "unknown" for name, value in zip(header, found, strict=True) if name != left_out])
-    return draw([name for name in header if name != left_out], rows, markdown=markdown)
+    return draw([name for name in header if name != left_out], rows, width=width, markdown=markdown)
 
 
 def _patches(names: Sequence[str], *, whole: bool) -> str:
@@ -91,7 +91,7 @@ def _age(created: str, now: datetime) -> str:
     return "now" if age >= 0 else "unknown"
 
 
-def fetched(attempts: Iterable[Got], before: Collection[str] = ()) -> str:
+def fetched(attempts: Iterable[Got], before: Collection[str] = (), width: int | None = None) -> str:
     """Results of builds or pulls; ``before``: names of images that were already current."""
     rows = [
         [
@@ -103,10 +103,10 @@ def fetched(attempts: Iterable[Got], before: Collection[str] = ()) -> str:
         ]
         for each in attempts
     ]
-    return draw(["implementation", "result", "took", "size", "reference"], rows, right=("took", "size"))
+    return draw(["implementation", "result", "took", "size", "reference"], rows, width=width, right=("took", "size"))
 
 
-def check(findings: Sequence[ImageCheck]) -> str:
+def check(findings: Sequence[ImageCheck], width: int | None = None) -> str:
     """Results of a check: a row per implementation and role, then all that is wrong and what else was noticed."""
     answers = {True: "yes", False: "no", None: ""}
     rows = [
@@ -124,7 +124,7 @@ def check(findings: Sequence[ImageCheck]) -> str:
         for each in findings
     ]
     header = ["implementation", "role", "127", "1 KiB", "Mbit/s", "IPv6", "tests", "keys", "qlog"]
-    lines = [draw(header, rows, right=("Mbit/s",)), "", *CHECK_LEGEND]
+    lines = [draw(header, rows, width=width, keys=2, right=("Mbit/s",)), "", *CHECK_LEGEND]
     for each in findings:
         remarks = [*_remarks("problem", each.problems), *_remarks("note", each.notes)]
         if each.without_role and not each.problems:

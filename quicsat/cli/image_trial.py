@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from signal import Signals
 
-from quicsat.cli import image_tables
+from quicsat.cli import console, image_tables
 from quicsat.cli.image_actions import ImageRequest, Report
 from quicsat.cli.image_check import (
     IPV6,
@@ -101,7 +101,7 @@ def check(request: ImageRequest, clock: Clock, observer: Observer) -> Report:
     if got[PEER].fault or not ready:
         if got[PEER].fault:
             observer.say(got[PEER].fault)
-        return Report(image_tables.check(lost), missing=True)
+        return Report(image_tables.check(lost, console.width()), missing=True)
     trial = Trial(
         request,
         ready,
@@ -117,7 +117,10 @@ def check(request: ImageRequest, clock: Clock, observer: Observer) -> Report:
     broken = any(result.verdict.outcome is Outcome.ERROR for result in results.results)
     if finished.fault:
         observer.say(finished.fault)
-    parts = [image_tables.check([*found, *lost]), f"Logs and traces: {display_path(finished.directory)}"]
+    parts = [
+        image_tables.check([*found, *lost], console.width()),
+        f"Logs and traces: {display_path(finished.directory)}",
+    ]
     parts += image_tables.entries(found, unnamed)
     return Report(
         "\n\n".join(parts),

@@ -1,35 +1,64 @@
-"""``./run.py list``: lists test cases and implementations."""
+"""``./run.py list``: lists test cases, workloads and implementations, or tells all about some of them."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.config.inventory import Inventory
-from quicsat.report import terminal_tables
+from quicsat.model.errors import InputError
+from quicsat.plan.select_names import select
+from quicsat.report import inventory_lists
 
-TESTS, IMPLEMENTATIONS = "tests", "implementations"
+TESTS, WORKLOADS, IMPLEMENTATIONS = "tests", "workloads", "implementations"
+KINDS = (TESTS, WORKLOADS, IMPLEMENTATIONS)
 GROUP = "Measure", 5
 SUMMARY = "List test cases and implementations."
-DESCRIPTION = "List the test cases and implementations that -t, -s and -c accept."
-EXAMPLES = ("list tests",)
+DESCRIPTION = (
+    "List the test cases, families, workloads and implementations that -t, -s and -c accept, a line for each, or show "
+    "all about those that you name."
+)
+EXAMPLES = ("list tests", "list satloss picoquic   # link, files and timeout; variants and images")
 
 
 class Options(CommandOptions):
     """The options of the command."""
 
-    what: str | None = option(
-        nargs="?", choices=(TESTS, IMPLEMENTATIONS), metavar="KIND",
-        help=f"List only these: {TESTS} or {IMPLEMENTATIONS} (default: both; example: {TESTS}).",
+    names: list[str] = option(
+        nargs="*", metavar="NAME",
+        help=f"A kind ({', '.join(KINDS)}), or names or abbreviations (default: all kinds; example: sat).",
     )  # fmt: skip
 
 
 def run(options: Options, program: Program) -> int:
-    """Print the lists."""
+    """Print the lists, or the details."""
     known = Inventory(program.root)
-    if options.what in (None, TESTS):
-        console.show(terminal_tables.test_cases([*known.test_cases.values(), *known.on_request.values()]))
-        console.show(terminal_tables.workloads(known.workloads.values()))
-    if options.what in (None, IMPLEMENTATIONS):
-        console.show(terminal_tables.implementations(known.implementations.values()))
+    kinds = [name for name in options.names if name in KINDS]
+    if kinds == options.names:
+        groups = _groups(known, kinds or KINDS)
+        console.show(inventory_lists.lines(groups, console.width()))
+        return ExitStatus.SUCCESS
+    entries = [entry for group in _groups(known, KINDS).values() for entry in group]
+    found, problems = select(
+        options.names,
+        {entry.name: entry for entry in entries},
+        "test case",
+        {short: entry.name for entry in entries for short in (entry.short, entry.name.removeprefix("+"))},
+    )
+    if problems:
+        raise InputError(*problems)
+    console.show(inventory_lists.details(found, console.width()))
     return ExitStatus.SUCCESS
+
+
+def _groups(known: Inventory, kinds: Collection[str]) -> inventory_lists.Groups:
+    groups: inventory_lists.Groups = {}
+    if TESTS in kinds:
+        groups |= inventory_lists.test_cases(known.test_cases, known.on_request)
+    if WORKLOADS in kinds:
+        groups |= inventory_lists.workloads(known.workloads.values())
+    if IMPLEMENTATIONS in kinds:
+        groups |= inventory_lists.implementations(known.implementations.values())
+    return groups

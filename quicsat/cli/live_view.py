@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from textwrap import indent
 
 from rich.console import Console
 from rich.live import Live
@@ -23,7 +24,7 @@ from quicsat.model.run import Run, RunKey
 from quicsat.model.text import printable
 from quicsat.model.units import MBPS, byte_size, percent, seconds
 from quicsat.plan.duration_estimate import Span
-from quicsat.report.terminal_tables import draw
+from quicsat.report.drawing import draw, fill
 
 PERIOD = 1.0
 """Seconds between two pictures; drawing one costs CPU time that runs may need."""
@@ -151,7 +152,7 @@ class LiveView:
         with self._lock:
             parts = [self._summary(), *(f"  {each}" for each in self._under_way.values())]
             if self._failures:
-                parts += ["last failures:", *(f"  {each}" for each in self._failures)]
+                parts += ["last failures:", *(self._failure(each) for each in self._failures)]
             if self._case in self._cells:
                 parts += [f"{self._case}:", self._matrix(self._cells[self._case])]
         return Text("\n".join(parts), no_wrap=True, overflow="ellipsis")
@@ -168,4 +169,8 @@ class LiveView:
         servers = list(dict.fromkeys(server for server, _ in cells))
         clients = list(dict.fromkeys(client for _, client in cells))
         rows = [[client, *(str(cells.get((server, client), "")) for server in servers)] for client in clients]
-        return draw(["client \\ server", *servers], rows)
+        return draw(["client \\ server", *servers], rows, width=console.message_width(), wrap=False)
+
+    def _failure(self, text: str) -> str:
+        width = console.message_width()
+        return indent(fill(text, width and width - 2), "  ")

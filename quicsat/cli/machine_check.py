@@ -174,9 +174,8 @@ def _subnets(daemon: Daemon) -> MachineCheck:
         if any(subnet.version == ours.version and subnet.overlaps(ours) for ours in CONTRACT_NETWORKS)
     ]
     if clashes:
-        remedy = "harmless here; it is probably left over from the QUIC Interop Runner, see `docker network ls`"
-        text = f"networks with addresses of the endpoint contract: {', '.join(clashes)}"
-        return MachineCheck("subnets", text, remedy)
+        text = f"networks with addresses of the endpoint contract, which do no harm here: {', '.join(clashes)}"
+        return MachineCheck("subnets", text)
     return MachineCheck("subnets", "no network uses addresses of the endpoint contract")
 
 
@@ -196,7 +195,7 @@ def _load(daemon: Daemon) -> MachineCheck:
 def _image(daemon: Daemon, name: str, reference: str) -> MachineCheck:
     image, what = DaemonImages(daemon).find(reference), f"image {name}"
     if image is None:
-        return MachineCheck(what, f"{reference} is missing", "none needed: a campaign builds or pulls it")
+        return MachineCheck(what, f"{reference} is not here; a campaign builds or pulls it")
     if not is_native(image, daemon):
         remedy = f"use an image for {daemon.info['Architecture']}; an emulated one is many times slower"
         return MachineCheck(what, foreign(image, daemon), remedy)
@@ -208,8 +207,10 @@ def _abilities(daemon: Daemon, simulator: str) -> Iterator[MachineCheck]:
     if abilities.memlock:
         yield MachineCheck("memlock", "endpoints get 64 MiB of locked memory")
     else:
-        remedy = "few images need it; if yours does, give the daemon CAP_SYS_RESOURCE or a higher hard limit"
-        yield MachineCheck("memlock", "endpoints cannot get 64 MiB of locked memory", remedy)
+        text = (
+            "endpoints cannot get 64 MiB of locked memory, which few images need; with CAP_SYS_RESOURCE, the daemon can"
+        )
+        yield MachineCheck("memlock", text)
     if abilities.realtime_priority:
         yield MachineCheck("real time", "the simulator runs with real-time priority")
     else:

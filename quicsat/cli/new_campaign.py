@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from quicsat.cli.progress import earlier_campaigns
 from quicsat.cli.select_runs import ChosenRuns
 from quicsat.model.clock import Clock
 from quicsat.model.results import Schedule
+from quicsat.model.run import Run
 from quicsat.plan.pairs import left_out
 
 if TYPE_CHECKING:
@@ -49,6 +50,14 @@ def check_files(options: NewCampaignOptions, root: Path, chosen: ChosenRuns, *, 
     return request
 
 
+def confirm_size(options: NewCampaignOptions, program: Program, runs: Sequence[Run]) -> None:
+    """Let a campaign of unusual size start only with consent, see :mod:`quicsat.cli.campaign_size`."""
+    if not options.yes:
+        from quicsat.cli import campaign_size
+
+        campaign_size.confirm(options, program, runs)
+
+
 @contextmanager
 def conditions(options: NewCampaignOptions, program: Program, selection: Selection) -> Iterator[Conditions]:
     """How the runs are made, with an engine for itself; only then are large libraries imported.
@@ -70,6 +79,7 @@ def conditions(options: NewCampaignOptions, program: Program, selection: Selecti
             limits,
             earlier_campaigns(program.root, options.clock),
             options.baseline,
+            wait=options.wait,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quicsat.cli import console
 from quicsat.cli.parser import Once
 from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.config import hosts, quantities
@@ -141,7 +143,8 @@ class SelectionOptions(CommandOptions, group="selection"):
     test: list[str] = option(
         "-t", "--test", nargs="+", action="extend", default=[], metavar="NAME",
         help="Test cases or families by name or abbreviation, or your own YAML files "
-        "(default: all with an emulated link; example: sat ./my-link.yaml).",
+        "(default: the tests and measurements of the QUIC Interop Runner, terrestrial, sat and satloss; "
+        "example: sat ./my-link.yaml).",
     )  # fmt: skip
     beside: list[list[Flow]] = option(
         "--with", nargs="+", action="append", default=[], parse=parse_flow, metavar="FLOW",
@@ -257,6 +260,17 @@ class ScheduleOptions(CommandOptions, group="schedule"):
     )  # fmt: skip
 
 
+class WaitOptions(CommandOptions, group="schedule"):
+    """What happens if another campaign uses the Docker daemon."""
+
+    wait: float = option(
+        "--wait", nargs="?", parse=quantities.within(quantities.duration, "1 s", "8760 h"), default=0.0,
+        const=math.inf, metavar="DURATION",
+        help="If other campaigns use this Docker daemon, wait until they have ended, in the order of arrival, for this "
+        'time or without a limit (default: end with exit status 75; example: "2 h").',
+    )  # fmt: skip
+
+
 class HostsOptions(CommandOptions, group="machines"):
     """The hosts file."""
 
@@ -266,7 +280,7 @@ class HostsOptions(CommandOptions, group="machines"):
     )  # fmt: skip
 
 
-class MachineOptions(HostsOptions, group="machines"):
+class MachineOptions(HostsOptions, WaitOptions, group="machines"):
     """Which machines carry runs out besides this one."""
 
     cluster: str | None = option(
@@ -309,7 +323,8 @@ def engine_for_itself(options: MachineOptions, program: Program) -> AbstractCont
     """
     from quicsat.execution import lock
 
-    return nullcontext() if options.cluster else lock.early(program.words[1:], os.environ)
+    patience = lock.Patience(options.wait, console.message)
+    return nullcontext() if options.cluster else lock.early(program.words[1:], os.environ, patience)
 
 
 def cluster(options: MachineOptions) -> Scheduler | None:

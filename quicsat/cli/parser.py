@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from quicsat.cli import console
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import CommandOptions
-from quicsat.model.names import did_you_mean
+from quicsat.model.names import did_you_mean, likely
 from quicsat.model.product_files import as_installed
 from quicsat.model.text import command_line, escaped
 
@@ -128,11 +128,19 @@ class Parser(argparse.ArgumentParser):
         hints = "".join(
             f" {first} is a command; write it first: {command_line(first)}."
             if first in self._known
-            else self._hint(first.partition("=")[0]) or did_you_mean(first or second, known)
+            else self._hint(first.partition("=")[0])
+            or did_you_mean(first or second, known)
+            or (likely(second, self._choices(message)) if second else "")
             for first, second in wrong
         )
         fault = escaped(message) if message.endswith("?") else f"{escaped(message)}."
         self.exit(ExitStatus.USAGE, f"{self.prog}: {fault}{hints} See {self.prog} --help.\n")
+
+    def _choices(self, message: str) -> list[str]:
+        """What the option or argument of a fault may be."""
+        names = {"/".join(each.option_strings) or str(each.metavar): each for each in self._actions}
+        action = names.get(message.removeprefix("argument ").partition(":")[0])
+        return list(map(str, (action and action.choices) or ()))
 
 
 class Once(argparse.Action):

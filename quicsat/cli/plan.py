@@ -14,7 +14,7 @@ from quicsat.cli import resume as resume_command
 from quicsat.cli.campaign_options import NewCampaignOptions
 from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.program import Program, option
+from quicsat.cli.program import Program, flag, option
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.config import hosts
 from quicsat.model.clock import Clock
@@ -39,6 +39,7 @@ EXAMPLES = (
     "plan --resume results/latest                       # the remaining runs of a campaign",
     "plan --resume results/latest --retry failed        # and those that failed",
 )
+DETAILS = "--all lists the runs in their order, and the images."
 
 
 class Options(NewCampaignOptions, resume_command.ContinueOptions, group="resumed campaign"):
@@ -50,6 +51,7 @@ class Options(NewCampaignOptions, resume_command.ContinueOptions, group="resumed
         "(default: none; example: results/latest).",
     )  # fmt: skip
     retry: list[str] = resume_command.RETRY
+    all: bool = flag("--all", group="output", help="Also list the runs in their order, and the images.")
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,14 @@ def run(options: Options, program: Program) -> int:
         lock=options.locked,
         begun=planned.results.manifest if planned.results is not None else None,
         markdown=options.markdown,
+        width=console.width(),
     )
     forecast = dry_run.describe(request, planned.runs)
-    console.show(terminal_tables.plan(planned.runs, markdown=options.markdown))
-    if planned.note:
-        console.show(planned.note)
-    console.show(forecast.text)
+    lines = [*terminal_tables.plan_summary(planned.runs), *filter(None, [planned.note]), *forecast.lines]
+    console.show("\n".join(lines if options.all else [*lines, DETAILS]))
+    if options.all:
+        console.show(f"\n{terminal_tables.plan(planned.runs, width=console.width(), markdown=options.markdown)}")
+        console.show(f"\n{forecast.images}" if forecast.images else "")
     return ExitStatus.MACHINE if forecast.lacks_images else ExitStatus.SUCCESS
 
 
@@ -136,7 +140,7 @@ def _resumed(options: Options, program: Program, directory: Path) -> _Planned:
 
 def _not_of_resume(options: Options) -> list[str]:
     """The options with another value than their default that ``resume`` does not take."""
-    taken = {action.dest for action in parser_of("resume")._actions} | {"resume"}
+    taken = {action.dest for action in parser_of("resume")._actions} | {"resume", "all"}
     others = (action for action in parser_of("plan")._actions if action.dest not in taken)
     return [each.option_strings[-1] for each in others if getattr(options, each.dest, each.default) != each.default]
 

@@ -115,6 +115,7 @@ def _measure(options: Options, program: Program, continued: Continued) -> int:
         shared.most_testbeds(options, begun.schedule),
         continued.limits,
         earlier_campaigns(program.root, begun.clock, continued.stored.result_set),
+        wait=options.wait,
     )
     with campaign_report.view(conditions.past, debug=options.debug) as observer:
         finished = run_campaign.resume_campaign(continued.directory, outcomes(options), conditions, observer)

@@ -28,6 +28,7 @@ def run(options: Options, program: Program) -> int:
     chosen = select_runs.select(options, program.root)
     request = new_campaign.check_files(options, program.root, chosen)
     with new_campaign.conditions(options, program, chosen.selection) as how:
+        new_campaign.confirm_size(options, program, chosen.runs)
         from quicsat.execution import run_campaign
 
         new = new_campaign.new_campaign(options, program, chosen, request)

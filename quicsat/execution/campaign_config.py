@@ -40,6 +40,8 @@ class Conditions:
     """Seconds for which TCP throughput of each real link is measured before the campaign; 0 for none."""
     try_not_compliant: bool = False
     """Make the runs of images, too, that the compliance check has found not compliant."""
+    wait: float = 0.0
+    """Seconds for which the campaign waits until others have ended."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from quicsat.execution.backend_for_clock import emulated_backend
 from quicsat.execution.campaign_config import Conditions
 from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.local_worker import LocalWorker
-from quicsat.execution.lock import exclusive
+from quicsat.execution.lock import Patience, exclusive
 from quicsat.execution.observer import Observer
 from quicsat.execution.reaper import start_reaper
 from quicsat.execution.run_config import RunConfig
@@ -144,8 +144,9 @@ def open_engines(conditions: Conditions, observer: Observer) -> Iterator[Engines
         entries = conditions.hosts
         hosts = {name: stack.enter_context(connected(host, campaign)) for name, host in sorted(entries.items())}
         _check_identities(hosts, entries)
+        patience = Patience(conditions.wait, observer.say)
         for identity in sorted({each.id for each in (daemon, *hosts.values())}):
-            stack.enter_context(exclusive(identity, f"campaign {campaign}"))
+            stack.enter_context(exclusive(identity, f"campaign {campaign}", patience))
         stack.enter_context(start_reaper((conditions.daemon, *entries.values()), campaign))
         for each in (daemon, *hosts.values()):
             if removed := remove_containers(each):

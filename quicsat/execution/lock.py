@@ -12,13 +12,16 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from quicsat.docker.address import default_daemon
+from quicsat.execution import lock_queue
 from quicsat.model.errors import LockedError, MachineError
+from quicsat.model.units import seconds
 
 FOLDERS = ("/run/lock", "/tmp")
 """Folders for locks: the first one that all users can write to, else the last one."""
@@ -26,6 +29,8 @@ MODE = 0o666
 """Of a lock file: each user of the daemon may write its name into it."""
 SHOWN = 200
 """Characters of the command line that the lock file shows."""
+PERIOD = 0.5
+"""Seconds between two looks at a lock for which a campaign waits."""
 INTRODUCTION = 1.0
 """Seconds within which the holder of a lock writes its name into it."""
 
@@ -44,9 +49,25 @@ def _is_shared(folder: str) -> bool:
         return False
 
 
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for a lock that another campaign holds."""
+
+    seconds: float = 0.0
+    """Infinite without a limit."""
+    say: Callable[[str], None] = lambda _text: None
+    """Is told once for whom it waits."""
+
+
+NONE = Patience()
+
+
 @contextmanager
-def exclusive(daemon: str, purpose: str) -> Iterator[None]:
-    """Hold the lock of ``daemon``; raises LockedError with its holder's name, MachineError if it cannot be opened."""
+def exclusive(daemon: str, purpose: str, patience: Patience = NONE) -> Iterator[None]:
+    """Hold the lock of ``daemon``; raises LockedError with its holder's name, MachineError if it cannot be opened.
+
+    Those that wait get it in the order in which they came; without ``patience`` it fails also if others wait.
+    """
     path = lock_path(daemon)
     try:
         descriptor = _open(path)
@@ -57,16 +78,37 @@ def exclusive(daemon: str, purpose: str) -> Iterator[None]:
         raise MachineError(message) from error
     writable = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
     with os.fdopen(descriptor, "r+" if writable else "r", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            message = f"Another campaign uses this Docker daemon: {_holder(file)}. Try again when it has ended."
-            raise LockedError(message) from None
+        if not _taken(file, path):
+            fault = f"Another campaign uses this Docker daemon: {_holder(file)}."
+            if not patience.seconds:
+                raise LockedError(f"{fault} Try again when it has ended, or add --wait.")
+            patience.say(f"{fault} Waiting for it to end.")
+            _wait(file, path, patience.seconds, fault)
         if writable:
             file.truncate(0)
             json.dump({"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}, file)
             file.flush()
         yield
+
+
+def _taken(file: TextIO, path: Path, number: int | None = None) -> bool:
+    """Whether the lock is free, nobody waits before ``number``, and it is ours now."""
+    if lock_queue.ahead(path, number):
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _wait(file: TextIO, path: Path, longest: float, fault: str) -> None:
+    end = time.monotonic() + longest
+    with lock_queue.ticket(path) as number:
+        while not _taken(file, path, number):
+            if time.monotonic() > end:
+                raise LockedError(f"{fault} It has not ended within {seconds(longest)}.")
+            time.sleep(PERIOD)
 
 
 def _open(path: Path) -> int:
@@ -93,13 +135,15 @@ def _checked(descriptor: int) -> int:
     return descriptor
 
 
-def early(words: Sequence[str], environment: Mapping[str, str]) -> AbstractContextManager[None]:
+def early(
+    words: Sequence[str], environment: Mapping[str, str], patience: Patience = NONE
+) -> AbstractContextManager[None]:
     """Hold the lock of the daemon's address while a command that measures on this machine runs.
 
     ``words``: the command line. A daemon may have several addresses; the lock of its identity is taken later.
     Raises :class:`InputError` if that address is none.
     """
-    return exclusive(default_daemon(environment).daemon, " ".join(words)[:SHOWN] or "run")
+    return exclusive(default_daemon(environment).daemon, " ".join(words)[:SHOWN] or "run", patience)
 
 
 def _holder(file: TextIO) -> str:

@@ -27,13 +27,21 @@ from quicsat.images.build_recipes import own_images
 from quicsat.images.lock_file import LockedImages
 from quicsat.images.pinned_images import PinnedImages
 from quicsat.images.pull_or_build import Images
-from quicsat.model.errors import HarnessFault, Interrupted, MachineError
+from quicsat.model.errors import HarnessFault, InputError, Interrupted, MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import ImageFacts, Manifest, Versions
 from quicsat.model.run import Run
 from quicsat.plan.duration_estimate import Durations
-from quicsat.results.store import Journal, load, make_campaign_directory, make_dated_directory, write_result_json
+from quicsat.results.store import (
+    LATEST,
+    Journal,
+    load,
+    make_campaign_directory,
+    make_dated_directory,
+    point_latest,
+    write_result_json,
+)
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ANOTHER = "The campaign of the other build could not continue."
@@ -93,10 +101,22 @@ def _begun(engines: Engines, new: NewCampaign, images: Mapping[str, ImageFacts])
     if not (engines.daemon.host or conditions.hosts or conditions.cluster):
         manifest = replace(manifest, processor=processor())
     new.check(manifest)
-    directory = make_campaign_directory(new.directory) if new.directory else make_dated_directory(new.results)
+    directory = _make_directory(new, engines.observer)
     engines.observer.say(f"results: {_relative(directory)}")
     with Journal.create(directory, manifest) as journal:
         yield Campaign(engines, manifest, journal)
+
+
+def _make_directory(new: NewCampaign, observer: Observer) -> Path:
+    """The directory of the campaign, to which ``results/latest`` points, if it can where the user named one."""
+    if new.directory is None:
+        return make_dated_directory(new.results)
+    directory = make_campaign_directory(new.directory)
+    try:
+        point_latest(new.results, directory)
+    except (InputError, OSError) as error:
+        observer.say(f"{new.results / LATEST} does not point to this campaign: {error}")
+    return directory
 
 
 def resume_campaign(

@@ -113,6 +113,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {spelling[guess]}?" if guess is not None and near[guess] <= max(len(guess) // 3, 1) else ""
 
 
+def likely(word: str, choices: Iterable[str]) -> str:
+    """As :func:`did_you_mean` for a word that must mean one of a few choices, of which the nearest may be far."""
+    near = difflib.get_close_matches(word[:_LONGEST_GUESS].casefold(), list(choices), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
 def _changes(one: str, other: str) -> int:
     """Fewest characters to add, remove, replace or swap with the next that make one word of the other."""
     rows = [list(range(len(other) + 1))]

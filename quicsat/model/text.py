@@ -25,6 +25,8 @@ LONGEST = 1000
 """Default bound of :func:`printable`, characters."""
 LONGEST_QUOTED = 60
 """Bound of :func:`quoted`, characters."""
+LONGEST_WORD = 30
+"""Longer ones are cut within, characters."""
 _LONGEST_INDENT = 80
 
 _ESCAPES = re.compile(
@@ -46,7 +48,7 @@ def printable(text: str, longest: int | None = LONGEST) -> str:
     Escape sequences go as a whole. Each series of tabs and line breaks becomes one space, as does every other kind of
     space. All other characters that are not printable go: controls, direction and other format characters, lone
     surrogates, private and unassigned ones. White space at both ends goes. What is longer than ``longest`` characters
-    is cut there and ends with ``…``; None does not cut.
+    is cut before the word that does not fit, and ends with ``…``; None does not cut.
     """
     if not (text.isascii() and text.isprintable()):
         text = _BREAKS.sub(" ", _ESCAPES.sub("", text))
@@ -137,4 +139,7 @@ def _printable_line(line: str, longest: int | None) -> str:
 
 
 def _cut(text: str, longest: int | None) -> str:
-    return text if longest is None or len(text) <= longest else text[: longest - 1] + "…"
+    if longest is None or len(text) <= longest:
+        return text
+    words, space, rest = text[: longest - 1].rpartition(" ")
+    return f"{words} …" if space and len(rest) < LONGEST_WORD else f"{text[: longest - 1]}…"

@@ -23,19 +23,25 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def seconds(duration: float) -> str:
-    """``0.0304`` -> ``"30.4 ms"``, ``12.25`` -> ``"12.2 s"``, ``754`` -> ``"12 min 34 s"``."""
+    """``0.03`` -> ``"30.0 ms"``, ``12.25`` -> ``"12.2 s"``, ``754`` -> ``"12 min 34 s"``, ``5e5`` -> ``"5 d 19 h"``."""
     if duration < 1:
         return f"{duration / MS:.1f} ms"
     if duration < 100:
         return f"{duration:.1f} s"
     minutes, rest = divmod(round(duration), 60)
-    return f"{minutes} min {rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(round(duration / 60), 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min"
+    days, hours = divmod(round(duration / 3600), 24)
+    return f"{days} d {hours} h"
 
 
 def byte_size(size: float) -> str:
     """``10485760`` -> ``"10 MiB"``, ``1536`` -> ``"1.5 KiB"``."""
-    for unit in ("B", "KiB", "MiB"):
+    for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
             return f"{size:.4g} {unit}"
         size /= 1024
-    return f"{size:.4g} GiB"
+    return f"{size:.4g} TiB"

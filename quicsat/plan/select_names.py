@@ -11,7 +11,8 @@ from quicsat.model.text import command_line, quoted
 
 T = TypeVar("T")
 LIST = {"test case": f"To list all: {command_line('list', 'tests')}"}
-"""What a message says instead of naming all values, if one of them is like a mistyped word."""
+"""What a message says instead of naming all values, if one of them is like a mistyped word, or they are many."""
+MANY = 50
 
 
 def select(
@@ -33,7 +34,9 @@ def select(
             selected[name] = known[name]
         else:
             hint = did_you_mean(word, [*known, *(abbreviations or {})])
-            rest = LIST[what] if hint and what in LIST else f"Known: {offered}."
+            rest = f"Known: {offered}."
+            if what in LIST and (hint or len(_names(known)) > MANY):
+                rest = LIST[what]
             problems.append(f"No {what} {quoted(word)}.{hint} {rest}")
     return tuple(selected.values()), problems
 

@@ -8,7 +8,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Rules
 from quicsat.model.product_files import as_installed
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.text import printable
-from quicsat.report.terminal_tables import Text, draw
+from quicsat.report.drawing import Text, draw, fill
 from quicsat.results.attempts import by_cell, tally, together
 from quicsat.results.summary import Cell, summarise
 
@@ -37,7 +37,7 @@ REPEATED = (
 UPSTREAM = "The runs were judged by the rules of the QUIC Interop Runner (--strict-upstream)."
 
 
-def matrix(result_set: ResultSet, *, colour: bool = False, markdown: bool = False) -> str:
+def matrix(result_set: ResultSet, *, colour: bool = False, width: int | None = None, markdown: bool = False) -> str:
     """All functional tests of all pairs; empty if there are none."""
     manifest = result_set.manifest
     cases = {case.name: case for case in manifest.test_cases if case.functional}
@@ -66,9 +66,10 @@ def matrix(result_set: ResultSet, *, colour: bool = False, markdown: bool = Fals
         notes.append(
             as_installed(REPEATED).format(attempts=made.attempts, excluded=made.excluded, retried=made.retried)
         )
-    table = draw(header, [*rows, total], colour=colour, markdown=markdown, below=1)
+    table = draw(header, [*rows, total], width=width, keys=2, colour=colour, markdown=markdown, below=1)
     heading = f"{'### ' * markdown}functional tests"
-    return "\n".join([heading, "", table, "", ("\n\n" if markdown else "\n").join([*notes, _meanings(result_set)])])
+    lines = [note if markdown else fill(note, width) for note in (*notes, _meanings(result_set))]
+    return "\n".join([heading, "", table, "", ("\n\n" if markdown else "\n").join(lines)])
 
 
 def _mark(results: Sequence[RunResult], cell: Cell | None) -> Text:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import csv
 import io
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from itertools import takewhile
 
 from quicsat.model.text import printable
 from quicsat.model.units import MBPS, PERCENT
-from quicsat.report.terminal_tables import draw, markdown_text
+from quicsat.report.drawing import draw, fill, markdown_text
 
 Value = float | int | str | None
 
@@ -83,12 +83,13 @@ def render(table: Table, form: str, width: int | None = None) -> str:
     markdown = form == "markdown"
     right = [column.shown for column in table.columns if column.unit is not Unit.WORDS]
     rows = [_fields(row, table.columns) for row in table.rows]
-    body = draw([column.shown for column in table.columns], rows, markdown=markdown, right=right)
+    keys = len(list(takewhile(lambda column: column.unit is Unit.WORDS, table.columns)))
+    body = draw(
+        [column.shown for column in table.columns], rows, width=width, keys=keys, markdown=markdown, right=right
+    )
     plain = markdown_text if markdown else printable
-    title = f"### {plain(table.title)}" if markdown else plain(table.title)
-    notes = [plain(note, None) for note in table.notes]
-    if width and not markdown:
-        notes = [textwrap.fill(note, width) for note in notes]
+    title = f"### {plain(table.title)}" if markdown else fill(plain(table.title), width)
+    notes = [plain(note, None) if markdown else fill(plain(note, None), width) for note in table.notes]
     return "\n".join([title, "", body, *([""] if notes else []), ("\n\n" if markdown else "\n").join(notes)]).rstrip()
 
 

@@ -1,29 +1,22 @@
-"""Results, plans and lists as tables for terminal and Markdown (only importer of prettytable and termcolor)."""
+"""Results and plans as tables for terminal and Markdown."""
 
 from __future__ import annotations
 
 import math
-import re
 import statistics
-import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-
-from prettytable import PrettyTable, TableStyle
-from termcolor import colored
+from collections.abc import Collection, Sequence
 
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
-from quicsat.model.implementation import Implementation, Protocol
-from quicsat.model.link_format import format_link
+from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.product_files import as_installed
 from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.run import Run
-from quicsat.model.test_case import TestCase, constant_rate, files_in_words
-from quicsat.model.text import LONGEST, counted, printable, ranges
-from quicsat.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
-from quicsat.model.workload import WorkloadFiles
+from quicsat.model.test_case import TestCase, constant_rate
+from quicsat.model.text import counted, printable, ranges
+from quicsat.model.units import MBPS, mbit_per_s, percent, seconds
+from quicsat.report.drawing import Row, Text, draw, fill, markdown_text
 from quicsat.results.summary import (
     FRAGILE,
     FRAGILE_MARK,
@@ -39,63 +32,6 @@ PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and T
 REPEATED = (
     "(4 attempts): some were excluded, or were repeated with --retry. `./run.py tables DIR --table attempts` tells why."
 )
-
-
-# ---- drawing --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Text:
-    """A field of a table; the colour only repeats what the text says."""
-
-    text: str
-    colour: str | None = None
-
-
-Row = Sequence[str | Text]
-
-
-def draw(
-    header: Row,
-    rows: Iterable[Row],
-    *,
-    colour: bool = False,
-    markdown: bool = False,
-    wrapped: Mapping[str, int] | None = None,
-    right: Sequence[str] = (),
-    below: int = 0,
-) -> str:
-    """``wrapped``: most characters in a column; ``below``: rows under a line."""
-    names = [_field(field, colour, markdown) for field in header]
-    table = PrettyTable(names)
-    table.set_style(TableStyle.MARKDOWN if markdown else TableStyle.SINGLE_BORDER)
-    table.align = "l"
-    for name, plain in zip(names, (_plain(field) for field in header), strict=True):
-        if plain in right:
-            table.align[name] = "r"
-        if wrapped and plain in wrapped and not markdown:
-            table.max_width[name] = wrapped[plain]
-    drawn = [[_field(field, colour, markdown) for field in row] for row in rows]
-    for number, row in enumerate(drawn):
-        table.add_row(row, divider=not markdown and below > 0 and number == len(drawn) - below - 1)
-    return str(table.get_string())
-
-
-def _plain(field: str | Text) -> str:
-    return printable(field if isinstance(field, str) else field.text)
-
-
-def markdown_text(text: str, longest: int | None = LONGEST) -> str:
-    """Any text on one line so that Markdown prints it and does nothing else; cut as by ``printable``."""
-    return re.sub(r"([\\`*\[\]<>|])", r"\\\1", printable(text, longest))
-
-
-def _field(field: str | Text, colour: bool, markdown: bool) -> str:
-    text = _plain(field)
-    if markdown:
-        return markdown_text(text)
-    shade = field.colour if isinstance(field, Text) else None
-    return colored(text, shade, force_color=True) if colour and shade else text
 
 
 # ---- matrix ---------------------------------------------------------------------------------
@@ -122,14 +58,14 @@ def matrix(
     rows = [[cells.get((client, server)) for server in manifest.servers] for client in manifest.clients]
     columns.append([Text("all servers"), *(_mean(row) for row in rows), _mean(list(cells.values()))])
     title = f"{case.name}: {case.description}"
-    blocks = [list(zip(*block, strict=True)) for block in _split(columns, None if markdown else width)]
-    drawn = [draw(head, body, colour=colour, markdown=markdown, below=1) for head, *body in blocks]
-    heading = f"### {_field(title, colour, markdown)}" if markdown else printable(title)
+    header, *body = zip(*columns, strict=True)
+    drawn = draw(header, body, width=width, wrap=False, colour=colour, markdown=markdown, below=1)
+    heading = f"### {markdown_text(title)}" if markdown else fill(printable(title), width)
     protocols = {cell.protocol for cell in cells.values()}
     notes = [f"{VIRTUAL_ONLY_MARK} {VIRTUAL_ONLY}."] if any(cell.virtual_only for cell in cells.values()) else []
     notes += [as_installed(REPEATED)] if any(cell.repeated for cell in cells.values()) else []
     legend = _legend(case, manifest, protocols, width, notes, markdown=markdown)
-    return "\n".join([heading, "", "\n\n".join(drawn), "", legend])
+    return "\n".join([heading, "", drawn, "", legend])
 
 
 METRIC_WORDS = {
@@ -141,25 +77,6 @@ METRIC_WORDS = {
 
 def _client_column(clients: Sequence[str]) -> list[Text]:
     return [Text("client \\ server"), *(Text(client, "cyan") for client in clients), Text("all clients")]
-
-
-def _split(columns: list[list[Text]], width: int | None) -> list[list[list[Text]]]:
-    """Blocks of columns that are not wider than ``width`` if they can be, each with the first column in front."""
-    first, *rest = columns
-    blocks = [[first]]
-    used = frame = _column_width(first) + 1
-    for column in rest:
-        needed = _column_width(column)
-        if width is not None and used + needed > width and len(blocks[-1]) > 1:
-            blocks.append([first])
-            used = frame
-        blocks[-1].append(column)
-        used += needed
-    return blocks
-
-
-def _column_width(column: Sequence[Text]) -> int:
-    return max(len(_plain(field)) for field in column) + 3
 
 
 def _cell_text(cell: Cell | None) -> Text:
@@ -242,7 +159,7 @@ def _legend(
             text += f"\n{protocol}: fetched over {PROTOCOLS_IN_WORDS[protocol]}; without a mark over HTTP/0.9 and QUIC."
     if markdown:
         return text.replace("\n", "\n\n")
-    return "\n".join(textwrap.fill(line, width) if width else line for line in text.splitlines())
+    return "\n".join(fill(line, width) for line in text.splitlines())
 
 
 # ---- failures and overhead ------------------------------------------------------------------
@@ -270,14 +187,12 @@ def failures(result_set: ResultSet, *, colour: bool = False, width: int | None =
         return f"{note} All others succeeded."
     header = ["server", "client", "test case", "repetition", "outcome", "code", "reason"]
     rows = [[*key[:3], ranges(repetitions), *key[3:]] for key, repetitions in groups.items()]
-    used = sum(max(len(printable(row[number])) for row in [header, *rows]) + 3 for number in range(6)) + 4
-    wrapped = {"reason": max(20, width - used)} if width else None
     coloured: list[Row] = [[Text(row[0], "cyan"), Text(row[1], "cyan"), *row[2:]] for row in rows]
-    table = draw(header, coloured, colour=colour, markdown=markdown, wrapped=wrapped)
+    table = draw(header, coloured, width=width, keys=4, colour=colour, markdown=markdown)
     return f"{table}\n\n{note}" if note else table
 
 
-def overhead(result_set: ResultSet, *, markdown: bool = False) -> str:
+def overhead(result_set: ResultSet, *, width: int | None = None, markdown: bool = False) -> str:
     """Where the time of the runs went: median and most seconds per phase, over the runs that had the phase."""
     results = [result for result in result_set.results if result.evidence.phases]
     if not results:
@@ -287,7 +202,7 @@ def overhead(result_set: ResultSet, *, markdown: bool = False) -> str:
     rows.append(_durations("all but transfer", [result.evidence.overhead for result in results]))
     rows.append(_durations("total", [sum(result.evidence.phases.values()) for result in results]))
     header = ["phase", "median", "most", "runs"]
-    return draw(header, rows, markdown=markdown, right=("median", "most", "runs"), below=2)
+    return draw(header, rows, width=width, markdown=markdown, right=("median", "most", "runs"), below=2)
 
 
 def _durations(name: str, durations: Sequence[float | None]) -> list[str]:
@@ -297,10 +212,10 @@ def _durations(name: str, durations: Sequence[float | None]) -> list[str]:
     return [name, seconds(statistics.median(known)), seconds(max(known)), str(len(known))]
 
 
-# ---- plans and lists ------------------------------------------------------------------------
+# ---- plans ----------------------------------------------------------------------------------
 
 
-def plan(runs: Sequence[Run], *, markdown: bool = False) -> str:
+def plan(runs: Sequence[Run], *, width: int | None = None, markdown: bool = False) -> str:
     """The runs of a plan in their order, over which protocol if not all are over hq, and how long they take at most."""
     several = {run.protocol for run in runs} != {Protocol.HQ}
     rows = [
@@ -316,11 +231,19 @@ def plan(runs: Sequence[Run], *, markdown: bool = False) -> str:
         for number, run in enumerate(runs, start=1)
     ]
     header = ["#", "server", "client", "test case", "repetition", "timeout", *(["protocol"] if several else [])]
+    return draw(header, rows, width=width, right=("#", "repetition", "timeout"), markdown=markdown)
+
+
+def plan_summary(runs: Sequence[Run]) -> list[str]:
+    """Sentences: how many runs of how many pairs and test cases, the families, and how long transfers take at most."""
+    if not runs:
+        return []
+    pairs = {(run.server.name, run.client.name) for run in runs}
+    cases = {run.test_case.name for run in runs}
     longest = seconds(sum(run.test_case.timeout for run in runs))
-    table = draw(header, rows, right=("#", "repetition", "timeout"), markdown=markdown)
-    whole = counted(len(rows), "run; its transfers take", "runs; their transfers take")
-    lines = [table, *_families(runs), f"{whole} {longest} at most."]
-    return "\n".join(lines)
+    counts = [counted(len(pairs), "pair"), counted(len(cases), "test case")]
+    whole = counted(len(runs), "run; its transfers take", "runs; their transfers take")
+    return [f"{', '.join([*counts, whole])} {longest} at most.", *_families(runs)]
 
 
 def _families(runs: Sequence[Run]) -> list[str]:
@@ -335,69 +258,3 @@ def _families(runs: Sequence[Run]) -> list[str]:
         pairs = len({(run.server.name, run.client.name) for run in mine})
         lines.append(f"{name}: {counted(members, 'member')} × {counted(pairs, 'pair')}, {counted(len(mine), 'run')}.")
     return lines
-
-
-def test_cases(cases: Iterable[TestCase], *, width: int | None = None) -> str:
-    """What can be measured, with the link in words; of a family its name, the first member's link, and its values."""
-    groups: dict[str, list[TestCase]] = {}
-    for case in cases:
-        groups.setdefault(case.family.name if case.family else case.name, []).append(case)
-    rows = [
-        [
-            name,
-            group[0].family.abbreviation if group[0].family else group[0].abbreviation,
-            files_in_words(group[0]),
-            format_link(group[0].link),
-            str(group[0].repetitions),
-            seconds(group[0].timeout),
-            f"{group[0].description}{_members(group)}",
-        ]
-        for name, group in groups.items()
-    ]
-    header = ["test case", "short", "files", "link", "repetitions", "timeout", "description"]
-    wrapped = {"link": max(20, (width - 70) // 2), "description": max(20, (width - 70) // 2)} if width else None
-    return draw(header, rows, wrapped=wrapped, right=("repetitions", "timeout"))
-
-
-def workloads(known: Iterable[WorkloadFiles]) -> str:
-    """What can be fetched over the link of a test case: ``-t sat+page-p50``."""
-    rows = [
-        [
-            f"+{each.workload.name}",
-            each.abbreviation,
-            str(len(each.file_sizes) or 1),
-            byte_size(sum(each.file_sizes)) if each.file_sizes else "",
-            each.workload.requests.value,
-            each.description.rstrip(","),
-        ]
-        for each in known
-    ]
-    return draw(["workload", "short", "objects", "size", "requests", "description"], rows, right=("objects", "size"))
-
-
-def _members(group: Sequence[TestCase]) -> str:
-    """``; 5 members: loss 0 %, 1 %``, or nothing if it is no family."""
-    values: dict[str, dict[str, None]] = {}
-    for case in group:
-        for value in case.family.values if case.family else ():
-            values.setdefault(value.key, {})[value.text] = None
-    listed = "; ".join(f"{key} {', '.join(texts)}" for key, texts in values.items())
-    return f"; {counted(len(group), 'member')}: {listed}" if listed else ""
-
-
-def implementations(known: Iterable[Implementation]) -> str:
-    """What can be measured with, under which congestion control, its variants, and whether we can build it here."""
-    header = ["implementation", "role", "protocols", "congestion control", "variants", "public image", "build"]
-    rows = [
-        [
-            each.name,
-            " and ".join(sorted(each.roles)),
-            ", ".join(each.protocols),
-            (each.congestion_control and each.congestion_control.default) or "unknown",
-            ", ".join(variant.name for variant in each.variants),
-            each.image or "none",
-            each.build or "not here",
-        ]
-        for each in known
-    ]
-    return draw(header, rows, wrapped={"variants": 40})

@@ -79,17 +79,27 @@ def make_dated_directory(root: Path, now: datetime | None = None) -> Path:
     try:
         root.mkdir(parents=True, exist_ok=True)
         directory = _make_first_free(root, name)
-        latest = root / LATEST
-        if latest.exists() and not latest.is_symlink():
+        try:
+            point_latest(root, directory)
+        except InputError:
             directory.rmdir()
-            message = f"{latest}: is no symbolic link. Move it away: this name always points to the newest campaign."
-            raise InputError(message)
-        with new_files(resolved(root)) as folder:
-            (folder / LATEST).symlink_to(directory.name, target_is_directory=True)
-        sync_directory(root)
+            raise
     except OSError as error:
         raise MachineError(_not_made(root, error)) from error
     return directory
+
+
+def point_latest(root: Path, directory: Path) -> None:
+    """Let ``<root>/latest`` point to the newest campaign; raises OSError, InputError if it is no symbolic link."""
+    root.mkdir(parents=True, exist_ok=True)
+    latest, here, target = root / LATEST, resolved(root), resolved(directory)
+    if latest.exists() and not latest.is_symlink():
+        message = f"{latest}: is no symbolic link. Move it away: this name always points to the newest campaign."
+        raise InputError(message)
+    with new_files(here) as folder:
+        link = target.relative_to(here) if target.is_relative_to(here) else target
+        (folder / LATEST).symlink_to(link, target_is_directory=True)
+    sync_directory(here)
 
 
 def _make_first_free(root: Path, name: str) -> Path:

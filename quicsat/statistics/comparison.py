@@ -828,11 +828,11 @@ def _gaps(gone: int, fresh: int, skipped: int) -> Iterator[str]:
         yield f"The second campaign skipped runs of {counted(skipped, 'cell')}."
 
 
-def links(results: ResultSet, first: TestCase, second: TestCase) -> Comparison:
-    """Efficiency in two test cases of one campaign."""
+def links(results: ResultSet, first: TestCase, second: TestCase, other: ResultSet | None = None) -> Comparison:
+    """Efficiency in two test cases of one campaign, or in the second one of an ``other`` campaign."""
     name = f"{first.abbreviation}, {second.abbreviation}"
     before, after = (
-        [replace(sample, test_case=name) for sample in samples(results, case.name, EFFICIENCY)]
-        for case in (first, second)
+        [replace(sample, test_case=name) for sample in samples(campaign, case.name, EFFICIENCY)]
+        for campaign, case in ((results, first), (other or results, second))
     )
     return compare(before, after)

@@ -12,8 +12,8 @@ from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.main import main
 from quicsat.model.results import ImageFacts, ResultSet
 from quicsat.results.store import write_result_json
-from tests.cli.conftest import ROOT, Draws
-from tests.results_builder import SAT, result_set, runs, virtual
+from tests.cli.conftest import FAST, ROOT, SLOW, CommandLine, Draws
+from tests.results_builder import SAT, SATLOSS, result_set, runs, virtual
 
 
 def test_compare_finds_what_got_worse(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,3 +116,17 @@ def test_in_virtual_time_one_repetition_of_a_cell_decides_nothing(
     assert "slower, not significant" in capsys.readouterr().out
     assert main(ROOT, ["compare", *places[1:]], Draws()) == 0
     assert "1 no change shown" in capsys.readouterr().out
+
+
+def test_one_test_case_of_each_of_two_campaigns(quicsat: CommandLine, tmp_path: Path) -> None:
+    for name, case, rates in (("a", SAT, FAST), ("b", SATLOSS, SLOW)):
+        (tmp_path / name).mkdir()
+        results = result_set(runs(*rates, test_case=case.name), test_cases=(case,))
+        write_result_json(tmp_path / name, results)
+    out = quicsat.out("compare", tmp_path / "a", tmp_path / "b", "-t", "sat", "satloss", "--all")
+    assert out.startswith("sat → satloss\n")
+    assert "│ SAT, SATL │ picoquic │ quiche │ slower │" in out
+
+
+def test_a_second_campaign_is_missing(quicsat: CommandLine, places: list[str]) -> None:
+    assert quicsat.refusal("compare", places[0]).startswith("A second campaign is missing: ")

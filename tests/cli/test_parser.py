@@ -136,3 +136,10 @@ def test_every_option_has_a_type(name: str) -> None:
     annotated = set().union(*map(inspect.get_annotations, options.__mro__))
     assert annotated - options.declared.keys() <= {"declared", "command", "debug", "pair"}
     assert options.declared.keys() <= annotated
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"), [("compare a b --format tex", "text"), ("tables a --table pear", "pairs")]
+)
+def test_the_nearest_choice(quicsat: CommandLine, words: str, nearest: str) -> None:
+    assert f" Did you mean {nearest}? See " in quicsat.refusal(*words.split())

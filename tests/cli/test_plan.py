@@ -13,7 +13,7 @@ from tests.cli.conftest import GOOD, Checkout
 
 def test_a_plan_shows_all_and_touches_nothing(checkout: Checkout) -> None:
     words = ("--shuffle", "--seed", "5", "--deadline", "06:00", "--pause", "01:00-02:00", "--breaker", "3")
-    out = checkout.out("plan", *GOOD, "--repetitions", "2", *words)
+    out = checkout.out("plan", *GOOD, "--repetitions", "2", *words, "--all")
     assert "2 runs; their transfers take 10.0 s at most." in out
     assert "image of" in out
     assert "No run starts during 01:00-02:00" in out
@@ -31,7 +31,7 @@ def test_a_plan_without_an_engine(checkout: Checkout) -> None:
 
 
 def test_a_plan_checks_images_that_replace_others(checkout: Checkout) -> None:
-    out = checkout.out("plan", *GOOD, "-r", "good=me/gone:1")
+    out = checkout.out("plan", *GOOD, "-r", "good=me/gone:1", "--all")
     [row] = [line for line in out.splitlines() if line.startswith("│ good ")]
     assert [word.strip() for word in row.strip("│").split("│")] == ["good", "given", "not here", "", "me/gone:1"]
     assert "me/gone:1, which replaces the image of good, is not on this machine: the campaign has to pull it." in out
@@ -90,7 +90,9 @@ def test_a_plan_checks_that_the_images_of_a_campaign_to_continue_are_there(check
 
 
 def test_each_set_of_further_flows_is_another_test_case(checkout: Checkout) -> None:
-    status, out, err = checkout("plan", *GOOD, "--repetitions", "1", "--with", "same", "good/good@2s", "--with", "same")
+    status, out, err = checkout(
+        "plan", *GOOD, "--repetitions", "1", "--with", "same", "good/good@2s", "--with", "same", "--all"
+    )
     assert (status, err) == (0, "")
     assert "tiny~same~good_good_2s " in out
     assert "tiny~same " in out
@@ -130,7 +132,7 @@ def test_an_image_may_replace_that_of_another_flow(checkout: Checkout) -> None:
 
 def test_plan_takes_every_option_of_run(checkout: Checkout, tmp_path: Path) -> None:
     words = ("-l", str(tmp_path / "new"), "-j", str(tmp_path / "all.json"), "-f", "--junit", str(tmp_path / "j.xml"))
-    status, out, err = checkout("plan", *GOOD, *words, "-m", "--github", "--images", "local", "--no-qlog")
+    status, out, err = checkout("plan", *GOOD, *words, "-m", "--github", "--images", "local", "--no-qlog", "--all")
     assert (status, err) == (0, "")
     assert "| # " in out
     assert "1 run; its transfers take 5.0 s at most." in out
@@ -139,7 +141,7 @@ def test_plan_takes_every_option_of_run(checkout: Checkout, tmp_path: Path) -> N
     runs, plans = (
         {each for action in parser_of(name)._actions for each in action.option_strings} for name in ("run", "plan")
     )
-    assert plans - runs == {"--resume", "--retry"}
+    assert plans - runs == {"--resume", "--retry", "--all"}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_the_rest_of_a_campaign_is_planned_with_what_it_has_measured(checkout: C
     assert "2 runs; their transfers take" in out
     assert f"1 of 3 runs of {place} are finished." in out
     assert "(from earlier runs)" in out
-    assert "Disk space needed: unknown" in checkout("plan", *GOOD)[1]
+    assert "without earlier runs, tiny); " in checkout("plan", *GOOD)[1]
 
 
 def test_runs_to_repeat_are_planned(checkout: Checkout) -> None:

@@ -185,6 +185,7 @@ def no_dask() -> None:
 
 def test_a_campaign_directory_that_is_in_use(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout(*GOOD, "-l", tmp_path / "mine")[0] == 0
+    assert checkout.results.resolve() == tmp_path / "mine"
     assert (tmp_path / "mine/journal.jsonl").exists()
     assert "is not empty" in checkout.refusal(*GOOD, "-l", tmp_path / "mine")
 

@@ -455,7 +455,7 @@ def test_results_hold_a_real_link_and_a_faulty_one_has_one_fault(tmp_path: Path)
 
 
 def test_clocks_that_differ_are_told_once() -> None:
-    note = f"{CLOCKS} differ by 60 min 0 s"
+    note = f"{CLOCKS} differ by 1 h 0 min"
     first = run_result(server="good", client="good", test_case="short")
     assert first.measurement is not None
     told = replace(first, measurement=replace(first.measurement, notes=(note,)))
@@ -464,7 +464,7 @@ def test_clocks_that_differ_are_told_once() -> None:
     assert "warning" not in progress.line(replace(told, repetition=2))
 
 
-@pytest.mark.parametrize(("expected", "words"), [(0.0, "by 60 min 0 s, the server's is ahead"), (3600.0, "")])
+@pytest.mark.parametrize(("expected", "words"), [(0.0, "by 1 h 0 min, the server's is ahead"), (3600.0, "")])
 def test_a_clock_that_is_an_hour_ahead(tmp_path: Path, expected: float, words: str) -> None:
     evidence = carry_out(FakeEngine(good=endpoint), tmp_path)
     assert evidence.real_link is not None

@@ -47,10 +47,15 @@ PARSERS: dict[str, tuple[Dimension, Callable[[str], float]]] = {
         (units.seconds(0.0304), "30.4 ms"),
         (units.seconds(12.25), "12.2 s"),
         (units.seconds(754), "12 min 34 s"),
+        (units.seconds(3599.4), "59 min 59 s"),
+        (units.seconds(3599.6), "1 h 0 min"),
+        (units.seconds(86_399), "1 d 0 h"),
+        (units.seconds(536_400), "6 d 5 h"),
         (units.byte_size(1000), "1000 B"),
         (units.byte_size(1536), "1.5 KiB"),
         (units.byte_size(10 * units.MIB), "10 MiB"),
         (units.byte_size(3 * 1024 * units.MIB), "3 GiB"),
+        (units.byte_size(1.5 * 1024**2 * units.MIB), "1.5 TiB"),
     ],
 )
 def test_numbers_are_shown_with_their_unit(shown: str, expected: str) -> None:

@@ -165,7 +165,7 @@ def test_a_clock_that_is_an_hour_ahead(campaign: Path, tmp_path: Path) -> None:
     for name, value in before.values.items():
         assert np.isclose(after.values[name], value, rtol=1e-6, atol=1e-4), name
     [note] = [note for note in after.notes if note.startswith(CLOCKS)]
-    assert "60 min 0 s, the server's is ahead" in note
+    assert "1 h 0 min, the server's is ahead" in note
     assert not [note for note in before.notes if note.startswith(CLOCKS)]
 
 

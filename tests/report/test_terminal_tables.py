@@ -10,15 +10,14 @@ import pytest
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.family import Family, SweptValue
-from quicsat.model.implementation import CongestionControl, Protocol, Role, Variant
+from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.run import Run
 from quicsat.model.text import printable
-from quicsat.model.units import MIB
 from quicsat.plan.make_plan import make_plan
-from quicsat.report import terminal_tables
-from quicsat.report.terminal_tables import failures, implementations, matrix, overhead, plan
+from quicsat.report import inventory_lists
+from quicsat.report.terminal_tables import failures, matrix, overhead, plan, plan_summary
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs, virtual_only
 
 ATTACK = "\x1b]0;title\x07\x1b[31mred\x1b[0m\x9b2Jx\u202etxt\r\n\x00| <b>"
@@ -127,8 +126,8 @@ def test_wide_matrices_are_split_by_columns(width: int) -> None:
     servers = tuple(f"server-{number}" for number in range(18))
     results = [result for server in servers for result in runs(5e6, 5.2e6, server=server)]
     text = matrix(result_set(results, servers=servers, repetitions=2), "sat", width=width)
-    title, *lines = text.splitlines()
-    assert title == "sat: 10 MiB over a geostationary satellite link"
+    title, lines = text.split("\n\n")[0], text.split("\n\n", 1)[1].splitlines()
+    assert " ".join(title.split()) == "sat: 10 MiB over a geostationary satellite link"
     assert max(map(len, lines)) <= width
     heads = [line for line in lines if line.startswith("│ client \\ server │")]
     shown = [field.strip() for head in heads for field in head.split("│")[2:-1]]
@@ -138,9 +137,11 @@ def test_wide_matrices_are_split_by_columns(width: int) -> None:
     assert fullest + 22 > width or len(heads) == 1, "as many columns in a block as there is room for"
 
 
-def test_a_width_too_small_for_a_column_still_shows_one_at_a_time() -> None:
-    text = matrix(mixed(), "sat", width=10)
-    assert text.count("client \\ server") == 4
+def test_a_width_too_small_for_a_column_shows_a_block_for_each_client() -> None:
+    results = mixed()
+    text = matrix(results, "sat", width=10)
+    assert text.count("client \\ server") == len(results.manifest.clients) + 1
+    assert all(text.count(server) >= 1 for server in results.manifest.servers)
 
 
 def test_colour_adds_nothing_but_colour() -> None:
@@ -227,41 +228,8 @@ def test_the_plan() -> None:
         │ 2 │ picoquic │ quiche │ satloss   │          1 │ 6 min 0 s │
         │ 3 │ picoquic │ quiche │ sat       │          2 │ 2 min 0 s │
         │ 4 │ picoquic │ quiche │ satloss   │          2 │ 6 min 0 s │
-        └───┴──────────┴────────┴───────────┴────────────┴───────────┘
-        4 runs; their transfers take 16 min 0 s at most.""")
-
-
-def test_the_list_of_test_cases() -> None:
-    several_files = replace(SAT, name="web", abbreviation="WEB", file_sizes=(MIB,) * 3, timeout=60.0)
-    two_sizes = replace(SAT, name="two", abbreviation="TWO", file_sizes=(MIB, 512 * 1024))
-    cases = [SAT, several_files, two_sizes]
-    text = terminal_tables.test_cases(cases)
-    link = "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, no loss"
-    assert seven_fields(text) == [
-        ["test case", "short", "files", "link", "repetitions", "timeout", "description"],
-        ["sat", "SAT", "10 MiB", link, "10", "2 min 0 s", SAT.description],
-        ["web", "WEB", "3 × 1 MiB", link, "10", "60.0 s", SAT.description],
-        ["two", "TWO", "1 MiB + 512 KiB", link, "10", "2 min 0 s", SAT.description],
-    ]
-    assert max(map(len, terminal_tables.test_cases(cases, width=120).splitlines())) <= 130
-
-
-def test_the_list_of_implementations() -> None:
-    chrome = replace(implementation("chrome", Role.CLIENT), build=None, protocols=(Protocol.H3,))
-    bbr = CongestionControl("bbr", ("bbr", "cubic"))
-    picoquic = replace(
-        implementation("picoquic"),
-        image="",
-        protocols=(Protocol.HQ, Protocol.H3),
-        congestion_control=bbr,
-        variants=(Variant("cubic", "-G cubic"), Variant("bbr", "-G bbr")),
-    )
-    text = implementations([picoquic, chrome])
-    assert seven_fields(text) == [
-        ["implementation", "role", "protocols", "congestion control", "variants", "public image", "build"],
-        ["picoquic", "client and server", "hq, h3", "bbr", "cubic, bbr", "none", "endpoints/picoquic"],
-        ["chrome", "client", "h3", "unknown", "", "example/chrome:latest", "not here"],
-    ]
+        └───┴──────────┴────────┴───────────┴────────────┴───────────┘""")
+    assert plan_summary(runs) == ["1 pair, 2 test cases, 4 runs; their transfers take 16 min 0 s at most."]
 
 
 def test_what_was_not_fetched_over_hq_is_marked() -> None:
@@ -298,8 +266,8 @@ def test_no_table_lets_control_characters_through() -> None:
         failures(results),
         overhead(result_set([run_result(5e6, phases={ATTACK: 1.0})])),
         plan([Run(attacker, attacker, case, 1, 1)]),
-        terminal_tables.test_cases([case]),
-        implementations([attacker]),
+        inventory_lists.lines(inventory_lists.test_cases({case.name: case}, {})),
+        inventory_lists.details(inventory_lists.implementations([attacker])[inventory_lists.IMPLEMENTATIONS]),
     ]
     for table in drawn:
         assert "redxtxt" in table
@@ -331,15 +299,17 @@ def test_pairs_that_hold_in_virtual_time_only_are_marked_and_explained() -> None
     assert "†" not in matrix(virtual_only(mixed(), "*", test_case="satloss"), "sat")
 
 
-def test_families_are_one_row_of_the_list_and_counted_in_the_plan() -> None:
+def test_families_are_counted_in_the_plan() -> None:
     members = [
         replace(SAT, name=f"lossy@loss={rate}pct", abbreviation=f"LOS@{rate}pct",
                 family=Family("lossy", "LOS", (SweptValue("loss", f"{rate} %", rate / 100, "%", 0.01),)))
         for rate in (0, 5)
     ]  # fmt: skip
-    text = terminal_tables.test_cases([SAT, *members], width=400)
-    assert len([line for line in text.splitlines() if "lossy" in line]) == 1
-    assert "2 members: loss 0 %, 5 %" in text
+    listed = inventory_lists.test_cases({case.name: case for case in [SAT, *members]}, {})
+    [family] = listed[inventory_lists.SWEEPS]
+    assert (family.name, dict(family.details)["members"]) == ("lossy", "2: loss 0 %, 5 %")
     made = make_plan([implementation("a"), implementation("b")], [implementation("c")], [SAT, *members],
                      repetitions=3, seed=1)  # fmt: skip
-    assert "lossy: 2 members × 2 pairs, 12 runs.\n18 runs;" in plan(made)
+    summary = plan_summary(made)
+    assert "18 runs; " in summary[0]
+    assert summary[1:] == ["lossy: 2 members × 2 pairs, 12 runs."]
