@@ -196,7 +196,8 @@ def _campaigns(options: Options) -> tuple[TwoBuilds, Comparison]:
         if results.manifest.clock is not Clock.VIRTUAL:
             raise InputError(f"{place}: ran in real time, so that real time has nothing to add.")
     found, *again = (
-        comparison.campaigns(before, after, before.manifest.test_cases, looks=len(looks)) for before, after in looks
+        comparison.campaigns(before, after, before.manifest.test_cases, looks=len(looks), by_case=of_gate)
+        for before, after in looks
     )
     if found.unlike:
         raise InputError(*found.unlike)

@@ -47,7 +47,7 @@ def run(options: Options, program: Program) -> int:
     from quicsat.analysis.endpoint_log_tail import CUT
     from quicsat.analysis.run_outcome import cited_frames
     from quicsat.model.run import OUTPUT
-    from quicsat.report.run_story import end_of
+    from quicsat.report.run_story import end_of, fragility
     from quicsat.report.unused_link import why_slow
     from quicsat.results.compression import stored
     from quicsat.results.summary import VIRTUAL_ONLY
@@ -83,6 +83,8 @@ def run(options: Options, program: Program) -> int:
     if series is not None and (reason := why_slow(result, case, series)):
         console.show(reason)
     console.show(end_of(result))
+    if fragile := fragility(results, result):
+        console.show(fragile)
     side, cited = cited_frames(verdict)
     _show_command(directory, trace, {*shown, *(cited if side is Role.CLIENT else ())})
     if cited and side is Role.SERVER and is_file(place / SERVER_TRACE):

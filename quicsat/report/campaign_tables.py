@@ -160,10 +160,19 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             notes.append(f"{case.abbreviation} has too few pairs with values to separate servers from clients.")
             continue
         rows += [
-            (case.abbreviation, part.source, part.share, part.low, part.high, found.pairs, found.repetitions)
+            (
+                case.abbreviation,
+                part.source,
+                part.share,
+                *((None, None) if found.outlying else (part.low, part.high)),
+                found.pairs,
+                found.repetitions,
+            )
             for part in found.shares
             if part.source not in ("repetition", "seed") or found.repetitions > found.pairs
         ]
+        if found.outlying:
+            notes.append(f"{case.abbreviation} has no intervals, because of outliers: {', '.join(found.outlying)}.")
         if found.repetitions == found.pairs:
             single.append(case.abbreviation)
         if empty := sum(not sample.values for sample in many):

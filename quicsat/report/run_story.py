@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quicsat.model.results import RunResult
+from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.text import counted
-from quicsat.model.units import byte_size, percent, seconds
+from quicsat.model.units import byte_size, mbit_per_s, percent, seconds
+from quicsat.results.summary import figures
+from quicsat.statistics.samples import GOODPUT, samples
 from quicsat.traces.series import UNKNOWN, Packets, Series, StreamData
 
 SILENCE_TRIPS, SILENCE_LEAST = 3.0, 0.5
@@ -61,6 +63,19 @@ def end_of(result: RunResult) -> str:
         words.append(f"the link at the client's side lost {forward} packets to the client and {back} from it")
     took = f"The transfer took {seconds(evidence.transfer_time)}" if evidence.transfer_time else "There was no transfer"
     return f"{', '.join([took, *words])}."
+
+
+def fragility(results: ResultSet, of: RunResult) -> str:
+    """That the goodput of a run's pair is fragile in its test case, as a sentence; empty if it is not."""
+    known = samples(results, of.test_case, GOODPUT)
+    values = next((each.values for each in known if (each.server, each.client) == (of.server, of.client)), ())
+    spread = figures(values)
+    if spread is None or not spread.fragile:
+        return ""
+    return (
+        f"The pair is fragile: the goodput of its {len(values)} runs is {mbit_per_s(spread.min)} to "
+        f"{mbit_per_s(spread.max)}. A small difference of conditions may change it as much."
+    )
 
 
 def _arrival(delay: float) -> str:

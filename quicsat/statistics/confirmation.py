@@ -139,13 +139,14 @@ def _contains(wide: Claim, claim: Claim) -> bool:
 
 def _claim(each: PairChange, found: Comparison) -> Claim:
     first, second = each.first, each.second
-    cells: Iterable[Cell] = [_cell(each)]
-    names = _cell(each)
+    names, cells = _cell(each), [_cell(each)]
     if first.test_case == ALL:
-        names = first.server, first.client, ALL
+        names = first.server, first.client, each.over or ALL
         measured = [pair for pair in found.pairs if pair.first.conclusive and pair.second.conclusive]
         cells = [
-            cell for cell in map(_cell, measured) if first.server in (ALL, cell[0]) and first.client in (ALL, cell[1])
+            cell
+            for cell in map(_cell, measured)
+            if all(one in (ALL, own) for one, own in zip(names, cell, strict=True))
         ]
     if each.change not in _SPEEDS:
         return Claim(*names, OUTCOME, _successes(second) - _successes(first), tuple(cells))

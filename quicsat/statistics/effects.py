@@ -32,6 +32,8 @@ FEWEST_BLOCKS = 3
 """Members of either, from which on blocks are tested: two that happen to be alike are too common."""
 UNITS = 24
 """Sums into which ratios are put together at most; all choices of their signs are counted in a millisecond."""
+FEWEST_FREEDOM = 3
+"""Degrees of freedom of an error from which on there is an interval."""
 SAME = 1e-9
 """Relative: goodputs that differ by less are the same."""
 
@@ -63,8 +65,8 @@ class Effect:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of ``ratio``, 95 % (Student's t); None if the error is unknown."""
-        if not self.freedom:
+        """Of ``ratio``, 95 % (Student's t); None with so few members that it would not hold for two levels."""
+        if self.freedom < FEWEST_FREEDOM:
             return None
         half = student_quantile(0.025, self.freedom) * self.error
         return math.expm1(self.shift - half), math.expm1(min(self.shift + half, 700.0))

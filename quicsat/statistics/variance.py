@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +18,11 @@ from quicsat.statistics.samples import Sample
 
 SEED = 20220808
 DRAWS = 20_000
+NO_OUTLIER = 0.975
+"""Share of the samples of normal effects in which no implementation of a role is taken for an outlier: the intervals
+are those of normal effects, and do not hold with others."""
+FEWEST_TO_OUTLIE = 5
+"""Implementations in a role from which on outliers are looked for."""
 ROUNDING = 1e-15
 """Of the sum of squares: variance below it is none."""
 SOURCES = ("server", "client", "interaction", "seed", "repetition")
@@ -46,6 +52,8 @@ class Decomposition:
     """That have a number."""
     repetitions: int
     """Numbers in all."""
+    outlying: tuple[str, ...] = ()
+    """Implementations because of which the intervals do not hold: ``server kwik``."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,38 @@ def decompose(many: Sequence[Sample]) -> Decomposition | None:
         clients=len(clients),
         pairs=len(cells),
         repetitions=sum(len(sample.values) for sample in cells),
+        outlying=_outliers(cells, servers, clients),
     )
+
+
+def _outliers(cells: Sequence[Sample], servers: Sequence[str], clients: Sequence[str]) -> tuple[str, ...]:
+    source = iter(_scaled(cells))
+    means = np.array([np.mean([next(source) for _ in sample.values]) for sample in cells])
+    rows, columns = ([names.index(name) for name in own] for names, own in (
+        (servers, [sample.server for sample in cells]), (clients, [sample.client for sample in cells])
+    ))  # fmt: skip
+    by_client, by_server, _ = additive(rows, columns, means)
+    return tuple(
+        f"{role} {name}"
+        for role, names, effects in (("server", servers, by_server), ("client", clients, by_client))
+        for name, outlies in zip(names, _outlies(effects), strict=True)
+        if outlies
+    )
+
+
+def _outlies(effects: Floats) -> list[bool]:
+    """Of each: whether it is farther from the median than the median distance explains (Hampel 1985)."""
+    distances = np.abs(effects - np.median(effects))
+    farthest = _farthest(len(effects)) * float(np.median(distances)) + ROUNDING
+    return [len(effects) >= FEWEST_TO_OUTLIE and float(distance) > farthest for distance in distances]
+
+
+@lru_cache(maxsize=64)
+def _farthest(count: int) -> float:
+    """Largest distance from the median, in median distances, in ``NO_OUTLIER`` of the samples of normal numbers."""
+    numbers = np.random.default_rng(SEED).normal(size=(DRAWS, count))
+    distances = np.abs(numbers - np.median(numbers, axis=1)[:, None])
+    return float(np.quantile(distances.max(axis=1) / np.median(distances, axis=1), NO_OUTLIER))
 
 
 def _with_intervals(sources: Sequence[str], point: Floats, drawn: Floats) -> tuple[Share, ...]:

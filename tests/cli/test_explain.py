@@ -59,6 +59,20 @@ def test_a_pair_that_holds_in_virtual_time_only(campaign: Path, quicsat: Command
     assert "This pair holds in virtual time only: " in quicsat.out("explain", run)
 
 
+@pytest.mark.parametrize(
+    ("goodputs", "fragile"), [((5e6, 5e6, 4e6), True), ((5e6, 5e6, 4.9e6), False), ((5e6,), False)]
+)
+def test_a_fragile_pair_is_named_with_its_range(
+    goodputs: tuple[float, ...], fragile: bool, tmp_path: Path, quicsat: CommandLine
+) -> None:
+    results = [run_result(goodput, repetition=number) for number, goodput in enumerate(goodputs, start=1)]
+    (tmp_path / "picoquic_quiche/sat/1").mkdir(parents=True)
+    write_result_json(tmp_path, result_set(results))
+    out = quicsat.out("explain", tmp_path / "picoquic_quiche/sat/1")
+    assert ("fragile" in out) is fragile
+    assert ("4.00 Mbit/s to 5.00 Mbit/s" in out) is fragile
+
+
 def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(
     tmp_path: Path, quicsat: CommandLine
 ) -> None:

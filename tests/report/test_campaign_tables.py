@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -61,3 +62,20 @@ def test_families_show_values_means_and_intervals() -> None:
     assert isinstance(high, float)
     assert low * high == pytest.approx(16e12)
     assert row[-2:] == (2, 3)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.2])
+def test_shares_of_variance_have_no_intervals_with_an_outlier(factor: float) -> None:
+    rng, names = random.Random(1), tuple(f"s{number}" for number in range(6))
+    spread = {name: rng.lognormvariate(0, 0.05) * (factor if name == "s3" else 1.0) for name in names}
+    results = [
+        each
+        for server in names
+        for client in ("a", "b", "c")
+        for each in runs(*(5e6 * spread[server] * rng.lognormvariate(0, 0.02) for _ in range(3)), server=server,
+                         client=client)
+    ]  # fmt: skip
+    table = campaign_tables.variance(result_set(results, servers=names, clients=("a", "b", "c")), (SAT,))
+    lows = {row[3] is None for row in table.rows}
+    assert lows == {factor < 1}
+    assert any("server s3" in note for note in table.notes) is (factor < 1)

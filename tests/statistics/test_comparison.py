@@ -358,6 +358,8 @@ def test_a_change_has_an_interval_and_the_members_that_share_its_sign() -> None:
     assert pair.ratio == pytest.approx(0.9**0.9 * 1.01**0.1 - 1)
     assert pair.members == "9/10"
     assert compare([sample(*FAST)], [sample(*SLOW)]).pairs[0].members == ""
+    [few] = compare([sample(*FAST[:2])], [sample(*SLOW[:2])]).pairs
+    assert few.effect is not None and few.effect.interval is None
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.1])

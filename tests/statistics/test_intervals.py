@@ -119,7 +119,7 @@ def test_intervals_over_partners_scale_with_the_numbers() -> None:
     assert other.low == pytest.approx(100 * one.low)
 
 
-@pytest.mark.parametrize("repetitions", [13, 16, 22, 30])
+@pytest.mark.parametrize("repetitions", [13, 16, 18, 19, 20, 21, 22, 30])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_intervals_of_repetitions_hold_the_truth(repetitions: int, shape: str) -> None:
     assert 0.93 <= repeated(repetitions, shape, 2000) <= 0.975

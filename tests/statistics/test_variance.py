@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,6 +36,16 @@ def made(
 def shares(found: Decomposition | None) -> dict[str, float]:
     assert found is not None
     return {part.source: part.share for part in found.shares}
+
+
+def test_an_implementation_far_from_all_others_is_an_outlier() -> None:
+    found = [decompose(made(seed, (2, 1, 1, 1))) for seed in range(20)]
+    assert sum(each is not None and bool(each.outlying) for each in found) <= 4  # 5 %
+    one = [replace(each, repetitions=tuple(replace(run, value=(run.value or 0) - 60 * (each.server == "s3"))
+                                           for run in each.repetitions)) for each in made(1, (2, 1, 1, 1))]  # fmt: skip
+    spoiled = decompose(one)
+    assert spoiled is not None
+    assert spoiled.outlying == ("server s3",)
 
 
 def test_a_server_that_decides_all_has_all() -> None:
