@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DAY, HOUR = 86400.0, 3600.0
 BINS = 24
+MANY = 300
+"""Points of a test case from which on they are paler, and no longer vectors."""
 FEWEST = 3
 """Repetitions in a stretch of the trend."""
 
@@ -107,7 +109,8 @@ def draw(ax: Axes, panel: Panel) -> None:
     for case, points, trend in panel.rows:
         style = theme.of_position(facts["cases"].index(case))
         ax.plot([x / scale for x, _ in points], [y / size for _, y in points], style.mark, color=style.colour,
-                markersize=2, alpha=0.35, linestyle="none", label=None if trend else case)  # fmt: skip
+                markersize=2, alpha=min(0.35, MANY / len(points)), linestyle="none", rasterized=len(points) > MANY,
+                label=None if trend else case)  # fmt: skip
         if trend:
             ax.plot([x / scale for x, _ in trend], [y / size for _, y in trend], color=style.colour,
                     linestyle=style.dash, marker=style.mark, markersize=3.5, linewidth=1.5, label=case)  # fmt: skip

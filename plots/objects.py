@@ -39,7 +39,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             "the 5th and 95th percentiles, boxes the 25th and 75th, and lines the medians"
         )
         title = f"Time per object, {case.abbreviation}"
-        size = (max(WIDTH, 0.42 * len(rows) + 2), 4.0)
+        size = (max(WIDTH, 0.2 * len(rows) + 2), 4.0)
         drawings.append(Drawing(stem(request, campaign, case.name), title, caption, single_panel(Panel(rows)), size))
     return nonempty(drawings, "no test case has a workload whose objects are known.")
 

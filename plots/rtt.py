@@ -20,6 +20,10 @@ from quicsat.plots.time_series_base import (
 )  # fmt: skip
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
+from quicsat.traces.series import Samples
+
+WINDOWS = 150
+"""Stretches of time of which a line shows the medians."""
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -34,6 +38,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             f"Round-trip time and window: server {pair.server}, client {pair.client}, {pair.case.abbreviation}",
             sentences(
                 pair_caption(pair),
+                f"Medians are those of {WINDOWS} equal stretches of time",
                 ""
                 if len(pair.middle.series.cwnd)
                 else "No congestion window: neither a qlog nor the server's kernel tells it",
@@ -53,10 +58,24 @@ def _drawing(name: str, title: str, caption: str, above: Sequence[Curve], below:
     return Drawing(name, title, caption, panels, (6.6, 5.6))
 
 
+def medians(samples: Samples) -> Samples:
+    """The median of each of ``WINDOWS`` equal stretches of time that has samples; of few samples all of them.
+
+    Samples of acknowledgements that alternate, such as delayed and immediate ones, would fill the area between them.
+    """
+    if len(samples) <= WINDOWS:
+        return samples
+    edges = np.linspace(samples.time[0], samples.time[-1], WINDOWS + 1)
+    place = np.clip(np.searchsorted(edges, samples.time, "right") - 1, 0, WINDOWS - 1)
+    found = np.unique(place)
+    middles = (edges[found] + edges[found + 1]) / 2
+    return Samples(middles, np.array([np.median(samples.value[place == each]) for each in found]))
+
+
 def _overlaid(found: Sequence[PairSeries]) -> tuple[list[Curve], list[Curve]]:
     series = [(pair, pair.middle.series) for pair in found]
     return (
-        overlay(found, [[Curve.of(each.rtt, MS, "")] for pair, each in series]),
+        overlay(found, [[Curve.of(medians(each.rtt), MS, "")] for pair, each in series]),
         overlay(found, [[Curve.of(each.in_flight, KIB, "")] for pair, each in series]),
     )
 
@@ -64,8 +83,9 @@ def _overlaid(found: Sequence[PairSeries]) -> tuple[list[Curve], list[Curve]]:
 def _alone(pair: PairSeries) -> tuple[list[Curve], list[Curve]]:
     middle = pair.middle.series
     above = [
-        *(Curve.of(run.series.rtt, MS, "other") for run in pair.others),
-        Curve.of(middle.rtt, MS, "first", "round-trip time"),
+        Curve(middle.rtt.time, middle.rtt.value / MS, "sample", "samples", points=True),
+        *(Curve.of(medians(run.series.rtt), MS, "other") for run in pair.others),
+        Curve.of(medians(middle.rtt), MS, "first", "median of the samples"),
     ]
     if len(middle.rtt):
         span = np.array([0.0, float(middle.rtt.time[-1])])

@@ -23,6 +23,8 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK = (
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK)
 MORE_COLOURS = ("#332288", "#44AA99", "#882255", "#117733", "#8C510A", "#999933", "#888888")
 """For implementations, when those have been used up: mostly of Tol's muted scheme (2021)."""
+PAIR_COLOURS = (*COLOURS, *(colour for colour in MORE_COLOURS if colour not in ("#44AA99", "#117733")))
+"""Of pairs, without two more kinds of green."""
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 VARIANT_MARKS = ("d", (4, 1, 0), (3, 1, 0), (6, 1, 0), (3, 1, 180), (4, 1, 45), (8, 1, 0))
 """Of variants, which no implementation has: stars of so many points, turned by so many degrees."""
@@ -115,12 +117,12 @@ def of_pair(server: int, client: int, servers: int, pairs: int) -> Style:
 
     While the colours last, each pair has its own; then those with the same server or client have different ones.
     """
-    colours = COLOURS + MORE_COLOURS
-    if pairs <= len(colours):
+    if pairs <= len(PAIR_COLOURS):
         colour = mark = dash = client * servers + server
     else:
-        colour, mark, dash = server + client, server + 5 * client, server + 2 * client
-    return Style(colours[colour % len(colours)], MARKS[mark % len(MARKS)], DASHES[dash % len(DASHES)])
+        colour, mark = server + client, server + 2 * client
+        dash = mark
+    return Style(PAIR_COLOURS[colour % len(PAIR_COLOURS)], MARKS[mark % len(MARKS)], DASHES[dash % len(DASHES)])
 
 
 def of_family(name: str) -> tuple[str, str]:

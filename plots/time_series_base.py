@@ -61,6 +61,7 @@ class Curve:
 
 ROLES: Mapping[str, tuple[str, Any, str, float]] = {
     "other": (theme.PALE, "-", ".", 1.0),
+    "sample": (theme.SKY, "-", ".", 1.0),
     "first": (theme.FIRST, "-", ".", 2.0),
     "again": (theme.AGAIN, "--", "x", 4.0),
     "request": (theme.REQUEST, "-.", "^", 4.0),

@@ -15,13 +15,15 @@ from quicsat.model.names import pair_folder
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import KIB, MS
 from quicsat.plots.base import Drawing, Group, Panel, Plot, sentences
+from quicsat.plots.rtt import WINDOWS, medians
 from quicsat.plots.time_series_base import Curve, draw, overlay, packet_numbers, repetitions_in_words, with_curves
 from quicsat.report.pair_series import PairSeries, cells, load_pairs
 from quicsat.report.plot_request import PlotRequest
 
 NOTE = (
     "Labels name server, client and test case. The server's packet numbers are relative to its first response. Windows "
-    "come from its qlog or, over TCP, from its kernel, and apply until the next value or the server's last packet"
+    "come from its qlog or, over TCP, from its kernel, and apply until the next value or the server's last packet. "
+    f"Round-trip times are the medians of {WINDOWS} equal stretches of time"
 )
 MOST_CURVES = 8
 """Pairs and test cases of a picture for which none was selected."""
@@ -36,7 +38,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     few = f"Of {len(everything)} pairs and test cases, these are the slowest pairs" if chosen is not request else ""
     found = with_curves(load_pairs(chosen), lambda pair: [_numbers(pair), _window(pair)])
     numbers = overlay(found, [[_numbers(pair)] for pair in found])
-    trips = overlay(found, [[Curve.of(pair.middle.series.rtt, MS, "")] for pair in found])
+    trips = overlay(found, [[Curve.of(medians(pair.middle.series.rtt), MS, "")] for pair in found])
     windows = overlay(found, [[_window(pair)] for pair in found])
     missing = [curve.label for curve in windows if not len(curve.x)]
     rows = (

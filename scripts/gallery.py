@@ -143,7 +143,7 @@ def pictures(campaigns: Sequence[CampaignResults], target: Path, form: str) -> I
     main_one, others = campaigns[0], [each for each in campaigns[1:] if not functional(each)]
     of = {kind: tuple(name for name, plot in plots().items() if plot.of == kind) for kind in ("results", "runs")}
     forms = (form,)
-    over_results = tuple(name for name in of["results"] if name != "outcomes")
+    over_results = tuple(name for name in of["results"] if name not in ("outcomes", "cdf-pairs"))
     yield Section("Goodput and efficiency", draw(PlotRequest((main_one,), target, over_results, forms)))
     if tested := tuple(filter(functional, campaigns)):
         yield Section("Functional tests", draw(PlotRequest(tested, target, ("outcomes",), forms)))
@@ -186,6 +186,8 @@ def over_runs(campaign: CampaignResults, target: Path, form: str, names: tuple[s
         servers = {pair[0]: pair for pair in reversed(pairs)}
         best = tuple(pair for pair in pairs if pair in servers.values())[:MOST_OVERLAID]
         if len(best) > 1:
+            of_pairs = PlotRequest((campaign,), target, ("cdf-pairs",), (form,), here, best)
+            yield Section(f"Pairs over {case.abbreviation}", draw(of_pairs))
             overlay = PlotRequest(
                 (campaign,), target, OVERLAID, (form,), here, best, overlaid=True, objectives=OBJECTIVES
             )
@@ -261,10 +263,16 @@ def counterparts(sections: Sequence[Section]) -> Iterator[str]:
     names = [file.name for section in sections for file in section.gallery.files]
     yield from ("| source | figure or table | similar figures |", "|:-------|:----------------|:----------------|")
     for paper, number, plot in PAPERS:
-        mine = [name for name in names if name.startswith((f"{plot}-", f"{plot}."))]
+        mine = [name for name in names if _plot_of(name) == plot]
         links = ", ".join(f"[{name.partition('.')[0]}](gallery/{name})" for name in mine)
         yield f"| {paper} | {number} | {links} |"
     yield from ("", SOURCES, "")
+
+
+def _plot_of(file: str) -> str:
+    """Name of the plot that a figure is of: ``cdf-pairs``, not ``cdf``."""
+    stem = file.rpartition(".")[0]
+    return max((name for name in plots() if f"{stem}-".startswith(f"{name}-")), key=len)
 
 
 def tables(campaign: CampaignResults, cases: Sequence[TestCase]) -> Iterator[Table]:

@@ -37,7 +37,7 @@ from quicsat.plots.render import file_name
 from quicsat.plots.time_series_base import stacked
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import Gallery, PlotRequest
-from quicsat.traces.series import FILE_NAME, save
+from quicsat.traces.series import FILE_NAME, Samples, save
 from tests.plots.drawn import axes, column, panel, panels, texts
 from tests.runs_builder import campaign
 from tests.series_builder import Transfer, series
@@ -297,6 +297,17 @@ def test_pairs_are_overlaid_in_one_figure(module: object, tmp_path: Path) -> Non
     assert column(shown, "label") == ["quic-go, aioquic, SAT", "picoquic:bbr, aioquic, SAT"]
     lines = axes(plot, shown).get_lines()
     assert len({line.get_color() for line in lines}) == 2
+
+
+def test_round_trip_times_that_alternate_have_a_median() -> None:
+    times = np.linspace(1, 2, 10 * rtt.WINDOWS)
+    alternating = np.where(np.arange(len(times)) % 3, 0.6, 0.625)
+    shown = rtt.medians(Samples(times, alternating))
+    assert len(shown) == rtt.WINDOWS
+    assert set(shown.value) == {0.6}
+    assert float(shown.time[0]) == pytest.approx(1 + 0.5 / rtt.WINDOWS)
+    few = Samples(times[:5], alternating[:5])
+    assert rtt.medians(few) is few
 
 
 @pytest.mark.parametrize("module", PLOTS)

@@ -43,7 +43,7 @@ def test_sections_of_one_campaign(draws: Draws, tmp_path: Path) -> None:
     assert [section.heading for section in sections] == [
         "Goodput and efficiency", "Over time", "Comparisons", "Packets over SAT: the fastest pair",
         "Packets over SAT: the slowest pair, and the pair with the most redundant bytes",
-        "Packets over SAT: servers overlaid", "Objectives",
+        "Pairs over SAT", "Packets over SAT: servers overlaid", "Objectives",
     ]  # fmt: skip
     overlay = draws.requests[-2]
     assert overlay.overlaid
