@@ -23,6 +23,7 @@ from paper.crossed import FEWEST as FEWEST_IMPLEMENTATIONS
 from paper.crossed import SOURCES, Cells, decompose_crossed
 from paper.data_set import read
 from quicsat.model.outcomes import Outcome
+from quicsat.statistics.effects import of_cell
 from quicsat.statistics.history import joint_steps
 from quicsat.statistics.intervals import FEWEST, SKEWNESS_OF, coverage, half_widths, of_repetitions, over_partners
 from quicsat.statistics.samples import Sample
@@ -238,6 +239,35 @@ def of_cells(trials: int) -> bool:
     return missed
 
 
+def changes(repetitions: int, shape: str, trials: int, *, paired: bool) -> float:
+    """Share of the intervals of the change of a pair that hold the truth: nothing has changed."""
+    step, spread = SHAPES[shape]
+    rng, held = np.random.default_rng((repetitions, list(SHAPES).index(shape), int(paired))), 0
+    for _ in range(trials):
+        noise = rng.normal(size=(2, repetitions))
+        logs = np.log(1 + spread * noise) if shape == "normal" else spread * noise
+        logs = logs - step * (rng.uniform(size=logs.shape) < LOW)
+        one, other = (
+            Sample.of("a", "b", "t", tuple(np.exp(each)), (Outcome.SUCCEEDED,) * repetitions, seeds=range(repetitions))
+            for each in logs
+        )
+        interval = of_cell(one, other, paired=paired).interval
+        assert interval is not None
+        held += interval[0] <= 0 <= interval[1]
+    return held / trials
+
+
+def of_changes(trials: int) -> bool:
+    """The same of changes of a pair; an interval may hold more where few repetitions have two levels."""
+    missed = False
+    print(f"\nchanges of a pair: coverage [%], {trials} trials; members unpaired, paired")
+    for repetitions, shape in product((4, 5, 7, 10, 16), SHAPES):
+        found = [changes(repetitions, shape, trials, paired=paired) for paired in (False, True)]
+        print(f"{repetitions:2} repetitions  {shape:24} {100 * found[0]:5.1f} {100 * found[1]:5.1f}", flush=True)
+        missed |= min(found) < LOWEST - margin(trials)
+    return missed
+
+
 def of_outliers(trials: int) -> bool:
     """Shares of variance, where a server in eight is an outlier: how often there are intervals, and what they hold."""
     print(
@@ -307,6 +337,7 @@ PARTS = {
     "partners": (of_partners, 1),
     "ratios": (of_ratios, 1),
     "cells": (of_cells, 1),
+    "changes": (of_changes, 2),
     "shares": (of_shares, 4),
     "outliers": (of_outliers, 4),
     "differences": (of_differences, 1),

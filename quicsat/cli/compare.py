@@ -13,8 +13,10 @@ from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.outcome_status import exit_status_for
 from quicsat.cli.program import Program, flag, option
+from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved, status
+from quicsat.model.text import command_line
 from quicsat.report.plot_request import PlotRequest
 from quicsat.statistics.samples import find
 
@@ -100,6 +102,9 @@ def run(options: Options, program: Program) -> int:
         table = campaign_tables.comparison(found, first.label, second.label, everything=options.all)
         status = exit_status_for(found)
     console.show(render(table, options.format, console.width()))
+    decides = status is ExitStatus.FAILURE and found.worse and options.format == "text"
+    if decides and first.results.manifest.clock is Clock.VIRTUAL:
+        console.show(f"\nTo check this in real time: {command_line('confirm', *options.directories)}")
     _write(options, found, first, second, passed_over)
     if options.plot is not None:
         request = PlotRequest(opened, options.plot, ("comparison",), test_cases=tuple(options.test))

@@ -94,6 +94,8 @@ def one_slower(run: Run) -> float:
 
 def test_a_change_of_an_implementation_is_confirmed_at_the_first_look(both: Both) -> None:
     both.measure(slower)
+    hint = f"./run.py confirm {both.place / 'a'} {both.place / 'b'}"
+    assert hint in both.checkout.out("compare", both.place / "a", both.place / "b", status=1)
     out = both.confirm("--format", "csv", status=1)
     assert out.count(",confirmed,") == 2  # as a server and as a client
     assert both.looks == ["look-1"]
