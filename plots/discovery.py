@@ -21,7 +21,7 @@ from quicsat.plots.drawn_before import DrawnBefore, digest_of
 from quicsat.plots.render import file_name, save
 from quicsat.report.pair_series import cells
 from quicsat.report.plot_request import Gallery, PlotRequest
-from quicsat.results.summary import VIRTUAL_ONLY
+from quicsat.results.summary import IN_REAL_TIME
 
 OF = ("results", "campaigns", "runs", "all runs")
 FIRST = "offset"
@@ -56,7 +56,8 @@ def with_clock(drawing: Drawing, request: PlotRequest) -> Drawing:
     times = sorted({each.manifest.time for each in campaigns})
     drawn = [(each.virtual_only, {case.name for case in request.measured(each)}) for each in campaigns]
     differing = sum(key[2] in cases for keys, cases in drawn for key in keys)
-    real = f"{counted(differing, 'pair over a link', 'pairs over a link')}: {VIRTUAL_ONLY}" if differing else ""
+    pairs = counted(differing, "pair over a link holds", "pairs over a link hold")
+    real = f"{pairs} in virtual time only: {IN_REAL_TIME}" if differing else ""
     notes = [*(f"The runs used {time}" for time in times), real]
     return replace(drawing, caption=sentences(drawing.caption, *notes))
 

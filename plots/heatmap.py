@@ -154,7 +154,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.add_collection(drawn)
     for x, y, value, _, mark, successes, virtual_only in panel.rows:
         if virtual_only:
-            ax.text(x + 0.47, y + 0.47, VIRTUAL_ONLY_MARK, ha="right", va="top", color=theme.GREY, fontsize=6)
+            ax.text(x + 0.36, y + 0.36, VIRTUAL_ONLY_MARK, ha="center", va="center", fontsize=7)
         colour = theme.FAILURE if mark in (MARKS[PairOutcome.TIMEOUT], MARKS[PairOutcome.FAILED]) else theme.GREY
         if mark and value is None:
             ax.text(x, y, mark, ha="center", va="center", color=colour, fontweight="bold", fontsize=8)

@@ -20,10 +20,9 @@ FRAGILE_MARK = "≈"
 """In matrices."""
 VIRTUAL_ONLY_MARK = "†"
 """In matrices and figures."""
-VIRTUAL_ONLY = (
-    "holds in virtual time only: in real time, its outcome differs, or its goodput by more than 5 % "
-    "(docs/measurements/virtual-time.md)"
-)
+IN_REAL_TIME = "in real time, the outcome differs, or goodput by more than 5 % (docs/measurements/virtual-time.md)"
+VIRTUAL_ONLY = f"holds in virtual time only: {IN_REAL_TIME}"
+"""Of a pair over a link."""
 
 
 @dataclass(frozen=True)
