@@ -25,7 +25,8 @@ from quicsat.model.implementation import Implementation
 from quicsat.model.real_link import Host
 from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.run import Run
-from quicsat.plan.duration_estimate import Durations
+from quicsat.model.units import seconds
+from quicsat.plan.duration_estimate import Durations, slow_transfer
 from quicsat.plan.limits import CampaignLimits
 from quicsat.report.drawing import draw
 
@@ -81,9 +82,22 @@ def describe(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
         *time_needed(runs, durations, request.limits, now, _testbeds(request)),
         f"Disk space needed: {room}.",
         *([NO_ROOM] if room.needed > room.free else []),
+        *_short_limits(runs, durations),
     )
     found = images(request, runs)
     return replace(found, lines=(*estimates, *found.lines))
+
+
+def _short_limits(runs: Sequence[Run], durations: Durations) -> Iterator[str]:
+    """Sentences on time limits that slow implementations would not keep, of test cases without earlier runs."""
+    cases = {run.test_case.name: run.test_case for run in runs if not durations.known(run)}
+    for case in cases.values():
+        if case.real or case.functional or case.ends_at_deadline or (slow := slow_transfer(case)) <= case.timeout:
+            continue
+        yield (
+            f"{case.name}: its time limit, {seconds(case.timeout)}, may be too short: a slow implementation needs "
+            f"about {seconds(slow)}. Set the key timeout, or --timeout."
+        )
 
 
 def _testbeds(request: DryRunRequest) -> int | None:

@@ -66,7 +66,8 @@ def conditions(options: NewCampaignOptions, program: Program, selection: Selecti
     """
     limits = shared.limits(options, os.environ, Schedule(), selection.test_cases)
     machines = shared.machines(options, selection.test_cases)
-    if lost := left_out(selection.servers, selection.clients, selection.test_cases):
+    lost = left_out(selection.servers, selection.clients, selection.test_cases)
+    if lost and not options.pairs:
         console.message(lost)
     with shared.engine_for_itself(options, program):
         from quicsat.execution import campaign_config
@@ -110,5 +111,6 @@ def new_campaign(options: NewCampaignOptions, program: Program, chosen: ChosenRu
         shuffle=options.shuffle,
         shard=options.shard or "",
         must_include=select_runs.must_include(options),
+        pairs=select_runs.pairs(options),
         check=partial(continuous_integration.check_manifest, request),
     )

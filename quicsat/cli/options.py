@@ -17,7 +17,7 @@ from quicsat.cli import console
 from quicsat.cli.parser import Once
 from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.config import hosts, quantities
-from quicsat.config.flows import parse_flow
+from quicsat.config.flows import parse_flow, parse_pair
 from quicsat.model.clock import Clock
 from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.emulated_link import REAL_TIME_RATE
@@ -160,6 +160,11 @@ class SelectionOptions(CommandOptions, group="selection"):
         "-i", "--must-include", nargs="+", action="extend", default=[], metavar="NAME",
         help="Measure only pairs that contain at least one of these implementations, as the server or as the client "
         "(default: all pairs; example: quic-go).",
+    )  # fmt: skip
+    pairs: list[str] = option(
+        "--pairs", nargs="+", action="extend", default=[], parse=parse_pair, metavar="SERVER/CLIENT",
+        help="Measure only these pairs, which also select their servers and clients "
+        "(default: each server with each client; example: quic-go/aioquic picoquic:bbr/quic-go).",
     )  # fmt: skip
     repetitions: int | None = option(
         "--repetitions", parse=quantities.count, metavar="N",

@@ -111,7 +111,7 @@ def _new(options: Options, program: Program) -> _Planned:
     selection, runs, seed = chosen
     new_campaign.check_files(_without_github(options), program.root, chosen, report=False)
     machines = shared.machines(options, selection.test_cases)
-    lines = [left_out(selection.servers, selection.clients, selection.test_cases)]
+    lines = [] if options.pairs else [left_out(selection.servers, selection.clients, selection.test_cases)]
     if options.shuffle and options.seed is None:
         lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
     schedule, place = shared.usual_schedule(options.clock), options.log_dir or program.results

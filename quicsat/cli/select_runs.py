@@ -53,8 +53,8 @@ def select(options: NewCampaignOptions, root: Path) -> ChosenRuns:
         known,
         loader.load_test_cases,
         inventory.workloads,
-        servers=options.server,
-        clients=options.client,
+        servers=options.server or [pair.partition("/")[0] for pair in options.pairs],
+        clients=options.client or [pair.partition("/")[2] for pair in options.pairs],
         on_request=on_request,
         tests=tests,
         images=options.replace,
@@ -78,12 +78,20 @@ def select(options: NewCampaignOptions, root: Path) -> ChosenRuns:
         raise InputError("--shard needs --seed N, the same seed for all shards of a plan.")
     shared.check_clock(options, selection.test_cases)
     selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
-    runs = order.involving(runs, must_include(options))
+    runs = order.involving(order.of_pairs(runs, pairs(options)), must_include(options))
+    if missing := order.without_runs(runs, pairs(options)):
+        listed = ", ".join(missing)
+        raise InputError(f"--pairs: {listed}: the server or the client is not selected, or no protocol is in common.")
     _check_replaced(options.replace, runs)
     runs = order.part_of(runs, options.shard or "")
     if not runs:
         raise InputError(f"Nothing to run: the plan has too few runs for shard {options.shard}.")
     return ChosenRuns(selection, order.shuffled(runs, seed) if options.shuffle else runs, seed)
+
+
+def pairs(options: shared.SelectionOptions) -> tuple[str, ...]:
+    """Those of ``--pairs``, without repeats."""
+    return tuple(dict.fromkeys(map(str.casefold, options.pairs)))
 
 
 def must_include(options: shared.SelectionOptions) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from quicsat.config.gateways import NONE, check_gateways, read_endpoint_tcp, rea
 from quicsat.config.link_profiles import read_demand, read_profile
 from quicsat.config.quantities import (
     count,
+    decimal,
     duration,
     member_of,
     one_of,
@@ -50,6 +51,7 @@ from quicsat.model.emulated_link import (
 W = TypeVar("W", Direction, ClientSideDirection)
 
 LINK_EXAMPLE = "{scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25}"
+DELAYS = {"forward delay", "return delay"}
 GEOMETRY_EXAMPLES = {"delay": "15 ms", "rate": "20 Mbit/s", "queue": "25"}
 """Keys of a link that may differ by direction and must be there if it extends none -> an example of the value."""
 OWN_KEYS = {
@@ -63,6 +65,8 @@ OWN_KEYS = {
 CLIENT_SIDE_EXAMPLE = "{delay: 5 ms, loss: 1 %}"
 MOST_QUEUED = 1_000_000
 """Packets in a queue."""
+FULL_PACKET = 1500
+"""Bytes of the packets in which a bandwidth-delay product is counted."""
 WAYS = {"both": LinkDirection.BOTH, "forward": LinkDirection.CLIENT, "return": LinkDirection.SERVER}
 BLANK_LINK = EmulatedLink.symmetric("", Direction(0, 0, 0))
 """Base of a link that extends none; each field that it lacks is noted as missing."""
@@ -73,6 +77,9 @@ _SHARE = within(share, "0 %", "100 %")
 _PROBABILITY = within(probability, "0", "1")
 _PACKETS = within(count, "1", str(MOST_QUEUED))
 _QUEUE_BYTES = within(size, "1502 B", "1 GiB")
+_FACTOR = within(decimal, "0.01", "100")
+_BURST = within(decimal, "1", "1000")
+_ROUND_TRIP = within(duration, "0 s", "120 s")
 _MOMENT = within(duration, "1 ms", "1 h")
 _TIMERS_FROM = member_of(TimersFrom)
 _WAY = one_of(WAYS)
@@ -80,6 +87,23 @@ _NO_CLIENT_SIDE = word_or_mapping(NONE, f"is neither {NONE} nor a mapping; write
 
 
 # ---- elements: key -> parser ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _BandwidthDelayProduct:
+    """The limit of a queue that depends on the link: so many times the bandwidth-delay product of its direction."""
+
+    factor: float
+
+    def packets(self, rate: float, round_trip: float) -> int:
+        """Packets of ``FULL_PACKET`` bytes, at least one; ``rate`` in bit/s, ``round_trip`` in seconds."""
+        return min(max(round(self.factor * rate * round_trip / 8 / FULL_PACKET), 1), MOST_QUEUED)
+
+
+def _plain_queue(text: str) -> tuple[int, QueueUnit] | _BandwidthDelayProduct:
+    """As :func:`_queue_limit`, or ``"1 BDP"``."""
+    factor = text.removesuffix("BDP")
+    return _queue_limit(text) if factor == text else _BandwidthDelayProduct(_FACTOR(factor.strip()))
 
 
 def _queue_limit(text: str) -> tuple[int, QueueUnit]:
@@ -114,6 +138,7 @@ QUEUE_KEYS_OF = {
     QueueDiscipline.RED: ("limit", "minimum", "maximum", "probability", "weight", "ecn", "mark above"),
 }
 UNIFORM_LOSS = {"rate": _SHARE, "longest burst": _PACKETS}
+MEAN_BURST = "mean burst"
 LOSS_EXAMPLES = {"good to bad": "0.017", "bad to good": "0.935"}
 BURSTS_OF_LOSS = dict.fromkeys((*LOSS_EXAMPLES, "loss in good", "loss in bad"), _PROBABILITY)
 JITTER = {"size": within(duration, "0 s", "10 s"), "shape": member_of(JitterShape), "overtake": bool}
@@ -145,11 +170,11 @@ def _read_element(link: Fields, key: str, blank: D, parsers: Parsers, *alone: st
     return link.read(key, lambda text: replace(blank, **{name: parsers[name](text) for name in alone}))
 
 
-def _read_queue(link: Fields, key: str) -> int | Queue | None:
+def _read_queue(link: Fields, key: str) -> int | Queue | _BandwidthDelayProduct | None:
     if not link.holds_mapping(key):
-        found = link.read(key, _queue_limit)
-        if found is None:
-            return None
+        found = link.read(key, _plain_queue)
+        if found is None or isinstance(found, _BandwidthDelayProduct):
+            return found
         limit, unit = found
         return limit if unit is QueueUnit.PACKETS else Queue(QueueDiscipline.DROP_TAIL, limit, unit)
     fields = link.part(key)
@@ -192,10 +217,30 @@ class _BurstsOfLoss:
 
 def _read_loss(link: Fields, key: str) -> UniformLoss | _BurstsOfLoss | None:
     fields = link.part(key) if link.holds_mapping(key) else None
+    if fields is not None and MEAN_BURST in fields:
+        return _read_mean_burst(fields)
     if fields is None or any(name in fields for name in UNIFORM_LOSS):
         return _read_element(link, key, UniformLoss(0), UNIFORM_LOSS, "rate", rate="30 %")
-    fields.allow_only((*BURSTS_OF_LOSS, *UNIFORM_LOSS))
+    fields.allow_only((*BURSTS_OF_LOSS, *UNIFORM_LOSS, MEAN_BURST))
     return _BurstsOfLoss(fields, fields.values(BURSTS_OF_LOSS))
+
+
+def _read_mean_burst(fields: Fields) -> UniformLoss | _BurstsOfLoss | None:
+    """Gilbert's model by the share p of lost packets and their mean number b in a row: r = 1 / b, and p r / (1 - p)."""
+    fields.allow_only(("rate", MEAN_BURST))
+    fields.require({"rate": "1 %"})
+    found = fields.values({"rate": _SHARE, MEAN_BURST: _BURST})
+    if len(found) < 2:
+        return None
+    share, burst = found["rate"], found["mean_burst"]
+    if share > burst / (burst + 1):
+        least = f"at least {share / (1 - share):.3g}" if share < 1 else "without an end"
+        fields.note(f"bursts of {burst:g} packets are too short for this rate: its mean burst is {least}.")
+        return None
+    if not share:
+        return UniformLoss(0)
+    values = {"good_to_bad": share / burst / (1 - share), "bad_to_good": 1 / burst}
+    return _BurstsOfLoss(fields, values | {"loss_in_good": 0.0, "loss_in_bad": 1.0})
 
 
 def _merged_loss(
@@ -206,7 +251,7 @@ def _merged_loss(
     if isinstance(inherited, GilbertElliottLoss):
         return replace(inherited, **loss.values)
     for name, example in LOSS_EXAMPLES.items() if whole else ():
-        if name not in loss.fields:
+        if name not in loss.fields and MEAN_BURST not in loss.fields:
             link.note(f'loss lacks "{name}"; write for example {name}: {example}', loss.fields.line)
     return replace(GilbertElliottLoss(0, 0), **loss.values)
 
@@ -241,6 +286,7 @@ def _both_ways(keys: Collection[str]) -> Iterator[str]:
 CLIENT_SIDE_KEYS = (*_both_ways(CLIENT_SIDE_DIRECTION),)
 LINK_KEYS = (
     "scenario",
+    "rtt",
     *_both_ways(DIRECTION),
     "blackhole",
     "rebind",
@@ -310,11 +356,15 @@ def read_link(fields: Fields, base: EmulatedLink | None, scenarios: Collection[s
     values = link.values({"scenario": one_of(scenarios), "queue mode": member_of(QueueMode)})
     if values.get("scenario", inherited.scenario) != inherited.scenario:
         inherited = _without_own_elements(inherited)
+    if "rtt" in link:
+        inherited = _with_round_trip(link, inherited)
     forward, back = _read_directions(link, DIRECTION, (inherited.forward, inherited.back), whole=whole)
     by_profile = _given_by_profiles(forward, back)
     if whole and base is None:
-        _require_geometry(link, scenarios, by_profile)
+        _require_geometry(link, scenarios, by_profile | (DELAYS if "rtt" in link else set()))
     _check_profiles(link, by_profile)
+    if "rtt" in link and by_profile & DELAYS:
+        link.note("rtt is given by the profile; leave one of them out.", link.line_of("rtt"))
     merged = replace(
         inherited,
         **values,
@@ -328,12 +378,32 @@ def read_link(fields: Fields, base: EmulatedLink | None, scenarios: Collection[s
         vpn=read_vpn(link, inherited.vpn),
         client_side=_read_client_side(link, inherited.client_side, whole=whole),
     )
+    merged = _with_queues(merged)
     demand = read_demand(link, inherited.demand, merged.round_trip_delay, merged.back.rate)
     merged = replace(merged, demand=demand)
     if whole and len(fields.problems) == faults:
         _check_scenario(link, merged)
         check_gateways(link, merged)
     return merged
+
+
+def _with_round_trip(link: Fields, inherited: EmulatedLink) -> EmulatedLink:
+    """The link with half of ``rtt`` as the delay of each direction."""
+    if others := [key for key in ("delay", *sorted(DELAYS)) if key in link]:
+        link.note(f"rtt and {' and '.join(others)} exclude each other; leave one of them out.", link.line_of("rtt"))
+    round_trip = link.read("rtt", _ROUND_TRIP)
+    return inherited if round_trip is None else inherited.with_both(delay=round_trip / 2)
+
+
+def _with_queues(link: EmulatedLink) -> EmulatedLink:
+    """The link with packets in place of multiples of a bandwidth-delay product."""
+    return replace(link, **{name: _with_queue(way, link.round_trip_delay)
+                            for name, way in (("forward", link.forward), ("back", link.back))})  # fmt: skip
+
+
+def _with_queue(way: Direction, round_trip: float) -> Direction:
+    limit: object = way.queue
+    return replace(way, queue=limit.packets(way.rate, round_trip)) if isinstance(limit, _BandwidthDelayProduct) else way
 
 
 def _without_own_elements(link: EmulatedLink) -> EmulatedLink:

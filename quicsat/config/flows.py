@@ -10,6 +10,14 @@ EXAMPLE = "nginx-tcp/curl@2s"
 _START = within(duration, "0 s", "1 h")
 
 
+def parse_pair(text: str) -> str:
+    """``SERVER/CLIENT`` without blanks; ValueError with the fault."""
+    server, slash, client = (part.strip() for part in text.partition("/"))
+    if not slash or not is_implementation(server.casefold()) or not is_implementation(client.casefold()):
+        raise ValueError('is no pair; write a server and a client, for example "quic-go/aioquic".')
+    return f"{server}/{client}"
+
+
 def parse_flow(text: str) -> Flow:
     """``same``, ``SERVER/CLIENT``, and either with the delay of its start, ``@2s``; ValueError with the fault."""
     pair, sign, start = (part.strip() for part in text.partition("@"))

@@ -82,6 +82,8 @@ class NewCampaign:
     """Which part of a plan this is, as ``2/4``; empty for a whole plan."""
     must_include: tuple[str, ...] = ()
     """Names of implementations; each pair contains at least one of them. Empty for all pairs."""
+    pairs: tuple[str, ...] = ()
+    """The only pairs, ``SERVER/CLIENT``; empty for all pairs of servers and clients."""
     check: Callable[[Manifest], object] = lambda _: None
     """Called before the first run; raises InputError if the campaign must not begin."""
 
@@ -110,6 +112,7 @@ class NewCampaign:
             },
             shard=self.shard,
             must_include=self.must_include,
+            pairs=self.pairs,
             schedule=schedule,
             parameters=dict(run.parameters),
             versions=Versions(),

@@ -227,6 +227,8 @@ class Manifest:
     """``2/4``: this campaign is the second part of four; empty if it is the whole plan."""
     must_include: tuple[str, ...] = ()
     """Each pair contains one of these implementations; empty if all pairs of servers and clients were planned."""
+    pairs: tuple[str, ...] = ()
+    """``SERVER/CLIENT``: only these pairs were planned; empty if all pairs of servers and clients were."""
     schedule: Schedule = Schedule()
     parameters: dict[str, str] | None = None
     """``PARAMETERS`` with which the campaign began; ``resume`` uses them. None in

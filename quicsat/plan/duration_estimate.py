@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from quicsat.model.emulated_link import loss_share
 from quicsat.model.flow import Flow
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
@@ -28,6 +29,15 @@ FEW = 3
 """Durations needed to estimate their spread."""
 SPREAD = (0.9, 1.25)
 """Factors between a known and the next duration, where fewer than FEW are known."""
+
+LONG_ROUND_TRIP = 0.3
+"""Seconds from which on a link is that of a geostationary satellite."""
+SLOW_SHARE = {True: 0.05, False: 0.2}
+"""Of the link's rate, over such links and others: what slow implementations reach without loss."""
+FIRST_WINDOW = 12_000
+"""Bytes, doubled in each round trip at first (RFC 9002, section 7.2)."""
+PACKET = 1200
+"""Bytes of a packet's data."""
 
 _Kind = tuple[Link, tuple[int, ...], Workload | None, tuple[Flow, ...]]
 
@@ -80,6 +90,19 @@ class Durations:
             alike.setdefault((run.test_case.name, run.server.name, run.client.name), []).append(run)
         spans = [(self.of(group[0]), len(group)) for group in alike.values()]
         return Span(sum(span.low * count for span, count in spans), sum(span.high * count for span, count in spans))
+
+
+def slow_transfer(case: TestCase) -> float:
+    """Seconds that the transfer of a slow implementation takes over an emulated link.
+
+    Slow start, then a share of the rate or, if it is less, the rate of CUBIC under random loss (RFC 9438, equation 4).
+    """
+    link, round_trip = case.emulated, case.emulated.round_trip_delay
+    rate = SLOW_SHARE[round_trip >= LONG_ROUND_TRIP] * link.forward.rate
+    if (loss := loss_share(link.forward.loss)) and round_trip:
+        rate = min(rate, 1.054 * (round_trip / loss) ** 0.75 * PACKET * 8 / round_trip)
+    starting = round_trip * (2 + math.log2(max(case.total_size / FIRST_WINDOW, 1)))
+    return starting + 8 * case.flow_count * case.total_size / rate
 
 
 def _kind(case: TestCase) -> _Kind:

@@ -62,3 +62,18 @@ def part_of(plan: Sequence[Run], which: str) -> tuple[Run, ...]:
 def involving(plan: Sequence[Run], names: Collection[str]) -> tuple[Run, ...]:
     """The runs in whose pair at least one of the implementations takes part; the whole plan if ``names`` is empty."""
     return tuple(run for run in plan if not names or any(is_named(end.name, names) for end in (run.server, run.client)))
+
+
+def of_pairs(plan: Sequence[Run], pairs: Collection[str]) -> tuple[Run, ...]:
+    """The runs of the pairs ``SERVER/CLIENT``; the whole plan if there are none."""
+    return tuple(run for run in plan if not pairs or _pair(run) in pairs)
+
+
+def without_runs(plan: Sequence[Run], pairs: Sequence[str]) -> list[str]:
+    """Those of the pairs ``SERVER/CLIENT`` that have no run in the plan."""
+    found = {_pair(run) for run in plan}
+    return [pair for pair in pairs if pair not in found]
+
+
+def _pair(run: Run) -> str:
+    return f"{run.server.name}/{run.client.name}".casefold()

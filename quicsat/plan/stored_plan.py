@@ -7,7 +7,7 @@ from quicsat.model.results import Manifest
 from quicsat.model.run import Run
 from quicsat.model.text import counted
 from quicsat.plan.make_plan import make_plan
-from quicsat.plan.order import involving, part_of, shuffled
+from quicsat.plan.order import involving, of_pairs, part_of, shuffled
 
 
 def plan_of(manifest: Manifest) -> tuple[Run, ...]:
@@ -16,7 +16,7 @@ def plan_of(manifest: Manifest) -> tuple[Run, ...]:
     servers, clients = ([known[name] for name in names] for names in (manifest.servers, manifest.clients))
     others = manifest.implementations
     plan = make_plan(servers, clients, manifest.test_cases, seed=manifest.seed, others=others)
-    plan = part_of(involving(plan, manifest.must_include), manifest.shard)
+    plan = part_of(of_pairs(involving(plan, manifest.must_include), manifest.pairs), manifest.shard)
     if len(plan) != manifest.planned_runs:
         message = (
             f"The campaign was planned with {counted(manifest.planned_runs, 'run')}, and this version of "

@@ -18,7 +18,7 @@ from quicsat.plan.stored_plan import plan_of
 from quicsat.results.document import StoredResults
 from quicsat.results.store import Journal, check_campaign_directory, load, write_result_json
 
-ALIKE = ("seed", "servers", "clients", "must_include", "implementations", "options", "tool_version", "clock",
+ALIKE = ("seed", "servers", "clients", "must_include", "pairs", "implementations", "options", "tool_version", "clock",
          "cpu_cost", "own_cpu_costs", "amplitudes", "placebo")  # fmt: skip
 """Fields of a manifest in which the parts of a plan must not differ."""
 

@@ -30,6 +30,7 @@ def of_campaign(manifest: Manifest) -> str:
     schedule = manifest.schedule
     more = [
         *(["-i", *manifest.must_include] if manifest.must_include else []),
+        *(["--pairs", *manifest.pairs] if manifest.pairs else []),
         *(["--shuffle"] if manifest.options.get("shuffle") else []),
         *(["--shard", manifest.shard] if manifest.shard else []),
         *(["--breaker", str(schedule.breaker)] if schedule.breaker else []),

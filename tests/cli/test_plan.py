@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from quicsat.cli import dry_run
 from quicsat.cli.commands import parser_of
+from quicsat.cli.main import parse
+from quicsat.cli.select_runs import select
+from quicsat.plan.duration_estimate import Durations
 from quicsat.results import store
-from tests.cli.conftest import GOOD, Checkout
+from tests.cli.conftest import GOOD, ROOT, Checkout
 
 
 def test_a_plan_shows_all_and_touches_nothing(checkout: Checkout) -> None:
@@ -108,6 +112,20 @@ def test_only_pairs_with_an_implementation(checkout: Checkout) -> None:
     err = checkout.refusal(*words, "--must-include", "bad,worse")
     assert err == '--must-include: "worse" is neither a selected server nor a selected client.\n'
     assert checkout(*words, "-i", "goood")[2].endswith(" nor a selected client. Did you mean good?\n")
+
+
+def test_chosen_pairs(checkout: Checkout) -> None:
+    words = ("--pairs", "good/BAD", "odd/good", "-t", "tiny", "--repetitions", "1")
+    out = checkout.out("plan", *words, "--all")
+    rows = [[word.strip() for word in line.split("│")[2:4]] for line in out.splitlines() if line.startswith("│ ")]
+    assert rows[1:3] == [["good", "bad"], ["odd", "good"]]
+    assert out.startswith("2 pairs, 1 test case, 2 runs; ")
+    assert 'No client "bed". Did you mean bad?' in checkout.refusal("plan", "--pairs", "good/bed", "-t", "tiny")
+    assert "good/bad: the server or" in checkout.refusal("plan", "--pairs", "good/bad", "-s", "odd", "-t", "tiny")
+    assert "is no pair" in checkout.refusal("plan", "--pairs", "good", "-t", "tiny")
+    assert checkout(*words)[0] == 1
+    assert checkout.stored.manifest.pairs == ("good/bad", "odd/good")
+    assert "All runs are finished." in checkout("plan", "--resume", checkout.results)[1]
 
 
 @pytest.mark.parametrize(
@@ -224,3 +242,14 @@ def test_hosts_and_a_cluster_exclude_each_other(checkout: Checkout, tmp_path: Pa
     (tmp_path / "hosts.yml").write_text("far: {daemon: unix:///far}")
     words = ("--hosts", str(tmp_path / "hosts.yml"), "--cluster", "tcp://localhost:1")
     assert checkout.refusal(command, *GOOD, *words).startswith("--hosts and --cluster exclude each other")
+
+
+def test_a_time_limit_that_is_too_short(tmp_path: Path) -> None:
+    text = "name: large\nabbreviation: LRG\ndescription: d\nextends: sat\nfile size: 25 MiB\n"
+    for more, warned in (("", True), ("timeout: 10 min\n", False)):
+        (tmp_path / "large.yaml").write_text(text + more)
+        runs = select(parse(["-s", "quic-go", "-c", "quic-go", "-t", str(tmp_path / "large.yaml")]), ROOT).runs
+        lines = list(dry_run._short_limits(runs, Durations()))
+        assert [line.startswith("large: its time limit, 2 min 0 s, may be too short") for line in lines] == [
+            True
+        ] * warned

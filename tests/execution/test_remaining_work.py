@@ -22,7 +22,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import PARAMETERS, RunResult
 from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
-from quicsat.plan.order import involving, part_of, shuffled
+from quicsat.plan.order import involving, of_pairs, part_of, shuffled
 from quicsat.plan.stored_plan import plan_of
 from quicsat.results import document
 from quicsat.results.store import load
@@ -34,7 +34,8 @@ TWICE = replace(CASE, repetitions=2)
 
 def begin(directory: Path, *clients: str, qlog: bool = True, **options: Any) -> CampaignOutcome:
     selection = select(*clients, cases=(TWICE,))
-    plan = part_of(involving(fakes.plan_of(selection), options.get("must_include", ())), options.get("shard", ""))
+    plan = of_pairs(involving(fakes.plan_of(selection), options.get("must_include", ())), options.get("pairs", ()))
+    plan = part_of(plan, options.get("shard", ""))
     plan = shuffled(plan, 3) if options.get("shuffle") else plan
     config = RunConfig(parameters=environment_parameters(), qlog=qlog)
     return measure(selection, directory, plan=plan, run=config, **options)
@@ -76,7 +77,13 @@ def test_what_has_a_result_is_not_made_again(engine: FakeEngine, tmp_path: Path)
 
 @pytest.mark.parametrize(
     "options",
-    [{"shuffle": True}, {"shard": "2/2"}, {"shuffle": True, "shard": "1/2"}, {"must_include": ("bad", "odd")}],
+    [
+        {"shuffle": True},
+        {"shard": "2/2"},
+        {"shuffle": True, "shard": "1/2"},
+        {"must_include": ("bad", "odd")},
+        {"pairs": ("good/bad", "good/odd")},
+    ],
 )
 def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: Path, options: dict[str, Any]) -> None:
     """With no time at all nothing is made; what is left then is the plan, in its order."""
@@ -86,7 +93,7 @@ def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: P
     assert stopped.out_of_time == "No other run is likely to end within 0.0 ms."
     assert (stopped.record.result_set.finished, stopped.record.result_set.results) == (None, ())
     plan = plan_of(stopped.record.result_set.manifest)
-    assert len(plan) == (4 if {"shard", "must_include"} & set(options) else 8)
+    assert len(plan) == (4 if {"shard", "must_include", "pairs"} & set(options) else 8)
     finished, rest, done = go_on(stopped.directory)
     assert tuple(rest) == plan
     assert [(each.client, each.repetition) for each in done] == [(run.client.name, run.repetition) for run in plan]
