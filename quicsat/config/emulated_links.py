@@ -397,8 +397,8 @@ def _with_round_trip(link: Fields, inherited: EmulatedLink) -> EmulatedLink:
 
 def _with_queues(link: EmulatedLink) -> EmulatedLink:
     """The link with packets in place of multiples of a bandwidth-delay product."""
-    return replace(link, **{name: _with_queue(way, link.round_trip_delay)
-                            for name, way in (("forward", link.forward), ("back", link.back))})  # fmt: skip
+    forward, back = (_with_queue(way, link.round_trip_delay) for way in (link.forward, link.back))
+    return replace(link, forward=forward, back=back)
 
 
 def _with_queue(way: Direction, round_trip: float) -> Direction:
