@@ -80,6 +80,7 @@ def run(options: Options, program: Program) -> int:
 def names(program: Program) -> dict[str, tuple[str, ...]]:
     """What may follow an option or stand for an argument, by the name of its value."""
     from quicsat.analysis.metrics import METRICS
+    from quicsat.cli.list import KINDS
     from quicsat.config.inventory import Inventory
     from quicsat.plan.select_test_cases import ALL_FUNCTIONAL_TESTS, ALL_MEASUREMENTS
 
@@ -100,6 +101,7 @@ def names(program: Program) -> dict[str, tuple[str, ...]]:
         "require": tuple(name for case in cases for name in (case.name, case.abbreviation)),
         "plot": tuple(program.figures()),
         "metric": tuple(metric.name for metric in METRICS),
+        "entries": (*KINDS, *tests[2:], *(each.name for each in known)),
         "names": (*(each.name for each in known), *OWN_IMAGES),
     }
 

@@ -26,7 +26,7 @@ EXAMPLES = ("list tests", "list satloss picoquic   # link, files and timeout; va
 class Options(CommandOptions):
     """The options of the command."""
 
-    names: list[str] = option(
+    entries: list[str] = option(
         nargs="*", metavar="NAME",
         help=f"A kind ({', '.join(KINDS)}), or names or abbreviations (default: all kinds; example: sat).",
     )  # fmt: skip
@@ -35,14 +35,14 @@ class Options(CommandOptions):
 def run(options: Options, program: Program) -> int:
     """Print the lists, or the details."""
     known = Inventory(program.root)
-    kinds = [name for name in options.names if name in KINDS]
-    if kinds == options.names:
+    kinds = [name for name in options.entries if name in KINDS]
+    if kinds == options.entries:
         groups = _groups(known, kinds or KINDS)
         console.show(inventory_lists.lines(groups, console.width()))
         return ExitStatus.SUCCESS
     entries = [entry for group in _groups(known, KINDS).values() for entry in group]
     found, problems = select(
-        options.names,
+        options.entries,
         {entry.name: entry for entry in entries},
         "test case",
         {short: entry.name for entry in entries for short in (entry.short, entry.name.removeprefix("+"))},
