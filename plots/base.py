@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from quicsat.model.results import Pair, ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.plots import theme
@@ -37,6 +39,7 @@ class Group(StrEnum):
     CAMPAIGNS = "Over many campaigns"
 
 
+OF_MANY = "The thick line is the mean of all pairs, and the band shows the range between the quartiles"
 NO_SERIES = "no run of these pairs has series, which traces give. `./run.py analyse` makes those of runs of quicsat."
 
 
@@ -138,6 +141,35 @@ def pair_style(results: ResultSet, pair: Pair) -> theme.Style:
     """The same in all figures of a campaign, whichever of its pairs they show."""
     servers, clients = results.manifest.servers, results.manifest.clients
     return theme.of_pair(servers.index(pair[0]), clients.index(pair[1]), len(servers), len(servers) * len(clients))
+
+
+Spread = tuple[float, float, float, float]
+"""A place on an axis, and of the values there the mean and both quartiles."""
+
+
+def spread_of(lines: Iterable[Sequence[tuple[float, float]]]) -> list[Spread]:
+    """Of all lines of places and values together."""
+    values: dict[float, list[float]] = {}
+    for line in lines:
+        for place, value in line:
+            values.setdefault(place, []).append(value)
+    found = []
+    for place, many in sorted(values.items()):
+        low, high = np.quantile(many, (0.25, 0.75))
+        found.append((place, float(np.mean(many)), float(low), float(high)))
+    return found
+
+
+def draw_spread(
+    ax: Axes, lines: Iterable[Sequence[tuple[float, float]]], spread: Sequence[Spread], size: float
+) -> None:
+    """Pale lines, a thick one for their mean, and a band between the quartiles; ``size``: the unit of the axis."""
+    for line in lines:
+        ax.plot([place for place, _ in line], [value / size for _, value in line], color=theme.PALE, linewidth=0.6)
+    places = [place for place, *_ in spread]
+    means, lows, highs = ([row[number] / size for row in spread] for number in (1, 2, 3))
+    ax.fill_between(places, lows, highs, color=theme.BLUE, alpha=0.2, linewidth=0)
+    ax.plot(places, means, color=theme.BLUE, marker="o", linewidth=2)
 
 
 def room(names: Iterable[str]) -> float:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from quicsat.model.emulated_link import loss_share
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS, PERCENT
-from quicsat.plots import theme
-from quicsat.plots.base import FEW, Drawing, Group, Panel, Plot, nonempty, pair_style, sentences, single_panel, stem
+from quicsat.plots.base import (
+    FEW,
+    OF_MANY,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    draw_spread,
+    nonempty,
+    pair_style,
+    sentences,
+    single_panel,
+    spread_of,
+    stem,
+)
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.overview import sweeps
 from quicsat.statistics.samples import GOODPUT, samples
@@ -35,28 +45,20 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[TestCase]) -> Drawing | None:
     lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    everyone: list[tuple[float, float, float, float]] = []
     lost = 0
     for case in cases:
         many = samples(campaign.results, case.name, GOODPUT)
         means = {(sample.server, sample.client): sample.mean for sample in many if sample.mean is not None}
         lost += len(many) - len(means)
-        rate = loss_share(case.link.forward.loss)
+        rate = loss_share(case.link.forward.loss) / PERCENT
         for pair, mean in means.items():
             lines.setdefault(pair, []).append((rate, mean))
-        if means:
-            low, high = np.quantile(list(means.values()), (0.25, 0.75))
-            everyone.append((rate, fmean(means.values()), float(low), float(high)))
-    if len({rate for rate, *_ in everyone}) < 2:
+    everyone = spread_of(lines.values())
+    if len(everyone) < 2:
         return None
-    thick = (
-        ""
-        if len(lines) <= FEW
-        else " The thick line is the mean of all pairs, and the band shows the range between the quartiles."
-    )
     caption = sentences(
-        "Each line shows the mean goodput of a pair's successful repetitions (n = "
-        f"{counted(len(lines), 'pair')}).{thick}",
+        f"Each line shows the mean goodput of a pair's successful repetitions (n = {counted(len(lines), 'pair')})",
+        "" if len(lines) <= FEW else OF_MANY,
         f"Not shown: {counted(lost, 'value')} of pairs without a successful repetition" if lost else "",
     )
     names = [cases[0].abbreviation, cases[-1].abbreviation]
@@ -71,18 +73,14 @@ def draw(ax: Axes, panel: Panel) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     everyone = panel.facts["all"]
-    rates = [rate / PERCENT for rate, *_ in everyone]
+    rates = [rate for rate, *_ in everyone]
     few = len(panel.rows) <= FEW
-    for pair, points, style in panel.rows:
-        xs, ys = [rate / PERCENT for rate, _ in points], [mean / MBPS for _, mean in points]
-        if few:
-            ax.plot(xs, ys, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=4, label=pair)
-        else:
-            ax.plot(xs, ys, color=theme.PALE, linewidth=0.6)
-    if not few:
-        means, lows, highs = ([row[place] / MBPS for row in everyone] for place in (1, 2, 3))
-        ax.fill_between(rates, lows, highs, color=theme.BLUE, alpha=0.2, linewidth=0)
-        ax.plot(rates, means, color=theme.BLUE, marker="o", linewidth=2)
+    if few:
+        for pair, points, style in panel.rows:
+            ax.plot([rate for rate, _ in points], [mean / MBPS for _, mean in points], color=style.colour,
+                    linestyle=style.dash, marker=style.mark, markersize=4, label=pair)  # fmt: skip
+    else:
+        draw_spread(ax, [points for _, points, _ in panel.rows], everyone, MBPS)
     smallest = min((rate for rate in rates if rate), default=1.0)
     ax.set_xscale("symlog", linthresh=smallest, linscale=0.6)
     ax.xaxis.set_major_locator(FixedLocator(sorted(set(rates))))

@@ -14,9 +14,23 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import KIB, MIB, byte_size
 from quicsat.plots import theme
-from quicsat.plots.base import FEW, Drawing, Group, Panel, Plot, pair_style, per_case, sentences, single_panel, stem
+from quicsat.plots.base import (
+    FEW,
+    OF_MANY,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    draw_spread,
+    pair_style,
+    per_case,
+    sentences,
+    single_panel,
+    spread_of,
+    stem,
+)
 from quicsat.plots.metric_axis import metric_axis
-from quicsat.plots.sweep import draw_intervals
+from quicsat.plots.sweep import draw_intervals, values_of
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.facts import check_fact, fact_of
 from quicsat.statistics.intervals import Mean, of_repetitions
@@ -66,13 +80,14 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     caption = sentences(
         f"The figure shows the mean {number.words} of each server and client over all of their variants, for n = "
         f"{counted(runs, 'successful repetition')}",
+        OF_MANY if len(rows) > FEW else "",
         f"Not shown: {without} without a readable handshake" if without else "",
     )
     return Drawing(
         stem(request, campaign, request.metric, request.over.replace(".", "-"), case.abbreviation),
         f"{case.abbreviation}: {number.words} against {fact_in_words(fact).partition(' [')[0]}",
         caption,
-        single_panel(Panel(rows, {**axis, "y": number.label, "size": number.size})),
+        single_panel(Panel(rows, {**axis, "all": spread_of(values_of(rows)), "y": number.label, "size": number.size})),
     )
 
 
@@ -116,13 +131,13 @@ def draw(ax: Axes, panel: Panel) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     facts, few = panel.facts, len(panel.rows) <= FEW
-    for pair, points, style in panel.rows:
-        colour = style.colour if few else theme.GREY
+    if not few:
+        draw_spread(ax, values_of(panel.rows), facts["all"], facts["size"])
+    for pair, points, style in panel.rows if few else ():
         ys = [mean.value / facts["size"] for _, mean in points]
-        ax.plot([place for place, _ in points], ys, color=colour, linestyle=style.dash, marker=style.mark, markersize=4,
-                label=pair)  # fmt: skip
-        if few:
-            draw_intervals(ax, points, facts["size"], colour)
+        ax.plot([place for place, _ in points], ys, color=style.colour, linestyle=style.dash, marker=style.mark,
+                markersize=4, label=pair)  # fmt: skip
+        draw_intervals(ax, points, facts["size"], style.colour)
     if facts["logarithmic"]:
         ax.set_xscale("log")
     ax.xaxis.set_major_locator(FixedLocator(list(facts["ticks"])))

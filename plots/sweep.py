@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from quicsat.model.family import SweptValue
+from quicsat.model.results import Pair
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
-from quicsat.plots.base import FEW, Drawing, Group, Panel, Plot, nonempty, pair_style, sentences, single_panel, stem
+from quicsat.plots.base import (
+    FEW,
+    OF_MANY,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    draw_spread,
+    nonempty,
+    pair_style,
+    sentences,
+    single_panel,
+    spread_of,
+    stem,
+)
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.intervals import FEWEST, Mean, of_repetitions
@@ -25,10 +40,14 @@ from quicsat.statistics.samples import GOODPUT, MARKS, Sample, samples
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+T = TypeVar("T")
 WIDE = 20.0
 """Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""
 COLUMNS = 4
 """Maps side by side."""
+MOST_MAPS = 24
+MOST_ROWS = 40
+"""Pairs in a picture of a map each, and in one with a row each; more are in further pictures."""
 QUEUE = re.compile(r"\bqueue( limit)?$")
 """Keys whose numbers without a unit are packets."""
 
@@ -87,15 +106,26 @@ def _drawings(request: PlotRequest, campaign: CampaignResults, cases: Sequence[T
     if not axes:
         return []
     shown, further = axes[:2], axes[2:]
-    drawings = []
+    drawings: list[Drawing] = []
     for chosen in product(*(axis.values for axis in further)):
         mine = [case for case in cases if all(swept_value(case, value.key) == value for value in chosen)]
         members = {tuple(swept_value(case, axis.key) for axis in shown): case for case in mine}
         rest = [f"{value.key} {value.text}" for value in chosen]
-        made = _lines if len(shown) == 1 else _maps
-        if drawing := made(request, campaign, shown, members, rest):
+        if len(shown) == 2:
+            drawings += _maps(request, campaign, shown, members, rest)
+        elif drawing := _lines(request, campaign, shown, members, rest):
             drawings.append(drawing)
     return drawings
+
+
+def in_parts(pairs: Mapping[Pair, T], most: int) -> list[tuple[str, dict[Pair, T]]]:
+    """At most so many pairs each, with the end of the name of the picture: empty for the first."""
+    rows = list(pairs.items())
+    starts = range(0, len(rows), most)
+    return [
+        (str(number) if number > 1 else "", dict(rows[start : start + most]))
+        for number, start in enumerate(starts, start=1)
+    ]
 
 
 def axes_of(cases: Sequence[TestCase]) -> list[Axis]:
@@ -143,30 +173,53 @@ def _lines(
         rows.append((", ".join(pair), points, pair_style(campaign.results, pair)))
     if len({place for _, points, _ in rows for place, _ in points}) < 2:
         return None
-    facts = {"places": axis.places(), "texts": axis.texts(), "x": axis.label, "y": number.label, "size": number.size,
-             "logarithmic": axis.is_numeric and _is_wide(axis.places())}  # fmt: skip
+    facts = {
+        "all": spread_of(values_of(rows)), "places": axis.places(), "texts": axis.texts(), "x": axis.label,
+        "y": number.label, "size": number.size, "logarithmic": axis.is_numeric and _is_wide(axis.places()),
+    }  # fmt: skip
     has_intervals = len(pairs) <= FEW and any(mean.ends is not None for _, points, _ in rows for _, mean in points)
     few = f" (with fewer than {FEWEST} repetitions, their range)"
     spread = f", with its 95 % interval over repetitions{few}" if has_intervals else ""
     return Drawing(
         _stem(request, campaign, members, rest),
         _title(members, number, axes, rest),
-        sentences(f"Each line shows the mean {number.words} of a pair (server, client){spread}", _numbers(pairs)),
+        sentences(
+            f"Each line shows the mean {number.words} of a pair (server, client){spread}",
+            OF_MANY if len(pairs) > FEW else "",
+            _numbers(pairs),
+        ),
         single_panel(Panel(rows, facts)),
     )
 
 
+def values_of(rows: Iterable[tuple[str, Sequence[tuple[float, Mean]], theme.Style]]) -> list[list[tuple[float, float]]]:
+    """Places and values of each line."""
+    return [[(place, mean.value) for place, mean in points] for _, points, _ in rows]
+
+
 def _maps(
     request: PlotRequest, campaign: CampaignResults, axes: Sequence[Axis], members: Members, rest: Sequence[str]
-) -> Drawing | None:
+) -> Iterator[Drawing]:
+    everything = pairs_of(request, campaign, members)
+    samples_of = (each for mine in everything.values() for each in mine.values())
+    highest = max((mean.value for each in samples_of if (mean := of_repetitions(each.values))), default=0.0)
+    for part, pairs in in_parts(everything, MOST_MAPS):
+        made = _map(request, axes, members, rest, pairs, highest)
+        yield replace(made, stem=_stem(request, campaign, members, [*rest, part]))
+
+
+def _map(
+    request: PlotRequest,
+    axes: Sequence[Axis],
+    members: Members,
+    rest: Sequence[str],
+    pairs: Mapping[Pair, Mapping[tuple[SweptValue, ...], Sample]],
+    highest: float,
+) -> Drawing:
     number = metric_axis(request, GOODPUT)
-    pairs = pairs_of(request, campaign, members)
-    if not pairs:
-        return None
-    means = [mean.value for mine in pairs.values() for each in mine.values() if (mean := of_repetitions(each.values))]
     facts: dict[str, Any] = {
         "columns": axes[0].texts(), "rows": axes[1].texts()[::-1], "x": axes[0].label, "y": axes[1].label,
-        "highest": max(means), "size": number.size, "label": f"mean {number.label}",
+        "highest": highest, "size": number.size, "label": f"mean {number.label}",
     }  # fmt: skip
     width = min(len(pairs), COLUMNS)
     panels: list[Panel] = []
@@ -185,9 +238,7 @@ def _maps(
         _numbers(pairs), "T means that at least one repetition timed out, and × that at least one failed",
     )  # fmt: skip
     title = _title(members, number, axes, rest)
-    return Drawing(
-        _stem(request, campaign, members, rest), title, caption, grid, (max(size[0], 5.0), max(size[1], 3.0))
-    )
+    return Drawing("", title, caption, grid, (max(size[0], 5.0), max(size[1], 3.0)))
 
 
 def map_cell(column: int, row: int, sample: Sample) -> tuple[int, int, float | None, str]:
@@ -240,11 +291,10 @@ def _draw_lines(ax: Axes, panel: Panel) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     facts, few = panel.facts, len(panel.rows) <= FEW
-    for pair, points, style in panel.rows:
+    if not few:
+        draw_spread(ax, values_of(panel.rows), facts["all"], facts["size"])
+    for pair, points, style in panel.rows if few else ():
         xs, ys = [place for place, _ in points], [mean.value / facts["size"] for _, mean in points]
-        if not few:
-            ax.plot(xs, ys, color=theme.GREY, linewidth=0.6)
-            continue
         ax.plot(xs, ys, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=4, label=pair)
         draw_intervals(ax, points, facts["size"], style.colour)
     if facts["logarithmic"]:

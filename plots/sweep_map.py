@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from quicsat.model.family import Family, SweptValue
+from quicsat.model.results import Pair
 from quicsat.model.test_case import TestCase
 from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, room, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
-from quicsat.plots.sweep import Axis, axes_of, draw_map, map_cell, pairs_of, swept_value
+from quicsat.plots.sweep import MOST_ROWS, Axis, axes_of, draw_map, in_parts, map_cell, pairs_of, swept_value
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.intervals import of_repetitions
 from quicsat.statistics.overview import by_family
-from quicsat.statistics.samples import GOODPUT
+from quicsat.statistics.samples import GOODPUT, Sample
+
+Samples = Mapping[tuple[SweptValue, ...], Sample]
+"""Of a pair, by the values of the axis."""
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -27,7 +32,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     drawings = [
         drawing
         for campaign, cases, axis in found
-        if (drawing := _drawing(request, campaign, cases, axis, 0.0 if request.own_scale else highest))
+        for drawing in _pictures(request, campaign, cases, axis, 0.0 if request.own_scale else highest)
     ]
     return nonempty(drawings, "no family with one swept key has a successful run.")
 
@@ -38,14 +43,21 @@ def _means(request: PlotRequest, campaign: CampaignResults, cases: Sequence[Test
         yield from (mean.value for each in mine.values() if (mean := of_repetitions(each.values)))
 
 
-def _drawing(
+def _pictures(
     request: PlotRequest, campaign: CampaignResults, cases: Sequence[TestCase], axis: Axis, highest: float
-) -> Drawing | None:
-    number = metric_axis(request, GOODPUT)
+) -> Iterator[Drawing]:
     pairs = pairs_of(request, campaign, {(swept_value(case, axis.key),): case for case in cases})
     own = max(_means(request, campaign, cases, axis), default=0.0)
-    if not pairs or not own:
-        return None
+    family = next(case.family for case in cases if case.family)
+    for part, some in in_parts(pairs, MOST_ROWS) if own else ():
+        name = stem(request, campaign, request.metric, family.abbreviation, part)
+        yield _drawing(request, name, family, axis, some, highest or own)
+
+
+def _drawing(
+    request: PlotRequest, name: str, family: Family, axis: Axis, pairs: Mapping[Pair, Samples], highest: float
+) -> Drawing:
+    number = metric_axis(request, GOODPUT)
     rows = [
         map_cell(axis.values.index(key[0]), row, sample)
         for row, mine in enumerate(pairs.values())
@@ -53,13 +65,12 @@ def _drawing(
     ]
     facts: dict[str, Any] = {
         "columns": axis.texts(), "rows": [", ".join(pair) for pair in pairs], "x": axis.label,
-        "y": "server, client", "highest": highest or own, "size": number.size, "label": f"mean {number.label}",
+        "y": "server, client", "highest": highest, "size": number.size, "label": f"mean {number.label}",
         "left": True, "last": True, "title": "",
     }  # fmt: skip
-    family = next(case.family for case in cases if case.family)
     scale = "in this sweep" if request.own_scale else "in any sweep"
     return Drawing(
-        stem(request, campaign, request.metric, family.abbreviation),
+        name,
         f"{family.abbreviation}: {number.words} by {axis.key}",
         sentences(
             f"Each cell shows the mean {number.words} of a pair. Lighter colours mean lower values; the scale is "
