@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,8 +77,8 @@ class CiOptions(CommandOptions, group="continuous integration"):
     )  # fmt: skip
     comment: Path | None = option(
         "--comment", type=Path, action=Once, metavar="FILE",
-        help="Also write a Markdown comment for a pull request: the changed cells with reasons, and next to the file a "
-        "time-offset diagram of each as PNG (default: no file; example: comment/quicsat.md).",
+        help="Also write a Markdown comment for a pull request: the changed cells with reasons, and next to the file "
+        "pictures of them as PNG (default: no file; example: comment/quicsat.md).",
     )  # fmt: skip
     github: bool = flag(
         "--github",
@@ -331,6 +332,7 @@ def _pictures(
 
     Returns the files' names by cell, and a sentence for each diagram that cannot be drawn.
     """
+    from quicsat.report.change_comment import MEMBERS
     from quicsat.report.plot_request import CampaignResults, PlotRequest
 
     if request.comment is None or draw is None or not is_plain(request.comment):
@@ -341,6 +343,12 @@ def _pictures(
         ]
     found, missing = {}, []
     campaign = CampaignResults(place.name, results, resolved(place))
+    if request.baseline is not None and (judgement.changed or judgement.groups):
+        wanted = PlotRequest(
+            (campaign,), request.comment.absolute().parent, ("members",), formats=("png",), baseline=request.baseline
+        )
+        with suppress(UserError, OSError):  # the comment has the same numbers as text
+            found.update((MEMBERS, file.name) for file in draw(wanted).files[:1])
     for cell in judgement.changed[:MOST_PICTURES]:
         wanted = PlotRequest(
             (campaign,), request.comment.absolute().parent, ("offset",), formats=("png",), baseline=request.baseline

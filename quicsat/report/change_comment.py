@@ -15,6 +15,8 @@ from quicsat.statistics.judgement import OPEN, Finding, JudgedCell, Judgement
 
 CellKey = tuple[str, str, str]
 """Server, client, test case."""
+MEMBERS: CellKey = ("", "", "")
+"""Stands for all cells, among the pictures: the change of each member."""
 MOST_CELLS = 20
 """Changed cells that are told in full."""
 LARGEST = 60_000
@@ -54,6 +56,8 @@ def comment(
         parts += [f"**{prose(each.text)}**", *([details] if details else [])]
     parts += [f"{_first_up(judgement.counts)}.", *map(prose, judgement.builds), *map(prose, judgement.open)]
     parts += [judgement.power] if judgement.power else []
+    if MEMBERS in (pictures or {}):
+        parts.append(f"Change of each member: {code((pictures or {})[MEMBERS])} in {where}")
     if changed:
         parts.append(_table(told))
         parts += [_section(cell, (pictures or {}).get(_key(cell), ""), where) for cell in told]

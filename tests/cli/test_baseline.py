@@ -200,7 +200,10 @@ def test_check_draws_the_changed_cells_next_to_the_comment(campaigns: tuple[str,
     draws = Draws()
     comment = target / "comment.md"
     assert main(ROOT, ["baseline", "check", campaigns[1], str(file), "--comment", str(comment)], draws) == 1
-    [request] = draws.requests
+    members, request = draws.requests
+    assert (members.plots, members.formats, members.target) == (("members",), ("png",), target)
+    assert members.baseline is not None
+    assert "Change of each member: `a.svg` in the same directory" in comment.read_text()
     assert (request.plots, request.formats, request.target) == (("offset",), ("png",), target)
     assert (request.pairs, request.test_cases) == ((("picoquic", "quiche"),), ("sat",))
     assert "Time-offset diagram: `a.svg` in the same directory" in comment.read_text()
