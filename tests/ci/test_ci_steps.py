@@ -347,3 +347,51 @@ def test_the_expectations_of_the_example_can_be_read() -> None:
     names = KnownNames(frozenset({"quic-go"}), frozenset({"gate-start"}))
     found = load_expectations(ROOT / "ci/example/quicsat.yml", names)
     assert found.floors
+
+
+GH = """\
+#!/bin/bash
+echo "$*" >>"$CALLS"
+case "$*" in
+*/pulls*) echo "$NUMBER" ;;
+"run download"*)
+    mkdir report
+    if [[ -n $LINK ]]; then ln -s "$LINK" report/comment.md; else echo "### a comment" >report/comment.md; fi
+    ;;
+*/comments*) echo "$EARLIER" ;;
+esac
+for word; do [[ $word == body.md || $word == body=@body.md ]] && cp body.md "$BODY"; done
+exit 0
+"""
+"""Stands in for GitHub's program."""
+
+
+@pytest.mark.parametrize(
+    ("number", "link", "earlier", "last"),
+    [
+        ("7", "", "", "pr comment 7"),
+        ("7", "", "12", "api --silent --method PATCH"),
+        ("", "", "", "api --method GET"),
+        ("7", "/etc/hostname", "", "run download"),
+    ],
+)
+def test_the_second_workflow_comments_on_pull_requests_from_forks(
+    number: str, link: str, earlier: str, last: str, tmp_path: Path
+) -> None:
+    workflow = yaml.safe_load((ROOT / "ci/example/.github/workflows/quicsat-comment.yml").read_text())
+    first = yaml.safe_load((ROOT / "ci/example/.github/workflows/quicsat.yml").read_text())
+    assert workflow[True]["workflow_run"]["workflows"] == [first["name"]]  # YAML 1.1 reads "on" as true
+    [step] = workflow["jobs"]["comment"]["steps"]
+    assert "${{" not in step["run"]
+    (tmp_path / "gh").write_text(GH)
+    (tmp_path / "gh").chmod(0o755)
+    given = {"NUMBER": number, "LINK": link, "EARLIER": earlier, "BODY": str(tmp_path / "sent")}
+    variables = {**dict.fromkeys(step["env"], "x"), **given, "CALLS": str(tmp_path / "calls")}
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]],
+        cwd=tmp_path, env={"PATH": f"{tmp_path}:{os.environ['PATH']}", **variables}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert (tmp_path / "calls").read_text().splitlines()[-1].startswith(last)
+    sent = (tmp_path / "sent").read_text() if (tmp_path / "sent").exists() else ""
+    assert sent.startswith("### a comment") is ("comment 7" in last or "PATCH" in last)
