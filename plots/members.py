@@ -33,7 +33,7 @@ HEIGHT, REST = 0.24, 1.2
 """Inches of a row, and of all else."""
 
 
-class Row(NamedTuple):
+class CellChanges(NamedTuple):
     """A cell."""
 
     label: str
@@ -42,7 +42,7 @@ class Row(NamedTuple):
     """Of each member that both have, %."""
 
 
-def _rows(request: PlotRequest, campaign: CampaignResults, before: ResultSet) -> Iterator[Row]:
+def _rows(request: PlotRequest, campaign: CampaignResults, before: ResultSet) -> Iterator[CellChanges]:
     for case in request.measured(campaign.results):
         first = {(each.server, each.client): each for each in samples(before, case.name, GOODPUT)}
         for sample in samples(campaign.results, case.name, GOODPUT):
@@ -50,7 +50,7 @@ def _rows(request: PlotRequest, campaign: CampaignResults, before: ResultSet) ->
             changes = _changes(first[pair], sample) if pair in first else ()
             if changes and (not request.pairs or pair in request.pairs):
                 label = f"{case.abbreviation}: {sample.server}, {sample.client}"
-                yield Row(label, pair_style(campaign.results, pair), changes)
+                yield CellChanges(label, pair_style(campaign.results, pair), changes)
 
 
 def _changes(first: Sample, second: Sample) -> tuple[float, ...]:
@@ -76,7 +76,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Points of one row are at one height."""
-    rows: Sequence[Row] = panel.rows
+    rows: Sequence[CellChanges] = panel.rows
     ax.axvline(0, color=theme.GREY, linewidth=1)
     for place, row in enumerate(rows):
         heights = [place] * len(row.changes)

@@ -341,7 +341,7 @@ def _pictures(
         return {}, [
             f"There are no time-offset diagrams, because {place} is a file: name the directory of the campaign."
         ]
-    found, missing = {}, []
+    found, missing = dict[tuple[str, str, str], str](), list[str]()
     campaign = CampaignResults(place.name, results, resolved(place))
     if request.baseline is not None and (judgement.changed or judgement.groups):
         wanted = PlotRequest(

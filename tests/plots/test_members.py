@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from quicsat.model.results import ResultSet
 from quicsat.plots import members
 from quicsat.plots.base import NothingToDrawError
 from tests.plots.drawn import axes, plot_request
@@ -23,11 +25,11 @@ def test_a_point_for_each_member_that_both_have() -> None:
     assert "n = 2" in drawing.caption
     shown = axes(members.PLOT, panel)
     assert "[%]" in shown.get_xlabel()
-    assert list(shown.lines[1].get_xdata()) == pytest.approx([-50.0, 10.0])
-    assert list(shown.lines[2].get_xdata()) == pytest.approx([-20.0, -20.0])
+    assert np.asarray(shown.lines[1].get_xdata()) == pytest.approx([-50.0, 10.0])
+    assert np.asarray(shown.lines[2].get_xdata()) == pytest.approx([-20.0, -20.0])
 
 
 @pytest.mark.parametrize("baseline", [None, result_set(runs(8e6, server="other"), servers=("other",))])
-def test_without_members_in_common_there_is_nothing_to_draw(baseline: object) -> None:
+def test_without_members_in_common_there_is_nothing_to_draw(baseline: ResultSet | None) -> None:
     with pytest.raises(NothingToDrawError):
         members.PLOT.table(replace(plot_request(result_set(runs(8e6))), baseline=baseline))
