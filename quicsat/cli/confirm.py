@@ -150,6 +150,10 @@ def run(options: Options, program: Program) -> int:
     _check(builds, claims)
     check, cells = RealTimeCheck(options, program, builds, claims), len(_cells(claims))
     check_place(check.place, str(check.place))
+    for server, client, test_case in sorted(builds.after.virtual_only & {*_cells(claims)}):
+        console.message(
+            f"{test_case}, server {server}, client {client}: real time is known to differ from virtual time."
+        )
     console.message(
         f"{counted(len(claims), 'change')} in {counted(cells, 'cell')}: at most {LOOKS[-1]} blocks of "
         f"{counted(2 * cells, 'run')}."
