@@ -222,7 +222,7 @@ def _claims(options: Options, builds: TwoBuilds, found: Comparison) -> list[Clai
         cells = [
             (each.second.server, each.second.client, each.second.test_case)
             for each in found.pairs
-            if each.second.test_case in names and (each.second.outcomes or each.first.outcomes)
+            if each.second.test_case in names and each.second.outcomes and each.first.outcomes
         ]
         known = {f"{server}_{client}": None for server, client, _ in cells}
         if faults := [f"These results have no pair {quoted(name)} (SERVER_CLIENT).{did_you_mean(name, known)}"
