@@ -21,7 +21,8 @@ from pathlib import Path
 from quicsat.cli import progress
 from quicsat.cli.image_actions import ImageRequest
 from quicsat.cli.image_check import PEER, check_cases, outcome_of
-from quicsat.cli.image_trial import Trial, findings, try_out
+from quicsat.cli.image_findings import findings
+from quicsat.cli.image_trial import Trial, try_out
 from quicsat.config import loader
 from quicsat.docker.address import default_daemon
 from quicsat.docker.client import Daemon

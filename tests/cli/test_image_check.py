@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli import image_check, image_tables, image_trial
+from quicsat.cli import image_check, image_findings, image_tables
 from quicsat.cli.image_check import ImageCheck
 from quicsat.model import outcomes
 from quicsat.model.emulated_link import Direction, EmulatedLink
@@ -49,7 +49,7 @@ def check(tmp_path: Path) -> Check:
         for name, content in files.items():
             (place / "client" / {"keys": "keys.log", "qlog": "qlog/trace.sqlog"}[name]).write_bytes(content)
         compliance = (Compliance("ours", Role.CLIENT, True, "", ""),)
-        [found] = image_trial.findings([OURS], PEER, ResultSet(MANIFEST, compliance, runs, None), tmp_path)
+        [found] = image_findings.findings([OURS], PEER, ResultSet(MANIFEST, compliance, runs, None), tmp_path)
         return found
 
     return find
@@ -134,7 +134,7 @@ def ends(role: Role, status: int, case: str = image_check.SMALL) -> RunResult:
 def test_a_server_that_has_to_be_killed_is_noted(tmp_path: Path, status: int, noted: bool) -> None:
     ours = Implementation("ours", "", "", frozenset({Role.SERVER}))
     run = replace(ends(Role.SERVER, status), server="ours", client="quic-go")
-    [found] = image_trial.findings([ours], PEER, ResultSet(MANIFEST, (), (run,), None), tmp_path)
+    [found] = image_findings.findings([ours], PEER, ResultSet(MANIFEST, (), (run,), None), tmp_path)
     assert ("SIGTERM" in [note.about for note in found.notes]) is noted
 
 
@@ -145,7 +145,7 @@ def test_a_role_that_an_image_does_not_have(check: Check) -> None:
 
 def test_what_a_container_wrote_is_kept(tmp_path: Path) -> None:
     answer = Compliance("ours", Role.CLIENT, False, "it answered with 0", "", "first line\nsecond line")
-    [found] = image_trial.findings([OURS], PEER, ResultSet(MANIFEST, (answer,), tuple(TRANSFERS), None), tmp_path)
+    [found] = image_findings.findings([OURS], PEER, ResultSet(MANIFEST, (answer,), tuple(TRANSFERS), None), tmp_path)
     assert [problem.output for problem in found.problems] == ["first line\nsecond line"]
     assert "second line" in image_tables.check([found])
 

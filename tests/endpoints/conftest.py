@@ -12,7 +12,8 @@ import pytest
 
 from quicsat.cli import image_check
 from quicsat.cli.image_actions import ImageRequest
-from quicsat.cli.image_trial import Trial, findings, try_out
+from quicsat.cli.image_findings import findings
+from quicsat.cli.image_trial import Trial, try_out
 from quicsat.config import loader
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages

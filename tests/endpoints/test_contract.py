@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from quicsat.cli.image_check import outcome_of
-from quicsat.cli.image_trial import CLIENT_TRACE
+from quicsat.cli.image_findings import CLIENT_TRACE
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.traces.columns import Form
