@@ -1,7 +1,8 @@
 """Draw docs/gallery/ and docs/gallery.md from campaigns: `make gallery RESULTS="results/a results/b"`.
 
 Every figure and table that the first campaign allows; others over more links are parts of it, one with functional tests
-adds their matrix, any other one figures over campaigns. Also: `python -m scripts.gallery --output DIR RESULTS…`.
+adds their matrix, one with traces the figures over runs if the first has none, any other one figures over campaigns.
+Also: `python -m scripts.gallery --output DIR RESULTS…`.
 """
 
 # ruff: noqa: T201 - a script
@@ -13,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,6 +25,7 @@ from quicsat.config.loader import load_implementations
 from quicsat.model.names import pair_folder
 from quicsat.model.objective import MB, Objective
 from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
 from quicsat.plots.discovery import draw, plots
 from quicsat.report import campaign_tables, run_tables
 from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
@@ -140,7 +143,8 @@ def _join(one: CampaignResults, other: CampaignResults, place: Path) -> Campaign
 
 def pictures(campaigns: Sequence[CampaignResults], target: Path, form: str) -> Iterator[Section]:
     """All sections, in the order of the page."""
-    main_one, others = campaigns[0], [each for each in campaigns[1:] if not functional(each)]
+    main_one, traced = campaigns[0], with_traces(campaigns)
+    others = [each for each in campaigns[1:] if each is not traced and not functional(each)]
     of = {kind: tuple(name for name, plot in plots().items() if plot.of == kind) for kind in ("results", "runs")}
     forms = (form,)
     over_results = tuple(name for name in of["results"] if name not in ("outcomes", "cdf-pairs"))
@@ -153,11 +157,22 @@ def pictures(campaigns: Sequence[CampaignResults], target: Path, form: str) -> I
             "Over campaigns", draw(PlotRequest((others[0], main_one), target, ("comparison", "history"), forms))
         )
     else:
-        hardest = tuple(case.abbreviation for case in PlotRequest((), target).measured(main_one.results))[-2:]
+        hardest = tuple(case.abbreviation for case in _measured(main_one))[-2:]
         yield Section("Comparisons", draw(PlotRequest((main_one,), target, ("comparison",), forms, hardest)))
     yield from over_runs(
-        main_one, target, form, tuple(name for name in of["runs"] if name not in ("objectives", "transports"))
+        traced, target, form, tuple(name for name in of["runs"] if name not in ("objectives", "transports"))
     )
+
+
+def with_traces(campaigns: Sequence[CampaignResults]) -> CampaignResults:
+    """The first campaign with stored series; the first of all if none has any."""
+    return next(
+        (each for each in campaigns if any(map(partial(pairs_with_series, each), _measured(each)))), campaigns[0]
+    )
+
+
+def _measured(campaign: CampaignResults) -> Sequence[TestCase]:
+    return PlotRequest((), Path()).measured(campaign.results)
 
 
 def functional(campaign: CampaignResults) -> bool:
@@ -170,7 +185,7 @@ def over_runs(campaign: CampaignResults, target: Path, form: str, names: tuple[s
 
     the fastest pair of each server overlaid, and the pair with the most goodput over all links.
     """
-    ranked = {case: pairs_with_series(campaign, case) for case in PlotRequest((), target).measured(campaign.results)}
+    ranked = {case: pairs_with_series(campaign, case) for case in _measured(campaign)}
     shown = {case: pairs for case, pairs in ranked.items() if pairs}
     for case, pairs in shown.items():
         title = f"Packets over {case.abbreviation}"
@@ -230,14 +245,11 @@ def most_wasteful(campaign: CampaignResults, case: TestCase, pairs: Sequence[tup
 
 def page(campaigns: Sequence[CampaignResults], sections: Sequence[Section]) -> str:
     """Markdown: what was measured, where the papers' figures are, the tables, and each figure with its caption."""
-    manifest = campaigns[0].results.manifest
-    cases = PlotRequest((), Path()).measured(campaigns[0].results)
+    traced, cases = with_traces(campaigns), _measured(campaigns[0])
+    packets = f" Figures over packets are of a campaign of {_words(traced)}." if traced is not campaigns[0] else ""
     made = (
-        f"`make gallery` drew these figures from a campaign of {manifest.started[:10]}: "
-        f"{len(manifest.servers)} servers, {len(manifest.clients)} clients, "
-        f"the test {'case' if len(cases) == 1 else 'cases'} {listed(f'`{case.name}`' for case in cases)}, and "
-        f"{max(case.repetitions for case in cases)} repetitions. `./run.py plot DIR` and "
-        "`./run.py tables DIR` draw the same figures and print the same tables for your own campaigns."
+        f"`make gallery` drew these figures from a campaign of {_words(campaigns[0])}.{packets} `./run.py plot DIR` "
+        "and `./run.py tables DIR` draw the same figures and print the same tables for your own campaigns."
     )
     lines = [
         "# Gallery",
@@ -256,6 +268,16 @@ def page(campaigns: Sequence[CampaignResults], sections: Sequence[Section]) -> s
         for file, (_, title, caption) in zip(section.gallery.files, section.gallery.captions, strict=True):
             lines += [f"### {title}", "", f"![{title}](gallery/{file.name})", "", caption, ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _words(campaign: CampaignResults) -> str:
+    """Date and size of a campaign."""
+    manifest, cases = campaign.results.manifest, _measured(campaign)
+    return (
+        f"{manifest.started[:10]}: {len(manifest.servers)} servers, {len(manifest.clients)} clients, "
+        f"the test {'case' if len(cases) == 1 else 'cases'} {listed(f'`{case.name}`' for case in cases)}, and "
+        f"{counted(max(case.repetitions for case in cases), 'repetition')}"
+    )
 
 
 def counterparts(sections: Sequence[Section]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from quicsat.report.pair_series import load_pairs
 from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
 from scripts import gallery
 from tests.campaign_builder import SMALL
-from tests.results_builder import SAT, result_set
+from tests.results_builder import SAT, result_set, runs
 from tests.runs_builder import campaign
 
 PAIRS = (("quic-go", "aioquic"), ("picoquic", "aioquic"))
@@ -56,6 +56,15 @@ def test_functional_tests_come_from_a_campaign_of_their_own(draws: Draws, tmp_pa
     assert sections[1].heading == "Functional tests"
     assert draws.requests[1].campaigns == (tests,)
     assert [plot_request.campaigns for plot_request in draws.requests if "history" in plot_request.plots] == []
+
+
+def test_figures_over_runs_are_of_the_campaign_with_traces(draws: Draws, tmp_path: Path) -> None:
+    bare = CampaignResults("bare", result_set(runs(1e6)))
+    traced = campaign(tmp_path, PAIRS)
+    sections = list(gallery.pictures([bare, traced], tmp_path, "png"))
+    assert draws.requests[0].campaigns == (bare,)
+    assert draws.requests[-1].campaigns == (traced,)
+    assert " Figures over packets are of a campaign of " in gallery.page([bare, traced], sections)
 
 
 def test_the_page_leads_from_the_papers_to_the_figures(draws: Draws, tmp_path: Path) -> None:
