@@ -45,7 +45,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         stem(request, campaign, request.metric, case.abbreviation),
         f"{case.abbreviation}: {shown.words} of each pair",
         caption,
-        single_panel(Panel(rows, cdf.facts(request, shown))),
+        single_panel(Panel(rows, {**cdf.facts(request, shown), "whole": False})),
         (6.4, 3.6 + 0.12 * len(rows)),
     )
 
