@@ -162,7 +162,8 @@ def run(options: Options, program: Program) -> int:
         stopped = check.measure()
     answers = check.answers()
     console.show(render(confirmation_table(answers), options.format, console.width()))
-    console.show(f"\nResults: {check.place}")
+    if options.format == "text":
+        console.show(f"\nResults: {check.place}")
     return stopped or _status(answers, errors=check.errors)
 
 

@@ -5,36 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quicsat.report.table import Column, Table, Unit, Value
-from quicsat.statistics.comparison import TIMES
-from quicsat.statistics.confirmation import OUTCOME, Answer, Confirmation
+from quicsat.statistics.comparison import ALL, TIMES
+from quicsat.statistics.confirmation import OUTCOME, Answer, Claim, Confirmation
 from quicsat.statistics.samples import GOODPUT
 
-METRICS = {GOODPUT: "goodput", OUTCOME: "success", **{name: f"1 / {words}" for name, words in TIMES.items()}}
-"""What is compared, in words."""
+METRICS = {GOODPUT: "", OUTCOME: "success", **TIMES}
+"""What has changed, in words; goodput is not named."""
 
 
 def confirmation_table(answers: Sequence[Confirmation]) -> Table:
-    """A row per claim."""
+    """A row per claim; of a time, its own change is shown."""
     columns = (
-        Column("test case"), Column("server"), Column("client"), Column("of"),
-        Column("virtual", Unit.SHARE, 1), Column("real", Unit.SHARE, 1), Column("low", Unit.SHARE, 1),
-        Column("high", Unit.SHARE, 1), Column("blocks", Unit.COUNT), Column("so changed"), Column("answer"),
-        Column("would be found", Unit.SHARE, 1),
+        Column("change of"), Column("virtual", Unit.SHARE, 1), Column("real", Unit.SHARE, 1),
+        Column("low", Unit.SHARE, 1), Column("high", Unit.SHARE, 1), Column("blocks"),
+        Column("found from", Unit.SHARE, 1), Column("answer"),
     )  # fmt: skip
     return Table("confirmation", "Virtual time and real time", columns, tuple(map(_row, answers)), _notes(answers))
 
 
 def _row(each: Confirmation) -> tuple[Value, ...]:
     claim = each.claim
-    low, high = each.interval or (None, None)
-    names = claim.test_case, claim.server, claim.client, METRICS[claim.metric]
-    size = each.detectable if each.detectable is not None and each.detectable < 1 else None
-    numbers = claim.ratio, each.ratio, low, high, each.blocks
-    return *names, *numbers, each.agreeing, each.answer.value, size if each.answer is not Answer.CONFIRMED else None
+    virtual, real, *ends = (_shown(claim, ratio) for ratio in (claim.ratio, each.ratio, *(each.interval or ())))
+    low, high = sorted(end for end in ends if end is not None) or (None, None)
+    size = None if each.detectable is None or each.detectable >= 1 else _shown(claim, -each.detectable)
+    return _name(claim), virtual, real, low, high, each.agreeing, size and abs(size), each.answer.value
+
+
+def _name(claim: Claim) -> str:
+    """``sat, quic-go_picoquic``; ``server quic-go: time to 2 MB``."""
+    role = f"client {claim.client}" if claim.server == ALL else f"server {claim.server}"
+    pair = f"{claim.server}_{claim.client}" if ALL not in (claim.server, claim.client) else role
+    over = "all pairs" if claim.server == claim.client == ALL else pair
+    case = "" if claim.test_case == ALL else f"{claim.test_case}, "
+    metric = METRICS[claim.metric]
+    return f"{case}{over}{f': {metric}' if metric else ''}"
+
+
+def _shown(claim: Claim, ratio: float | None) -> float | None:
+    return 1 / (1 + ratio) - 1 if ratio is not None and claim.metric in TIMES else ratio
 
 
 def _notes(answers: Sequence[Confirmation]) -> tuple[str, ...]:
-    """What the answers mean, of those that there are."""
+    """What the columns mean, and the answers that there are."""
     given = {each.answer for each in answers}
     meanings = {
         Answer.CONFIRMED: "confirmed: chance explains the change in real time in at most 2.5 % of such checks.",
@@ -42,4 +54,8 @@ def _notes(answers: Sequence[Confirmation]) -> tuple[str, ...]:
         "or less than 1 %.",
         Answer.OPEN: "undecided: more blocks are needed than were measured.",
     }
-    return tuple(words for answer, words in meanings.items() if answer in given)
+    columns = (
+        "Low and high are the limits of the 95 % interval of the change in real time. Blocks: those that changed in "
+        "this direction, of all. Found from: the smallest change that would have been found with 80 % power."
+    )
+    return columns, *(words for answer, words in meanings.items() if answer in given)

@@ -97,7 +97,8 @@ def test_a_change_of_an_implementation_is_confirmed_at_the_first_look(both: Both
     hint = f"./run.py confirm {both.place / 'a'} {both.place / 'b'}"
     assert hint in both.checkout.out("compare", both.place / "a", both.place / "b", status=1)
     out = both.confirm("--format", "csv", status=1)
-    assert out.count(",confirmed,") == 2  # as a server and as a client
+    rows = [line.split(",") for line in out.splitlines()]
+    assert {(row[0], row[-1]) for row in rows[1:]} >= {("server good", "confirmed"), ("client good", "confirmed")}
     assert both.looks == ["look-1"]
     results = both.look(1)
     assert results.manifest.clock is Clock.REAL
@@ -151,8 +152,8 @@ def test_a_pair_that_fails_is_confirmed_by_its_outcomes(both: Both) -> None:
 
     both.measure(fails, status=1)
     out = both.confirm("--pair", "good_bad", "--format", "csv", status=1)
-    assert ",success," in out
-    assert ",confirmed," in out
+    assert "good_bad: success" in out
+    assert ",confirmed" in out
 
 
 def test_the_same_command_continues(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
