@@ -74,7 +74,6 @@ class Cell:
     """Seconds, by the main metric of the workload; None without a workload, or if goodput is its main metric."""
     sealed: int = 0
     """Of the unsupported repetitions, those that cannot be judged because no logged key opens their packets."""
-
     virtual_only: bool = False
     """Goodput in real time is known to differ by more than 5 %, or the outcome."""
 
