@@ -209,6 +209,8 @@ def _takes(action: argparse.Action, taken: int, word: str, *, bare: bool) -> boo
         return False
     if action.nargs is None or (action.nargs == "+" and not taken):
         return True
+    if action.nargs == "+" and action.type is Path:
+        return True
     if "/" in word:
         return False
     return not _exists(word) or (_fits(action, word) and not bare)

@@ -26,13 +26,14 @@ OTHER_CALL = 0.2e-6
 """Seconds that the kernel of virtual time charges for a system call of any other kind, and that no fit changes."""
 COUNTING = 0.25e-6
 """Seconds that counting adds to each system call, see docs/measurements/cost.md; they are part of no cost."""
-USUAL = CostModel(send=5e-6, receive=2e-6, wait=5e-6, datagram_sent=10e-6, datagram_received=10e-6, handshake=0.9e-3)
+USUAL = CostModel(send=5e-6, receive=2e-6, wait=5e-6, datagram_sent=10e-6, datagram_received=10e-6, handshake=0.3e-3)
 """The costs to which a fit tends where the runs do not tell costs apart, times a factor for slow implementations."""
 FIRST_HANDSHAKE = 0.9e-3
 """Seconds that the first handshake of a process takes at least: it is not in caches, unlike those after it, from which
 the fit knows its cost (docs/measurements/virtual-time.md, What a handshake costs)."""
-DOUBT, NOISE = 0.5, 0.1
-"""Standard deviations, as shares: of costs from the usual ones, and of CPU times from the model."""
+DOUBT, HANDSHAKE_DOUBT, NOISE = 0.5, 3.0, 0.1
+"""Standard deviations, as shares: of costs of calls and datagrams from the usual ones, of that of a handshake, which
+differs more, and of CPU times from the model."""
 LEAST_RUNS = 6
 """Fewer runs show no model."""
 TOLERANCE = 1e-12
@@ -149,10 +150,10 @@ def cost_fit(samples: Sequence[CostSample], judged: Sequence[CostSample] = ()) -
         replace(model, handshake=max(model.handshake, FIRST_HANDSHAKE)),
         start,
         len(samples),
-        float(np.median(_errors(samples, samples))),
+        float(np.median(errors(samples, samples))),
         _left_out_error(samples, lambda sample: sample.partner),
         _left_out_error(samples, lambda sample: sample.link),
-        float(np.median(_errors(samples, judged))) if judged else None,
+        float(np.median(errors(samples, judged))) if judged else None,
         _handshake_known(samples),
     )
 
@@ -169,29 +170,29 @@ def _costs(samples: Sequence[CostSample]) -> Floats:
     usual = np.array(astuple(USUAL))
     _, factor = non_negative(np.column_stack([causes[:, 0], causes[:, 1:] @ usual]), rest)
     usual *= max(factor, 1)  # polling is cheap, but does not make packets cheap
-    doubt = NOISE / DOUBT
-    expected = np.column_stack([np.zeros(len(usual)), np.diag(doubt / usual)])
-    return non_negative(np.vstack([causes, expected]), np.concatenate([rest, np.full(len(usual), doubt)]))
+    weight = NOISE / np.array([*(len(usual) - 1) * [DOUBT], HANDSHAKE_DOUBT])
+    expected = np.column_stack([np.zeros(len(usual)), np.diag(weight / usual)])
+    return non_negative(np.vstack([causes, expected]), np.concatenate([rest, weight]))
 
 
-def _errors(fitted: Sequence[CostSample], judged: Sequence[CostSample]) -> Floats:
+def errors(fitted: Sequence[CostSample], judged: Sequence[CostSample]) -> Floats:
     """Relative errors of the CPU times of some runs, from a fit to others."""
     costs = _costs(fitted)
     predicted = np.array([sample.causes for sample in judged]) @ costs + [sample.fixed for sample in judged]
     measured = np.array([sample.cpu for sample in judged])
-    errors: Floats = np.abs(predicted - measured) / measured
-    return errors
+    found: Floats = np.abs(predicted - measured) / measured
+    return found
 
 
 def _left_out_error(samples: Sequence[CostSample], of: Callable[[CostSample], str]) -> float | None:
     groups = dict.fromkeys(map(of, samples))
     if len(groups) < 2:
         return None
-    errors = [
-        _errors([each for each in samples if of(each) != group], [each for each in samples if of(each) == group])
+    found = [
+        errors([each for each in samples if of(each) != group], [each for each in samples if of(each) == group])
         for group in groups
     ]
-    return float(np.median(np.concatenate(errors)))
+    return float(np.median(np.concatenate(found)))
 
 
 def non_negative(matrix: Floats, target: Floats) -> Floats:

@@ -71,6 +71,12 @@ def test_models_and_errors_of_stored_results(quicsat: CommandLine, stored: Path)
         assert max(map(len, lines)) <= 80
 
 
+def test_several_campaigns_are_fitted_together(quicsat: CommandLine, stored: Path, tmp_path: Path) -> None:
+    lines = quicsat.out("calibrate", "mine", "--from", stored, store(tmp_path / "more"), *CASES).splitlines()
+    errors = [cell.strip() for cell in [line for line in lines if "│ mine" in line][1].split("│")[1:-1]]
+    assert errors[1] == str(2 * len(campaign().results))
+
+
 def test_other_test_cases_only_judge(quicsat: CommandLine, stored: Path) -> None:
     lines = quicsat.out("calibrate", "--from", stored, "-t", "sat", "sat+connections").splitlines()
     errors = [cell.strip() for cell in [line for line in lines if "│ mine" in line][1].split("│")[1:-1]]

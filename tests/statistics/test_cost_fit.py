@@ -24,6 +24,7 @@ COUNT = len(PARTNERS) * len(CASES) * 6
 def test_the_costs_of_noiseless_runs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the usual costs weigh nothing."""
     monkeypatch.setattr(cost_fit, "DOUBT", 100.0)
+    monkeypatch.setattr(cost_fit, "HANDSHAKE_DOUBT", 100.0)
     fit = cost_fit.cost_fit(samples())
     assert fit is not None
     assert astuple(fit.model) == pytest.approx(astuple(TRUE), rel=0.01)
