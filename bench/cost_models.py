@@ -75,13 +75,11 @@ def left_out(
     find: Callable[[Sequence[Run], Sequence[Run]], Floats], runs: Sequence[Run], of: Callable[[Run], str]
 ) -> float:
     """Median error of all runs, each group of them predicted from the others."""
-    groups = sorted({of(run) for run in runs})
-    return median(
-        np.concatenate(
-            [find([run for run in runs if of(run) != group], [run for run in runs if of(run) == group])
-             for group in groups]
-        ).tolist()
-    )  # fmt: skip
+    found = [
+        find([run for run in runs if of(run) != group], [run for run in runs if of(run) == group])
+        for group in sorted({of(run) for run in runs})
+    ]
+    return float(np.median(np.concatenate(found)))
 
 
 def main() -> None:
