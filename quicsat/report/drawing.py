@@ -119,7 +119,7 @@ def _blocks(columns: Sequence[Column], width: int, keys: int) -> list[list[Colum
     blocks: list[list[Column]] = []
     used = width
     for column in rest:
-        needed = min(_width(column), max(_least(column), width - frame - FRAME)) + FRAME
+        needed = min(_body_width(column), max(_least(column), width - frame - FRAME)) + FRAME
         if frame + needed > width:
             return None
         if used + needed > width:
@@ -184,6 +184,12 @@ def _shown(field: Text, colour: bool, markdown: bool) -> str:
 
 def _width(column: Column) -> int:
     return max(len(field.text) for field in column)
+
+
+def _body_width(column: Column) -> int:
+    """That of the fields, with the name of the column on several lines if it is longer."""
+    longest = max(map(len, column[0].text.split()), default=0)
+    return max(longest, min(len(column[0].text), NARROWEST // 2), *(len(field.text) for field in column[1:]))
 
 
 def _least(column: Column) -> int:

@@ -36,6 +36,9 @@ _SHOWN_UNIT = {Unit.RATE: "Mbit/s", Unit.SHARE: "%", Unit.SECONDS: "s"}
 _SIZE = {Unit.RATE: MBPS, Unit.SHARE: PERCENT, Unit.SECONDS: 1.0, Unit.RATIO: 1.0}
 _SMALLEST_P = 0.0001
 _MOST_DIGITS = 9
+MOST_KEYS = 3
+"""Columns that tell rows apart: test case, server, client; and the repetition if it follows."""
+REPETITION = "repetition"
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """How a formula begins in a spreadsheet; some take full-width signs, too."""
 FORMATS = ("text", "markdown", "csv", "latex")
@@ -83,7 +86,8 @@ def render(table: Table, form: str, width: int | None = None) -> str:
     markdown = form == "markdown"
     right = [column.shown for column in table.columns if column.unit is not Unit.WORDS]
     rows = [_fields(row, table.columns) for row in table.rows]
-    keys = len(list(takewhile(lambda column: column.unit is Unit.WORDS, table.columns)))
+    words = len(list(takewhile(lambda column: column.unit is Unit.WORDS, table.columns)))
+    keys = min(words, MOST_KEYS) + any(column.name == REPETITION for column in table.columns[words : words + 1])
     body = draw(
         [column.shown for column in table.columns], rows, width=width, keys=keys, markdown=markdown, right=right
     )
