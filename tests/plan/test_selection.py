@@ -31,6 +31,7 @@ from quicsat.model.test_case import TestCase, with_workload
 from quicsat.model.text import quoted
 from quicsat.model.webtransport import WebTransport
 from quicsat.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
+from quicsat.plan import pairs
 from quicsat.plan.make_plan import make_plan
 from quicsat.plan.pairs import left_out
 from quicsat.plan.select_implementations import replace_images, select_images, select_implementations
@@ -594,3 +595,11 @@ def test_pairs_for_webtransport_and_for_transfers_are_told_apart() -> None:
     assert left_out([both], [session], [RECEIVING]) == ""
     assert left_out([both], [session]) == "left out, no protocol in common: s with b"
     assert left_out([both], [plain], [RECEIVING]) == "left out, no protocol in common: p with b"
+
+
+def test_many_pairs_that_are_left_out_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "MOST_LISTED", 1)
+    hq, h3 = (replace(implementation(name), protocols=(protocol,)) for name, protocol in
+              (("a", Protocol.HQ), ("b", Protocol.H3)))  # fmt: skip
+    assert pairs.left_out([hq, h3], [hq, h3]) == "left out, no protocol in common: 2 pairs"
+    assert pairs.left_out([hq], [h3]) == "left out, no protocol in common: b with a"
