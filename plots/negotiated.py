@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 USUAL = "client.initial_max_data"
 CLOSE = 0.12
 """A value that is nearer to the one before, as a share of the axis, has no tick."""
+NO_LIMIT = 2**40
+BEYOND = 4
+"""Values from ``NO_LIMIT`` on, such as QUIC's largest integer, limit nothing: at so many times the largest limit."""
 LETTERS = 16
 """Of a line below a tick."""
 WIDE = 10
@@ -96,28 +99,29 @@ def _axis(values: set[int | str], fact: str) -> dict[str, Any]:
     label, unit = fact_in_words(fact), UNITS.get(fact.partition(".")[2], "")
     numbers = [value for value in values if isinstance(value, int)]
     if len(numbers) < len(values):
-        words = sorted(map(str, values))
-        places = {word: float(place) for place, word in enumerate(words)}
-        ticks = {place: fill(word, LETTERS) for word, place in places.items()}
-        return {"x": label, "ticks": ticks, "places": places, "logarithmic": False}
+        words = {word: float(place) for place, word in enumerate(sorted(map(str, values)))}
+        ticks = {place: fill(word, LETTERS) for word, place in words.items()}
+        return {"x": label, "ticks": ticks, "places": words, "logarithmic": False}
     ordered = sorted(numbers)
-    logarithmic = ordered[0] > 0 and ordered[-1] > WIDE * ordered[0]
-    apart = [log(value) if logarithmic else value for value in ordered]
-    shown = [0]
-    for number, place in enumerate(apart):
-        if place - apart[shown[-1]] > CLOSE * (apart[-1] - apart[0]):
-            shown.append(number)
-    tick_values = [ordered[number] for number in shown]
-    return {
-        "x": label.replace(" [B]", ""),
-        "ticks": {float(value): _bytes(value) if unit == "B" else str(value) for value in tick_values},
-        "places": {value: float(value) for value in ordered},
-        "logarithmic": logarithmic,
-    }
+    limits = [value for value in ordered if value < NO_LIMIT]
+    beyond = BEYOND * limits[-1] if limits else 1
+    places = {value: float(value if value < NO_LIMIT else beyond) for value in ordered}
+    logarithmic = ordered[0] > 0 and places[ordered[-1]] > WIDE * ordered[0]
+    apart = [log(places[value]) if logarithmic else places[value] for value in ordered]
+    ticks = {places[ordered[0]]: _tick(ordered[0], unit)}
+    last = apart[0]
+    for value, place in zip(ordered, apart, strict=True):
+        if place - last > CLOSE * (apart[-1] - apart[0]):
+            ticks[places[value]], last = _tick(value, unit), place
+    return {"x": label.replace(" [B]", ""), "ticks": ticks, "places": places, "logarithmic": logarithmic}
 
 
-def _bytes(value: int) -> str:
+def _tick(value: int, unit: str) -> str:
     """``24 MiB``, and ``1472 B`` where another unit would need a fraction."""
+    if value >= NO_LIMIT:
+        return "no limit"
+    if unit != "B":
+        return str(value)
     return f"{value} B" if value % KIB and value < MIB else byte_size(value)
 
 

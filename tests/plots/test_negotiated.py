@@ -53,6 +53,13 @@ def test_words_stand_side_by_side() -> None:
     assert (drawing.stem, drawing.title) == ("cipher-SAT", "SAT: goodput against cipher")
 
 
+def test_a_value_that_limits_nothing_does_not_stretch_the_axis() -> None:
+    many = [run("x", number, 1e6, size) for number, size in enumerate((2**20, 2**24, 2**62 - 1), start=1)]
+    shown = panel(PLOT, plot_request(result_set(many, servers=("a",), clients=("x",), test_cases=(SAT,))))
+    assert list(shown.facts["ticks"].values()) == ["1 MiB", "16 MiB", "no limit"]
+    assert [place for place, _ in column(shown, 1)[0]] == [2**20, 2**24, 2**26]
+
+
 def test_values_that_are_close_share_a_tick() -> None:
     sizes = (1472, 65536, 65536 + 1472, 24 * 2**20)
     many = [run("x", number, 1e6 * number, size) for number, size in enumerate(sizes, start=1)]
