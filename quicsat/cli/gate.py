@@ -116,6 +116,7 @@ def run(options: Options, program: Program) -> int:
     if request.baseline is not None:
         raise InputError(f"gate measures the baseline itself: remove the key baseline from {options.expect}.")
     options.seed = builds.change.seed
+    further = choose(options, program.root, second or first)  # now: what it reads may change meanwhile
     with new_campaign.conditions(options, program, builds.change.selection) as how:
         new_campaign.confirm_size(options, program, [*builds.base.runs, *builds.change.runs])
         look = _look(builds, "", (options, program, how))
@@ -126,7 +127,7 @@ def run(options: Options, program: Program) -> int:
         cells = found.suspects(request.expectations.regression)
         if second and cells and not found.worse:
             console.message(f"Second look at {counted(len(cells), 'cell')} that may be worse.")
-            more = choose(options, program.root, second).only(cells, first)
+            more = further.only(cells, first)
             again = _look(more, AGAIN, (options, program, how))
             if stopped := _stopped(again):
                 return stopped
@@ -148,7 +149,7 @@ def _look(builds: Builds, suffix: str, given: tuple[Options, Program, Conditions
         replace(
             each,
             directory=options.log_dir and options.log_dir / f"{name}{suffix}",
-            check_compliance=each.check_compliance and name == CHANGE and not suffix,  # all others are known
+            check_compliance=each.check_compliance and not suffix,  # the first look has told
         )
         for name, each in zip((BASE, CHANGE), new, strict=True)
     ]

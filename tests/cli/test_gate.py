@@ -10,7 +10,7 @@ import pytest
 
 from quicsat.execution import campaign_setup
 from quicsat.model.evidence import Evidence
-from quicsat.model.outcomes import Outcome, Verdict
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Measurement, ResultSet
 from quicsat.model.run import Run
 from quicsat.results.store import load
@@ -69,6 +69,9 @@ def test_equal_builds_need_one_look(checkout: Checkout, monkeypatch: pytest.Monk
     assert members(base) == members(change) == {pair: {1, 2, 3, 4, 5} for pair in members(base)}
     assert [results.manifest.images["good"].reference for results in (base, change)] == [BASE, "example/good"]
     assert base.manifest.seed == change.manifest.seed == 1
+    used = [{run.evidence.images["server"] for run in each.results if run.server == "good"} for each in (base, change)]
+    assert used == [{each.manifest.images["good"].id} for each in (base, change)]
+    assert used[0] != used[1]
     assert report.read_text()
 
 
@@ -88,7 +91,22 @@ def test_an_open_cell_is_measured_again_with_new_members_which_decide(
     place = tmp_path / "both"
     checkout.out(*WORDS, "--against", BASE, "-l", place, status=status)
     for name in ("base-again", "change-again"):
-        assert members(load(place / name).result_set) == {CELL: set(range(6, 21))}
+        again = load(place / name).result_set
+        assert members(again) == {CELL: set(range(6, 21))}
+        assert not again.compliance
+
+
+def test_images_of_both_builds_are_checked(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A partner that is not compliant is unsupported with both builds, and no reason to blame the change."""
+    measure(checkout, monkeypatch, lambda _: 1.0)
+    place = tmp_path / "both"
+    words = [word for word in WORDS if word != "--skip-compliance-check"]
+    checkout.out(*words, "--against", "example/bad", "-l", place)
+    first, second = (load(place / name).result_set for name in ("base", "change"))
+    assert {each.implementation: each.compliant for each in first.compliance}["odd"] is False
+    codes = [{run.key: run.verdict.code for run in each.results} for each in (first, second)]
+    assert codes[0] == codes[1]
+    assert ErrorCode.NOT_COMPLIANT in codes[0].values()
 
 
 def test_without_a_second_look_an_open_cell_is_undecided(
