@@ -140,6 +140,8 @@ def test_the_installed_command_uses_the_files_of_its_working_directory_first(ins
     listed = quicsat(installed, "list", work=work)
     assert (listed.returncode, listed.stderr) == (0, "")
     assert all(re.search(rf"│ {name} ", listed.stdout) for name in ("mine", "sat", "my-quic", "quic-go"))
-    site = quicsat(installed, "site", str(ROOT / "tests/data/campaign-before-packages"), "-o", "site", work=work)
+    site = quicsat(
+        installed, "site", str(ROOT / "tests/data/campaign-before-packages"), "-o", "site", "--no-plots", work=work
+    )
     assert site.returncode == 0
     assert (work / "site" / "index.html").is_file()
