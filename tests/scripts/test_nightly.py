@@ -314,7 +314,7 @@ def test_places_are_those_of_the_callers_directory(checkout: Path) -> None:
     assert night(checkout, "--results", "nights", "--site", "web", "--", "-t", "sat").returncode == 0
     run, _, site, _, prune = calls(checkout)
     assert run[run.index("-l") + 1].startswith(str(checkout / "nights"))
-    assert site[1:] == [str(checkout / "nights"), "-o", str(checkout / "web")]
+    assert site[1:] == [str(checkout / "nights"), "-o", str(checkout / "web"), "--no-plots"]
     assert prune[1] == str(checkout / "nights")
 
 
