@@ -1,7 +1,7 @@
 """Measures the campaigns that bench.fidelity compares, and exports their numbers for the repository.
 
-    python -m bench.fidelity_campaigns measure real 1001 1002 … -- --max-runtime "2 h"
-    python -m bench.fidelity_campaigns measure virtual 1001 1002 …
+    python -m bench.fidelity_campaigns measure real --seeds 1001 1002 … -- --max-runtime "2 h"
+    python -m bench.fidelity_campaigns measure virtual --seeds 1001 1002 …
     python -m bench.fidelity_campaigns export results/fidelity/* --to DIR
 
 All servers that can be built and transfer files over hq, with six clients, over three links. In real time, each seed is
@@ -75,13 +75,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     measuring = commands.add_parser("measure")
     measuring.add_argument("clock", choices=[str(each) for each in Clock])
-    measuring.add_argument("seeds", nargs="+", type=int)
+    measuring.add_argument("--seeds", nargs="+", type=int, required=True, metavar="N")
     measuring.add_argument("--results", type=Path, default=ROOT / "results" / "fidelity", metavar="DIR")
-    measuring.add_argument("words", nargs="*", metavar="-- WORD", help="for `run` and `resume`")
     exporting = commands.add_parser("export")
     exporting.add_argument("campaigns", nargs="+", type=Path)
     exporting.add_argument("--to", type=Path, required=True, metavar="DIR")
-    options = parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    end = given.index("--") if "--" in given else len(given)
+    options, words = parser.parse_args(given[:end]), given[end + 1 :]
     if options.command == "export":
         options.to.mkdir(parents=True, exist_ok=True)
         for path, results in zip(options.campaigns, read(options.campaigns), strict=True):
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known = load_implementations(ROOT / "implementations.json")
     for campaign in campaigns(known, Clock(options.clock), options.seeds):
         if left_of(campaign, options.results, ""):
-            status = measure(campaign, options.results, "", options.words)
+            status = measure(campaign, options.results, "", words)
             if status not in (ExitStatus.SUCCESS, ExitStatus.FAILURE):
                 return status
     return 0

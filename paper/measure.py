@@ -80,7 +80,7 @@ class Campaign:
     @property
     def command(self) -> tuple[str, ...]:
         """The words of `run`, without the directory."""
-        return ("run", *self.words, "--clock", self.clock.value, "--images", "build", "--no-qlog")
+        return ("run", *self.words, "--clock", self.clock.value, "--images", "build", "--no-qlog", "--yes")
 
 
 def of_role(known: Mapping[str, Implementation], role: Role) -> list[str]:

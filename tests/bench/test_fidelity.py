@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from bench import fidelity_campaigns
 from bench.fidelity import Campaigns, judge_pairs, judge_servers, main
 from bench.fidelity_campaigns import exported
 from bench.fidelity_marks import main as mark
+from paper.measure import Campaign
+from quicsat.cli.exit_status import ExitStatus
 from quicsat.config.loader import load_implementations
 from quicsat.model.emulated_link import EmulatedLink, UniformLoss
 from quicsat.model.results import ResultSet
@@ -79,6 +82,23 @@ def test_exports_are_read_like_campaigns(tmp_path: Path, capsys: pytest.CaptureF
     assert [each["runs"] for each in stored["campaigns"]] == [12, 12]
     assert figure.stat().st_size > 1000
     assert main([str(paths[0]), "--virtual", str(paths[0])]) == 1
+
+
+def test_both_clocks_are_measured_with_the_same_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(campaign: Campaign, _: Path, __: str, words: list[str]) -> int:
+        started.append((campaign.name, " ".join(campaign.command), words))
+        return ExitStatus.SUCCESS if len(started) < 5 else ExitStatus.TIME_UP
+
+    started = list[tuple[str, str, list[str]]]()
+    monkeypatch.setattr(fidelity_campaigns, "measure", measured)
+    monkeypatch.setattr(fidelity_campaigns, "left_of", lambda *_: ["run"])
+    assert fidelity_campaigns.main(["measure", "real", "--seeds", "7", "--", "--max-runtime", "2 h"]) == 0
+    assert fidelity_campaigns.main(["measure", "virtual", "--seeds", "7", "8", "9"]) == ExitStatus.TIME_UP
+    assert [name for name, *_ in started] == ["real-7", "real-loss-7", "virtual", "virtual-loss-7", "virtual-loss-8"]
+    assert started[0][2] == ["--max-runtime", "2 h"]
+    (_, real, _), (_, virtual_time, _) = started[1], started[3]
+    assert "-t satloss --repetitions 1 --seed 7" in real
+    assert virtual_time.replace("--clock virtual", "--clock real") == real
 
 
 ENTRIES = """\
