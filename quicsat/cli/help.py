@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from quicsat.cli import commands, console, reference
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import CommandOptions, Program, flag, option
@@ -15,13 +17,15 @@ EXAMPLES = ("help plot", "help --markdown > cli.md   # the reference page")
 OVERVIEW = """\
 usage: {program} [COMMAND] [OPTIONS]
 
-Measure QUIC implementations over satellite links. Options of a command: {program} COMMAND --help
+Measure QUIC implementations over satellite links.
+Options of a command: {program} COMMAND --help
 
 {groups}
 
 Example, one server, one client, one link: {program} -s quic-go -c aioquic -t sat
-{program} --version: the version. Exit status: 0 success, 1 a run failed, 2 wrong option or file,
-3 infrastructure error, 4 time up, 75 another campaign is running, 128 + n signal n."""
+Version: {program} --version
+Exit status: 0 success, 1 a run failed, 2 wrong option or file, 3 infrastructure
+error, 4 time up, 75 another campaign is running, 128 + n signal n."""
 
 
 class Options(CommandOptions, group="output"):
@@ -44,10 +48,16 @@ def run(options: Options, program: Program) -> int:
     return ExitStatus.SUCCESS
 
 
+def _line(text: str) -> str:
+    """A command with its summary, which is wrapped on a narrow terminal."""
+    columns = console.width()
+    return textwrap.fill(text, columns, subsequent_indent=" " * 13) if columns else text
+
+
 def overview() -> str:
     """All commands by group; fits on one screen."""
     groups = [
-        f"{title}:\n" + "\n".join(f"  {name:10} {summary}" for name, summary in group.items())
+        f"{title}:\n" + "\n".join(_line(f"  {name:10} {summary}") for name, summary in group.items())
         for title, group in commands.GROUPS.items()
     ]
     return OVERVIEW.format(program=PROGRAM, groups="\n\n".join(groups))

@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, *, description: str = "", examples: Sequence[str] = (), known: Sequence[str] = ()):
         """``known``: words besides options and choices that a mistyped word may have meant."""
-        lines = "".join(f"  {prog.split()[0]} {line}\n" for line in examples)
+        lines = "".join(f"{_example(prog.split()[0], line)}\n" for line in examples)
         super().__init__(
             prog=prog,
             description=description,
@@ -159,8 +159,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     """Help with short forms: ``-s, --server NAME...``."""
 
     def __init__(self, prog: str) -> None:
-        columns = min(console.width() or MOST_COLUMNS, MOST_COLUMNS)
-        super().__init__(prog, max_help_position=HELP_COLUMN, width=columns - 2)
+        super().__init__(prog, max_help_position=HELP_COLUMN, width=_columns() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Wrap a description; examples keep their lines."""
@@ -174,6 +173,17 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         return invocation(action)
+
+
+def _example(program: str, line: str) -> str:
+    """A command line, below its comment if both do not fit on one line of the terminal."""
+    whole = f"  {program} {line}"
+    command, *comment = re.split(r"\s+# ", whole, maxsplit=1)
+    return f"  # {comment[0]}\n{command}" if comment and len(whole) > _columns() else whole
+
+
+def _columns() -> int:
+    return min(console.width() or MOST_COLUMNS, MOST_COLUMNS)
 
 
 def invocation(action: argparse.Action) -> str:
