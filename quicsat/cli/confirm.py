@@ -394,6 +394,7 @@ class RealTimeCheck:
             directory=self.place / _name(look),
             run=RunConfig(qlog=manifest.options.get("qlog", True), parameters=parameters),
             check_compliance=False,
+            pairs=tuple(dict.fromkeys(f"{run.server.name}/{run.client.name}" for run in runs)),
         )
 
     def _check_fit(self, begun: Manifest, new: NewCampaign) -> None:

@@ -106,6 +106,7 @@ def test_a_change_of_an_implementation_is_confirmed_at_the_first_look(both: Both
         "good": "example/good", "good:base": BASE,
     }  # fmt: skip
     assert len(results.results) == 4 * 2 * 5
+    assert len(results.pairs) == 2 * 5
 
 
 def test_both_builds_of_a_cell_run_one_after_the_other_in_random_order(both: Both) -> None:
