@@ -204,7 +204,7 @@ class Fidelity:
         far = [row for row in self.pairs if row.verdict is Agreement.DIFFERENT]
         return (
             Table("links", "Pairs and links", (Column("link"), Column("pairs", Unit.COUNT), *verdicts,
-                  Column("servers within 5 %")), tuple(rows)),
+                  Column("servers ±5 %")), tuple(rows)),
             Table("servers", "Servers", (Column("link"), Column("server"), *numbers, Column("verdict")),
                   tuple(_values(row) for row in self.servers)),
             Table("different", "Pairs that are different", (Column("link"), Column("server"), Column("client"),

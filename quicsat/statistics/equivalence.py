@@ -174,13 +174,13 @@ def _of_groups(groups: Sequence[Sequence[float]]) -> _Estimate:
 
 
 def _units(side: Sequence[Sequence[MeasuredRun]]) -> dict[str, float]:
-    """A number per repetition: the mean distance of its logarithms from the means of their pairs."""
+    """A number per repetition with half of the pairs or more: the mean distance of its logarithms from their pairs'."""
     found = dict[str, list[float]]()
     for runs in side:
         mean = _mean(runs)
         for run in runs:
             found.setdefault(run.repetition, []).append(run.logarithm - mean)
-    return {repetition: math.fsum(each) / len(each) for repetition, each in found.items()}
+    return {name: math.fsum(each) / len(each) for name, each in found.items() if 2 * len(each) >= len(side)}
 
 
 def _of_blocks(units: Sequence[dict[str, float]], runs: Sequence[Sequence[MeasuredRun]]) -> _Estimate | None:

@@ -96,6 +96,18 @@ def test_what_a_repetition_does_to_all_pairs_does_not_average_out() -> None:
     assert one.interval == pytest.approx(many.interval)
 
 
+def test_a_repetition_of_which_most_pairs_are_missing_does_not_stand_for_the_machine() -> None:
+    pair = BothClocks(runs(CALM), runs(CALM))
+    alone = MeasuredRun(9.0, "interrupted", "another day")
+    results = [
+        equivalence([BothClocks((*pair.real, *more), pair.virtual), *[pair] * others], same_losses=False)
+        for more, others in (((), 2), ((alone,), 2), ((alone,), 1))
+    ]
+    whole, one_of_three, one_of_two = (each.interval for each in results if each is not None and each.interval)
+    assert one_of_three[1] - one_of_three[0] < 10 * (whole[1] - whole[0])
+    assert one_of_two[1] - one_of_two[0] > 2 * (one_of_three[1] - one_of_three[0])
+
+
 def test_nothing_to_compare() -> None:
     assert equivalence([BothClocks(runs(CALM), ())], same_losses=False) is None
     assert equivalence([], same_losses=True) is None
