@@ -309,7 +309,7 @@ def _show(judgement: Judgement, *, decides: bool) -> None:
         console.show(f"{cell.case.name}, server {sample.server}, client {sample.client}: {cell.finding}")
         console.show("\n".join(f"  {line}" for line in (*cell.details, *reasons(cell))))
     groups = [line for each in judgement.groups for line in (each.text, *(f"  {detail}" for detail in each.details))]
-    rest = (*judgement.first_flights, *judgement.builds, *judgement.notes, *judgement.open)
+    rest = (*judgement.behaviour, *judgement.builds, *judgement.notes, *judgement.open)
     for line in filter(None, (*groups, *rest, judgement.power, judgement.unfinished)):
         console.show(line)
     verdict = judgement.conclusion

@@ -63,8 +63,8 @@ def comment(
         parts += [_section(cell, (pictures or {}).get(_key(cell), ""), where) for cell in told]
     if rest > 0:
         parts.append(f"And {counted(rest, 'more cell')}.")
-    if judgement.first_flights:
-        parts.append(_listed("Changed first flights in cells that have not changed otherwise", judgement.first_flights))
+    if judgement.behaviour:
+        parts.append(_listed("Changed behaviour in cells whose speed has not changed", judgement.behaviour))
     if judgement.notes:
         parts.append(_listed("Notes", judgement.notes))
     parts.append(_conditions(results))

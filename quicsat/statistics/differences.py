@@ -44,6 +44,8 @@ METRICS = (
     _Named("return_packets", "packets of the client per packet of the server", "ratio", 0.02),
 )
 """Metrics that are named, causes before effects. Time and goodput themselves are not among them."""
+BEHAVIOUR = frozenset({"initial_window", "longest_burst", "return_packets"})
+"""Metrics that an endpoint decides, and chance hardly does."""
 MARKS = (
     ("time_to_first_byte", "until the first byte"),
     ("time_to_2_mb", "until 2 MB"),
@@ -64,11 +66,12 @@ def differences(before: Sequence[RunResult], after: Sequence[RunResult]) -> tupl
     return (*_times(first, second), *_facts(first, second), *_metrics(first, second)) if first and second else ()
 
 
-def first_flight(before: Sequence[RunResult], after: Sequence[RunResult]) -> str:
-    """The sentence about what the server sends in the first round trip, of such runs; empty if that has not changed."""
+def behaviour(before: Sequence[RunResult], after: Sequence[RunResult]) -> tuple[str, ...]:
+    """Sentences about such runs that hold however fast they are: what has changed of ``BEHAVIOUR``."""
     seeds = {each.evidence.seed for each in before} & {each.evidence.seed for each in after}
     first, second = (_chosen(many, seeds) for many in (before, after))
-    return next(_metrics(first, second, METRICS[:1]), "") if first and second else ""
+    named = [each for each in METRICS if each.metric in BEHAVIOUR]
+    return tuple(_metrics(first, second, named)) if first and second else ()
 
 
 def _chosen(many: Sequence[RunResult], seeds: set[int]) -> list[RunResult]:

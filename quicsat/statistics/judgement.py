@@ -35,7 +35,7 @@ from quicsat.statistics.comparison import (
     progress,
     time_in_words,
 )
-from quicsat.statistics.differences import differences, first_flight
+from quicsat.statistics.differences import behaviour, differences
 from quicsat.statistics.samples import GOODPUT, PairOutcome, Sample, samples
 from quicsat.statistics.significance import matters
 
@@ -159,8 +159,8 @@ class Judgement:
     """Whether a run ended with a fault of quicsat or of the machine."""
     power: str = ""
     """Which loss would have been found, a sentence; empty if no goodput was tested."""
-    first_flights: tuple[str, ...] = ()
-    """Cells that are not among the changed ones, and whose server sends more or less in the first round trip."""
+    behaviour: tuple[str, ...] = ()
+    """What endpoints do differently in cells that are not among the changed ones, a sentence each."""
 
     @property
     def changed(self) -> tuple[JudgedCell, ...]:
@@ -216,7 +216,7 @@ def judge(
         tuple(_open(results, expected, planned, found)),
         any(result.verdict.outcome is Outcome.ERROR for result in results.results),
         detectable_in_words(found) if found is not None else "",
-        tuple(_first_flights(judged)),
+        tuple(_behaviour(judged)),
     )
 
 
@@ -295,9 +295,9 @@ def _reasons(change: PairChange, before: ResultSet, after: ResultSet) -> tuple[s
     return differences(*runs)
 
 
-def _first_flights(cells: Iterable[JudgedCell]) -> Iterator[str]:
+def _behaviour(cells: Iterable[JudgedCell]) -> Iterator[str]:
     for cell in cells:
-        if cell.finding not in CHANGED and (text := first_flight(cell.before, cell.results)):
+        for text in behaviour(cell.before, cell.results) if cell.finding not in CHANGED else ():
             sample = cell.sample
             yield f"{cell.case.name}, server {sample.server}, client {sample.client}: {text[0].lower()}{text[1:]}"
 

@@ -150,11 +150,11 @@ def test_a_changed_first_flight_is_told_even_if_goodput_holds() -> None:
         virtual(result_set(runs(*[8e6] * N, server=SLOWER), servers=(SLOWER,), repetitions=N)), 40960.0
     )
     judgement = judge(with_window(before, 10240.0), Expectations(), before)
-    [told] = judgement.first_flights
+    [told] = judgement.behaviour
     assert "40 KiB → 10 KiB" in told
     assert told in comment(before, judgement)
     assert judgement.conclusion is Conclusion.FINE
-    assert not judge(before, Expectations(), before).first_flights
+    assert not judge(before, Expectations(), before).behaviour
 
 
 def test_text_of_images_stays_text_in_the_comment() -> None:
