@@ -309,7 +309,12 @@ class ResultSet:
         return tuple(
             pair
             for pair in pairs
-            if pair in measured or (manifest.tests(*pair) and protocols[pair[0]] & protocols[pair[1]])
+            if pair in measured
+            or (
+                manifest.tests(*pair)
+                and (not manifest.pairs or "/".join(pair) in manifest.pairs)
+                and protocols[pair[0]] & protocols[pair[1]]
+            )
         )
 
     @cached_property
