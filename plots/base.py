@@ -138,7 +138,10 @@ def stem(request: PlotRequest, campaign: CampaignResults, *parts: str) -> str:
 
 
 def pair_style(results: ResultSet, pair: Pair) -> theme.Style:
-    """The same in all figures of a campaign, whichever of its pairs they show."""
+    """The same in all figures of a campaign, or of a selection of its pairs if all have more than there are colours."""
+    few = next((each for each in (results.planned, results.pairs) if len(each) <= len(theme.PAIR_COLOURS)), None)
+    if few is not None:
+        return theme.of_pair(few.index(pair), 0, len(few), len(few))
     servers, clients = results.manifest.servers, results.manifest.clients
     return theme.of_pair(servers.index(pair[0]), clients.index(pair[1]), len(servers), len(servers) * len(clients))
 

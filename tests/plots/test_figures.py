@@ -170,6 +170,13 @@ def test_a_pair_looks_the_same_in_all_figures_of_a_campaign(name: str) -> None:
                 assert style == pair_style(results, (pair[0], pair[1]))
 
 
+def test_few_pairs_of_a_large_campaign_have_colours_of_their_own() -> None:
+    results = shaped("14 by 16")
+    chosen = tuple((name, NAMES[15 - number]) for number, name in enumerate(NAMES[:12]))
+    selected = results.of_pairs(chosen)
+    assert len({pair_style(selected, pair).colour for pair in chosen}) == 12
+
+
 @pytest.mark.parametrize(("servers", "clients"), [(1, 12), (2, 6), (3, 3), (14, 16), (16, 14)])
 def test_pairs_look_unlike_each_other(servers: int, clients: int) -> None:
     every = {
