@@ -32,7 +32,6 @@ from quicsat.links.backend import Testbed
 from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.virtual_machine import VirtualBackend
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Verdict
 from quicsat.model.real_link import Host
@@ -106,7 +105,7 @@ def carry_out(
         if clock is Clock.REAL:
             testbed = stack.enter_context(Ns3Backend(daemon, images["simulator"]).open())
         else:
-            testbed = stack.enter_context(VirtualBackend(daemon, images, CPU_COST).open())
+            testbed = stack.enter_context(VirtualBackend(daemon, images).open())
         for number, (moment, manner, role) in enumerate(product(options.moment, options.manner, options.role)):
             crash = Crash(Role(role), moment, manner)
             verdict, _, seconds = play(crash, testbed, images, clock, folder / str(number))
@@ -117,7 +116,7 @@ def carry_out(
             if clock is Clock.REAL:
                 testbed = stack.enter_context(Ns3Backend(daemon, images["simulator"]).open())
             else:
-                testbed = stack.enter_context(VirtualBackend(daemon, images, CPU_COST).open())
+                testbed = stack.enter_context(VirtualBackend(daemon, images).open())
             threading.Thread(target=cause, args=(daemon, fault), daemon=True).start()
             verdict, _, seconds = play(None, testbed, images, clock, folder)
             yield fault, verdict.excluded, verdict, seconds

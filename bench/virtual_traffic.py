@@ -28,7 +28,6 @@ from quicsat.docker.daemon_images import DaemonImages
 from quicsat.links.addresses import GATEWAYS
 from quicsat.links.session import Endpoint, RunControl, Session, SessionRecord, SessionRequest
 from quicsat.links.virtual_machine import VirtualBackend, VirtualTestbed
-from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Role
@@ -62,7 +61,7 @@ class VirtualBench:
         """A bench; its traces are gone when the block is left. ``images``: ids of simulator and virtual-time."""
         image = traffic_image(daemon, images["simulator"])
         with (
-            VirtualBackend(daemon, images, CPU_COST).open() as testbed,
+            VirtualBackend(daemon, images).open() as testbed,
             tempfile.TemporaryDirectory(prefix="quicsat-bench-") as directory,
         ):
             yield cls(testbed, image, Path(directory))

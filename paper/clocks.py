@@ -10,7 +10,6 @@ import pandas as pd
 from paper.data_set import DataSet, Frame
 from paper.numbers import Numbers, Unit, listed
 from paper.samples import geometric, interval, rank_correlation, shares
-from quicsat.model.cpu_cost import CpuCost
 
 CLOSE, FAR = 0.03, 0.1
 """Differences of the means up to which clocks are close, and near."""
@@ -55,7 +54,7 @@ def errors(data: DataSet, link: str) -> dict[str, float]:
 
 def measured_costs(data: DataSet) -> set[str]:
     """Implementations whose system calls take a measured time in virtual time."""
-    return {each.name for each in data.manifest().implementations if each.cpu_cost != CpuCost()}
+    return {each.name for each in data.manifest().implementations if each.cpu_cost.is_own}
 
 
 def clocks(data: DataSet, numbers: Numbers) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from paper.data_set import DataSet, Frame
 from paper.numbers import Numbers, Unit
 from paper.theory import INITIAL_WINDOW, IP_AND_UDP, MTU
-from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.emulated_link import loss_share
 from quicsat.model.units import KIB
 from quicsat.statistics.overview import family
@@ -106,7 +105,7 @@ def _campaigns(data: DataSet) -> list[dict[str, Any]]:
 
 def _programs(data: DataSet) -> list[dict[str, Any]]:
     manifest = data.manifest()
-    measured = {each.name for each in manifest.implementations if each.cpu_cost != CpuCost()}
+    measured = {each.name for each in manifest.implementations if each.cpu_cost.is_own}
     found = []
     for name in dict.fromkeys((*manifest.servers, *manifest.clients)):
         image = manifest.images[name]

@@ -35,7 +35,6 @@ from quicsat.cli.select_runs import select
 from quicsat.config.loader import load_implementations
 from quicsat.execution.remaining_work import remaining_work
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CpuCost
 from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.run import Run
 from quicsat.plan.duration_estimate import Durations, Span
@@ -168,7 +167,7 @@ def real(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     if seed not in SEEDS[:REPETITIONS_IN_REAL_TIME]:
         return []
     rest = [name for name in of_role(known, Role.SERVER) if name not in SWEPT]
-    by_default = [name for name in rest if known[name].cpu_cost == CpuCost()]
+    by_default = [name for name in rest if not known[name].cpu_cost.is_own]
     measured = [name for name in rest if name not in by_default]
     fast = [name for name in rest if name not in SLOW]
     plans = {

@@ -33,7 +33,6 @@ from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.images.pull_or_build import Images, Policy
 from quicsat.images.status import Got, ImageState, builders, get_all, stock_of
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.implementation import Implementation
 from quicsat.model.outcomes import Outcome
@@ -207,8 +206,6 @@ def try_out(trial: Trial, observer: Observer) -> CampaignOutcome:
             qlog=trial.qlog,
             parameters=environment_parameters(),
             clock=clock,
-            cpu_cost=CPU_COST,
-            own_cpu_costs=clock is Clock.VIRTUAL,
         ),
     )
     required = trial.cases[0].name if trial.first_alone else None

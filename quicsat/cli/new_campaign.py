@@ -16,7 +16,6 @@ from quicsat.cli.output_files import check_place
 from quicsat.cli.program import Program
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.cli.select_runs import ChosenRuns
-from quicsat.model.clock import Clock
 from quicsat.model.results import Schedule
 from quicsat.model.run import Run
 from quicsat.plan.pairs import left_out
@@ -101,8 +100,7 @@ def new_campaign(options: NewCampaignOptions, program: Program, chosen: ChosenRu
             keep_files=options.save_files,
             parameters=environment_parameters(),
             clock=options.clock,
-            cpu_cost=shared.cpu_cost(options),
-            own_cpu_costs=options.clock is Clock.VIRTUAL and options.cpu_cost is None,
+            cpu_cost_factor=shared.cpu_cost_factor(options),
             amplitudes=shared.amplitudes(options),
             placebo=options.placebo,
         ),

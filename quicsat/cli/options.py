@@ -19,7 +19,6 @@ from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.config import hosts, quantities
 from quicsat.config.flows import parse_flow, parse_pair
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.errors import InputError
 from quicsat.model.perturbation import NONE, USUAL, Amplitudes
@@ -204,10 +203,10 @@ class ClockOptions(CommandOptions, group="clock"):
     """The clock of the runs."""
 
     clock: Clock = CLOCK
-    cpu_cost: float | None = option(
-        "--cpu-cost", parse=quantities.within(quantities.duration, "0 s", "1 ms"), metavar="DURATION",
-        help="Virtual time that each system call and each reading of the clock takes, the same for all programs "
-        f'(default: the cpu cost of each implementation, otherwise {CPU_COST * 1e6:.0f} us; example: "1 us").',
+    cpu_cost_factor: float | None = option(
+        "--cpu-cost-factor", parse=quantities.within(quantities.decimal, "0", "100"), metavar="FACTOR",
+        help="In virtual time, factor of all CPU costs, above 1 for a slower machine, and 0 for one that takes no time "
+        "to compute (default: 1; example: 2).",
     )  # fmt: skip
     perturb: Amplitudes | None = option(
         "--perturb", parse=_amplitudes, metavar="AMPLITUDES",
@@ -352,9 +351,9 @@ def without_addresses(words: Sequence[str]) -> tuple[str, ...]:
     return tuple("ADDRESS" if before == "--cluster" else word for before, word in zip(["", *kept], kept, strict=False))
 
 
-def cpu_cost(options: ClockOptions) -> float:
-    """Seconds of virtual time that a system call takes: ``--cpu-cost`` or its default."""
-    return CPU_COST if options.cpu_cost is None else options.cpu_cost
+def cpu_cost_factor(options: ClockOptions) -> float:
+    """``--cpu-cost-factor`` or its default."""
+    return 1.0 if options.cpu_cost_factor is None else options.cpu_cost_factor
 
 
 def amplitudes(options: ClockOptions) -> Amplitudes:
@@ -376,8 +375,8 @@ def check_clock(options: ClockOptions, test_cases: Sequence[TestCase]) -> None:
             limit = mbit_per_s(REAL_TIME_RATE)
             fault = f"In real time, links carry at most {limit}; use --clock virtual for {', '.join(fast)}."
             raise InputError(fault)
-    if options.clock is Clock.REAL and options.cpu_cost is not None:
-        raise InputError("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
+    if options.clock is Clock.REAL and options.cpu_cost_factor is not None:
+        raise InputError("--cpu-cost-factor needs --clock virtual: in real time, computing takes the time it takes.")
     if options.clock is Clock.REAL and (options.perturb is not None or options.placebo):
         raise InputError("--perturb and --placebo need --clock virtual: in real time, runs differ anyway.")
     if options.placebo and not amplitudes(options).cpu:

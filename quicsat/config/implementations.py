@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from quicsat.config.quantities import duration, matching, one_line, one_of, valid, within
 from quicsat.config.yaml_fields import Fields
-from quicsat.model.cpu_cost import CostModel, CpuCost
+from quicsat.model.cpu_cost import DEFAULT, CostModel, CpuCost
 from quicsat.model.implementation import (
     EVERY_CLIENT,
     CongestionControl,
@@ -118,17 +118,17 @@ def _read_contract(fields: Fields) -> Contract:
 def _read_cpu_cost(fields: Fields) -> CpuCost:
     section = _section(fields, "cpu cost", CPU_COST_KEYS)
     if section is None:
-        return CpuCost()
+        return CpuCost(DEFAULT, DEFAULT)
     return CpuCost(
-        **{role: _read_cost_model(section, role) for role in ("server", "client")},
+        **{role: _read_cost_model(section, role) or DEFAULT for role in ("server", "client")},
         measured=section.read("measured", _parse_date) or "",
         processor=section.read("processor", one_line) or "",
     )
 
 
-def _read_cost_model(section: Fields, role: str) -> CostModel | float | None:
-    if not section.holds_mapping(role):
-        return section.read(role, within(duration, "0.1 us", "1 ms"))
+def _read_cost_model(section: Fields, role: str) -> CostModel | None:
+    if role not in section:
+        return None
     model = section.part(role)
     model.allow_only(COST_MODEL_KEYS)
     model.require(COST_MODEL_EXAMPLES)

@@ -14,5 +14,5 @@ def emulated_backend(daemon: Daemon, config: RunConfig) -> LinkBackend:
     """The back end at ``daemon``; among the images are ``virtual-time`` and ``link-gateways`` if they are needed."""
     images = config.image_ids
     if config.clock is Clock.VIRTUAL:
-        return VirtualBackend(daemon, images, config.cpu_cost)
+        return VirtualBackend(daemon, images, config.cpu_cost_factor)
     return Ns3Backend(daemon, images["simulator"], gateways=images.get("link-gateways"))

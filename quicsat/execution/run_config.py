@@ -28,10 +28,8 @@ class RunConfig:
     """Values of ``PARAMETERS`` by name; a missing or empty one is not set."""
     clock: Clock = Clock.REAL
     """The clock of endpoints, emulated links and deadlines."""
-    cpu_cost: float = 0.0
-    """Simulated seconds that each system call and each reading of the clock takes; without effect in real time."""
-    own_cpu_costs: bool = False
-    """System calls of implementations with a CPU cost of their own take that time instead."""
+    cpu_cost_factor: float = 1.0
+    """Of the CPU costs of all programs; without effect in real time."""
     amplitudes: Amplitudes = NONE
     """How much repetitions differ; only in virtual time."""
     placebo: bool = False
@@ -53,8 +51,7 @@ def stored_run_config(manifest: Manifest) -> RunConfig:
         images=manifest.images,
         parameters=manifest.parameters or {},
         clock=manifest.clock,
-        cpu_cost=manifest.cpu_cost or 0.0,
-        own_cpu_costs=manifest.own_cpu_costs,
+        cpu_cost_factor=1.0 if manifest.cpu_cost_factor is None else manifest.cpu_cost_factor,
         amplitudes=manifest.amplitudes,
         placebo=manifest.placebo,
         qlog=manifest.options.get("qlog", True),

@@ -19,6 +19,7 @@ from quicsat.links.artefact_limits import download_limits, log_limits
 from quicsat.links.backend import Testbed
 from quicsat.links.session import Endpoint, FurtherFlow, RunControl, Session, SessionRecord, SessionRequest
 from quicsat.model.clock import Clock
+from quicsat.model.cpu_cost import DEFAULT, CostModel
 from quicsat.model.errors import HarnessFault
 from quicsat.model.evidence import Evidence, FlowEvidence
 from quicsat.model.flow import flow_directory, part_name
@@ -200,9 +201,9 @@ def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoin
         environment["PROTOCOLS"] = " ".join(inputs.session.protocols[role])
     if contract.version:
         environment["VERSION"] = contract.version
-    cost = implementation.cpu_cost.of(role) if config.own_cpu_costs else None
-    each_call = cost if isinstance(cost, float) else None
-    return Endpoint(config.image_of(implementation).id, environment, cpu_cost=each_call)
+    own = implementation.cpu_cost.of(role)
+    costs = own if isinstance(own, CostModel) else DEFAULT
+    return Endpoint(config.image_of(implementation).id, environment, costs=costs)
 
 
 def _requests(role: Role, case: TestCase, inputs: Inputs) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from quicsat.docker.containers import CONTRACT_CAPABILITIES
 from quicsat.docker.daemon_images import ImageProgram
@@ -15,13 +16,14 @@ from quicsat.links.memlock import MEMLOCK
 from quicsat.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, SessionRequest
 from quicsat.links.simulator_arguments import CROSS_PORT, simulator_environment
 from quicsat.links.tcp_samples import COMMAND, LOGS, SAMPLER, sampled_part
+from quicsat.model.cpu_cost import DEFAULT, CostModel
 from quicsat.model.emulated_link import CrossTraffic
 from quicsat.model.flow import part_name
 from quicsat.model.implementation import Role
-from quicsat.model.perturbation import WAKE_UP_LATENCIES, Perturbation
+from quicsat.model.perturbation import WAKE_UP_LATENCIES
 from quicsat.model.units import MIB
 
-SECOND, MILLION = 1_000_000_000, 1_000_000
+SECOND = 1_000_000_000
 """Nanoseconds."""
 SETTLE = 5.0
 """Seconds between the set-up of the networks and the first program: IPv6 announcements are over then."""
@@ -57,14 +59,21 @@ class GuestProgram:
     terminal: bool = False
     collected: tuple[str, ...] = ()
     """Directories that are handed back."""
-    cpu_cost: float | None = None
-    """Seconds per system call; None for that of the machine."""
+    costs: CostModel = DEFAULT
+    cost_factor: float = 1.0
+    """Of all its costs."""
 
 
 def describe(
-    request: SessionRequest, programs: Mapping[str, ImageProgram], *, wait_for_ends: float | None = None
+    request: SessionRequest,
+    programs: Mapping[str, ImageProgram],
+    *,
+    cost_factor: float = 1.0,
+    wait_for_ends: float | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Keys and values of the description; ``programs`` by part: of endpoints, of ``simulator``, and of each gateway.
+
+    ``cost_factor``: of the CPU costs of all programs.
 
     ``wait_for_ends``: seconds after which endpoints are killed that were started at once, with a simulator that waits
     for no server; None for a transfer.
@@ -93,8 +102,9 @@ def describe(
         yield from _addresses(part_name(role, number), interfaces(role, number))
     environment = simulator_environment(run, wait_for_server=transfer)
     rights = frozenset({"NET_ADMIN", "NET_RAW", "SYS_NICE"})
-    yield from _part(SIMULATOR, GuestProgram(programs[SIMULATOR], environment, rights, collected=("/logs",)))
-    yield from _endpoints(request, programs)
+    simulator = partial(GuestProgram, programs[SIMULATOR], cost_factor=cost_factor)
+    yield from _part(SIMULATOR, simulator(environment, rights, collected=("/logs",)))
+    yield from _endpoints(request, programs, cost_factor)
     endpoints = [*Role, *(part_name(role, number) for number, role in further_parts(request))]
     yield from _sysctls(dict.fromkeys(endpoints, layout.endpoint_sysctls))
     if layout.endpoint_mtu:
@@ -102,7 +112,8 @@ def describe(
     yield from _sysctls(dict.fromkeys(layout.gateways, layout.gateway_sysctls) | {SIMULATOR: layout.simulator_sysctls})
     for gateway in layout.gateways:
         rights, left = frozenset(gateway_description.CAPABILITIES), (gateway_description.LOGS,) if layout.vpn else ()
-        program = GuestProgram(programs[gateway], layout.gateway_environment, rights, collected=left)
+        own = layout.gateway_environment
+        program = GuestProgram(programs[gateway], own, rights, collected=left, cost_factor=cost_factor)
         yield from _part(gateway, program, gateway_description.gateway_command(gateway))
     if layout.gateways:
         yield "gateway event", gateway_description.READY
@@ -110,13 +121,16 @@ def describe(
     sampled = sampled_part(run, layout) if transfer else None
     if sampled is not None:
         yield "sampled", sampled
-        yield from _part(SAMPLER, GuestProgram(programs[SIMULATOR], {}, frozenset(), collected=(LOGS,)), COMMAND)
+        yield from _part(SAMPLER, simulator({}, frozenset(), collected=(LOGS,)), COMMAND)
     traffic = run.test_case.emulated.cross_traffic
     if traffic is not None:
-        yield from _cross_traffic(programs[SIMULATOR], traffic)
+        yield from _cross_traffic(simulator({}, frozenset({"NET_ADMIN"})), traffic)
 
 
-def _endpoints(request: SessionRequest, programs: Mapping[str, ImageProgram]) -> Iterator[tuple[str, str]]:
+def _endpoints(
+    request: SessionRequest, programs: Mapping[str, ImageProgram], cost_factor: float
+) -> Iterator[tuple[str, str]]:
+    by = request.perturbation
     for number, flow in request.flows.items():
         for role, endpoint in flow.endpoints.items():
             name = part_name(role, number)
@@ -124,21 +138,14 @@ def _endpoints(request: SessionRequest, programs: Mapping[str, ImageProgram]) ->
             collected = ("/logs", "/downloads") if stores else ("/logs",)
             program = GuestProgram(
                 programs[name], endpoint.environment, ENDPOINT, terminal=True, collected=collected,
-                cpu_cost=endpoint.cpu_cost,
+                costs=endpoint.costs, cost_factor=cost_factor * by.cpu(role),
             )  # fmt: skip
             yield from _part(name, program, hostname=str(role))
-            yield from _variation(name, role, request.perturbation)
+            if by.wake_up:
+                yield f"{name}.latency seed", str(by.wake_up_seed + (role is Role.SERVER))
+                yield f"{name}.latencies", " ".join(str(round(each * by.wake_up)) for each in WAKE_UP_LATENCIES)
         if flow.start or number > 1:
             yield from _times({f"{part_name(Role.CLIENT, number)}.start": flow.start})
-
-
-def _variation(name: str, role: Role, by: Perturbation) -> Iterator[tuple[str, str]]:
-    """Costs and latencies of an endpoint, for patch 0019 of the kernel; nothing for those of the nominal run."""
-    if by.cpu(role) != 1:
-        yield f"{name}.cost scale", str(round(by.cpu(role) * MILLION))
-    if by.wake_up:
-        latencies = (str(round(latency * by.wake_up)) for latency in WAKE_UP_LATENCIES)
-        yield f"{name}.wake-ups", " ".join([str(by.wake_up_seed + (role is Role.SERVER)), *latencies])
 
 
 def further_parts(request: SessionRequest) -> list[tuple[int, Role]]:
@@ -191,11 +198,10 @@ def _part(
     yield f"{name}.memlock", str(MEMLOCK)
     yield f"{name}.terminal", str(int(guest.terminal))
     yield from ((f"{name}.collect", path) for path in guest.collected)
-    if guest.cpu_cost is not None:
-        yield from _times({f"{name}.system call": guest.cpu_cost})
+    yield f"{name}.costs", " ".join(str(round(cost * guest.cost_factor * SECOND)) for cost in guest.costs.in_order)
 
 
-def _cross_traffic(simulator: ImageProgram, traffic: CrossTraffic) -> Iterator[tuple[str, str]]:
+def _cross_traffic(program: GuestProgram, traffic: CrossTraffic) -> Iterator[tuple[str, str]]:
     """Receiver and sender of the competing flow, in the networks of client and server."""
     send = (f"--host={CLIENT[0]}", f"--congestion-control={traffic.congestion_control}")
     ends = {
@@ -204,5 +210,5 @@ def _cross_traffic(simulator: ImageProgram, traffic: CrossTraffic) -> Iterator[t
     }
     for name, (gateway, *words) in ends.items():
         command = ("sh", "-c", ROUTE, gateway, "tcp-stream", *words, f"--port={CROSS_PORT}")
-        yield from _part(name, GuestProgram(simulator, {}, frozenset({"NET_ADMIN"})), command)
+        yield from _part(name, program, command)
     yield "connected event", CONNECTED

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from quicsat.model.cpu_cost import DEFAULT, CostModel
 from quicsat.model.emulated_link import Interval, SimulatorReport
 from quicsat.model.evidence import Deadline, Evidence, Exit, FlowEvidence
 from quicsat.model.implementation import Role
@@ -56,8 +57,8 @@ class Endpoint:
     """Content by path, without the leading slash."""
     directories: tuple[str, ...] = ()
     """Further directories beside ``DIRECTORIES``."""
-    cpu_cost: float | None = None
-    """Simulated seconds that each of its system calls takes in virtual time; None for the cost of all others."""
+    costs: CostModel = DEFAULT
+    """CPU time that it takes in virtual time."""
 
 
 @dataclass(frozen=True)

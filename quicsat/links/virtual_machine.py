@@ -66,8 +66,6 @@ READS, PAUSE = 20, 0.25
 that has ended, it says that the container has no such file."""
 CPUS = 2
 """CPUs that programs see: as many as the machine has that quicsat asks for in real time."""
-HANDSHAKE = 300
-"""System calls that cost as much as what a process computes for a handshake; see docs/measurements/virtual-time.md."""
 LEAST_MEMORY = 128 * MIB
 """Bytes that a machine has, however small the limit of its test case is: its kernel and the simulator need them."""
 OUT_OF_MEMORY = (b"Out of memory", b"ran out of memory on the host side")
@@ -166,7 +164,7 @@ class VirtualTestbed:
         images: Mapping[str, str],
         roots: GuestRoots,
         programs: Mapping[str, ImageProgram],
-        cpu_cost: float,
+        cost_factor: float,
         number: int,
     ) -> None:
         """``images``: ids of ``simulator``, ``virtual-time`` and, if links have gateways, ``link-gateways``.
@@ -179,7 +177,7 @@ class VirtualTestbed:
         self._images = images
         self._roots = roots
         self._programs = dict(programs)
-        self._cpu_cost = cpu_cost
+        self._cost_factor = cost_factor
         self._number = number
 
     def input_origin(self, run: Run) -> InputOrigin:
@@ -243,9 +241,8 @@ class VirtualTestbed:
         ]
         memory = machine_memory(request)
         with ExitStack() as stack:
-            disk = stack.enter_context(
-                pack_input(describe(request, programs, wait_for_ends=wait_for_ends), files, directories)
-            )
+            description = describe(request, programs, cost_factor=self._cost_factor, wait_for_ends=wait_for_ends)
+            disk = stack.enter_context(pack_input(description, files, directories))
             spec = ContainerSpec(
                 name=f"quicsat-{self._daemon.campaign}-{next(_numbers)}-machine",
                 image=self._images["virtual-time"],
@@ -264,7 +261,6 @@ class VirtualTestbed:
         run = request.run
         further = [part_name(role, flow) for flow, role in further_parts(request)]
         size = run_limits(run.test_case).total
-        cost = round(self._cpu_cost * SECOND)
         return (
             "run",
             f"--memory={memory // MIB}",
@@ -274,9 +270,6 @@ class VirtualTestbed:
             "--",
             f"time-travel-start={round(START.timestamp()) * SECOND}",
             f"seed={run.seed}",
-            f"um_syscall_cost={cost}",
-            f"um_clock_cost={cost}",
-            f"um_handshake_cost={HANDSHAKE * cost}",
             f"um_cpus={CPUS}",
             *(f"ubd{number}rc={roots[part]}" for number, part in enumerate(PARTS, start=2) if part in roots),
             *(f"ubd{GATEWAY_DISK}rc={root}" for root in {roots[part] for part in SIDES if part in roots}),
@@ -292,11 +285,11 @@ class VirtualTestbed:
 class VirtualBackend:
     """Creates testbeds at one daemon; see :class:`quicsat.links.backend.LinkBackend`."""
 
-    def __init__(self, daemon: Daemon, images: Mapping[str, str], cpu_cost: float) -> None:
-        """``images``: as for a testbed; ``cpu_cost``: seconds per system call."""
+    def __init__(self, daemon: Daemon, images: Mapping[str, str], cost_factor: float = 1.0) -> None:
+        """``images``: as for a testbed; ``cost_factor``: of the CPU costs of all programs."""
         self._daemon = daemon
         self._images = images
-        self._cpu_cost = cpu_cost
+        self._cost_factor = cost_factor
         self._roots = GuestRoots(daemon, images["virtual-time"])
         self._lock = threading.Lock()
         self._open: set[int] = set()
@@ -314,7 +307,7 @@ class VirtualBackend:
             number = next(each for each in itertools.count(1) if each not in self._open)
             self._open.add(number)
         try:
-            yield VirtualTestbed(self._daemon, self._images, self._roots, {}, self._cpu_cost, number)
+            yield VirtualTestbed(self._daemon, self._images, self._roots, {}, self._cost_factor, number)
         finally:
             with self._lock:
                 self._open.discard(number)

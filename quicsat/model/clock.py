@@ -14,16 +14,11 @@ class Clock(StrEnum):
     """A simulated one inside a virtual machine: it stands still while programs compute."""
 
 
-def clock_in_words(clock: Clock, cpu_cost: float | None, *, own_cpu_costs: bool, differences: str = "") -> str:
-    """``real time``, or ``virtual time (3 µs per system call)``; ``cpu_cost``: seconds, None or 0 if there is none.
+def clock_in_words(clock: Clock, costs: str, differences: str = "") -> str:
+    """``real time``, or ``virtual time (CPU costs of cost models; perturbed by delay=1%)``.
 
-    ``own_cpu_costs``: implementations for which one was measured have their own cost, and the others that default.
-    ``differences`` of repetitions, in words; empty for none.
+    ``costs``: what computing takes, in words; ``differences`` of repetitions, in words; empty for none.
     """
     if clock is Clock.REAL:
         return "real time"
-    cost = f"{cpu_cost * 1e6:g} µs per system call" if cpu_cost else "computing takes no time"
-    facts = ["measured or default CPU costs" if own_cpu_costs else cost]
-    if differences:
-        facts.append(f"perturbed by {differences}")
-    return f"virtual time ({'; '.join(facts)})"
+    return f"virtual time ({'; '.join([costs, *([f'perturbed by {differences}'] if differences else [])])})"

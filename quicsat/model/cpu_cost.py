@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CPU_COST = 3e-6
-"""Default of --cpu-cost, seconds, for programs without a cost of their own; docs/guide/virtual-time.md shows what it
-changes."""
+CALL, CLOCK = 0.2e-6, 50e-9
+"""Seconds that a system call of no kind in a cost model takes, and a reading of the clock; of all programs. Medians of
+cheap calls (docs/measurements/virtual-time.md); readings cost something so that the clock of a program that polls it
+goes on."""
 
 
 @dataclass(frozen=True)
 class CostModel:
     """CPU time that a program needs for each of these, in its own code and in the kernel; seconds.
 
-    Everything else that it does counts as nothing, and so does the time that passes.
+    Any other system call takes ``CALL``, and a reading of the clock ``CLOCK``.
     """
 
     send: float
@@ -28,6 +29,16 @@ class CostModel:
     """A UDP datagram received: each segment counts if the kernel has joined several (GRO)."""
     handshake: float
     """All handshakes of a process together."""
+
+    @property
+    def in_order(self) -> tuple[float, ...]:
+        """With the costs of all programs, in the order in which the virtual machine reads them (virtual-time/init)."""
+        datagrams = self.datagram_sent, self.datagram_received
+        return CALL, CLOCK, self.send, self.receive, self.wait, *datagrams, self.handshake
+
+
+DEFAULT = CostModel(9e-6, 3.3e-6, 12e-6, 15e-6, 18e-6, 0.9e-3)
+"""Of programs without a model of their own: about the medians of the measured ones, in both roles."""
 
 
 @dataclass(frozen=True)
@@ -46,5 +57,22 @@ class CpuCost:
         """The cost in a role, ``server`` or ``client``."""
         return self.server if role == "server" else self.client
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is not that of all implementations without one."""
+        return not {self.server, self.client} <= {None, DEFAULT}
+
 
 NOT_MEASURED = CpuCost()
+
+
+def costs_in_words(factor: float | None, call: float | None, *, own: bool) -> str:
+    """``CPU costs of cost models``, and their ``factor`` if it is not 1.
+
+    ``call``, ``own``: ``cpu_cost`` and ``own_cpu_costs`` of campaigns without a factor (see ``Manifest``).
+    """
+    if factor is None and own:
+        return "measured or default CPU costs"
+    if factor:
+        return "CPU costs of cost models" if factor == 1 else f"CPU costs of cost models × {factor:g}"
+    return f"{call * 1e6:g} µs per system call" if call else "computing takes no time"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from quicsat.model.clock import Clock, clock_in_words
+from quicsat.model.cpu_cost import costs_in_words
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.names import is_named
@@ -238,9 +239,11 @@ class Manifest:
     clock: Clock = Clock.REAL
     """The clock of all runs."""
     cpu_cost: float | None = None
-    """Simulated seconds that each system call and each reading of the clock takes; None in real time."""
+    """In campaigns of versions before cost models: simulated seconds of a system call and of a reading of the clock."""
     own_cpu_costs: bool = False
-    """System calls of implementations with a CPU cost of their own take that time instead."""
+    """In the same campaigns: system calls of implementations with a CPU cost of their own took that time instead."""
+    cpu_cost_factor: float | None = None
+    """Of the costs in all cost models; None in real time, and in campaigns of versions before cost models."""
     amplitudes: Amplitudes = NONE
     """How much the repetitions differ from the first one beside their losses."""
     placebo: bool = False
@@ -257,12 +260,13 @@ class Manifest:
 
     @property
     def time(self) -> str:
-        """The clock in words: ``real time``, or ``virtual time (3 µs per system call)``.
+        """The clock in words: ``real time``, or ``virtual time (CPU costs of cost models)``.
 
         Results of campaigns in which it differs are never put together.
         """
         differences = "" if self.amplitudes == NONE else self.amplitudes.words
-        return clock_in_words(self.clock, self.cpu_cost, own_cpu_costs=self.own_cpu_costs, differences=differences)
+        costs = costs_in_words(self.cpu_cost_factor, self.cpu_cost, own=self.own_cpu_costs)
+        return clock_in_words(self.clock, costs, differences)
 
 
 @dataclass(frozen=True)

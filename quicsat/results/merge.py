@@ -19,7 +19,7 @@ from quicsat.results.document import StoredResults
 from quicsat.results.store import Journal, check_campaign_directory, load, write_result_json
 
 ALIKE = ("seed", "servers", "clients", "must_include", "pairs", "implementations", "options", "tool_version", "clock",
-         "cpu_cost", "own_cpu_costs", "amplitudes", "placebo")  # fmt: skip
+         "cpu_cost", "own_cpu_costs", "cpu_cost_factor", "amplitudes", "placebo")  # fmt: skip
 """Fields of a manifest in which the parts of a plan must not differ."""
 
 

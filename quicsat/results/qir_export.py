@@ -156,6 +156,7 @@ def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
             "clock": manifest.clock.value,
             "cpu_cost": manifest.cpu_cost,
             "own_cpu_costs": manifest.own_cpu_costs,
+            "cpu_cost_factor": manifest.cpu_cost_factor,
             "amplitudes": asdict(manifest.amplitudes),
         },
         "start_time": _timestamp(manifest.started),

@@ -141,6 +141,7 @@ class _Own(_Loose):
     clock: Clock = Clock.REAL
     cpu_cost: Annotated[float, Field(ge=0)] | None = None
     own_cpu_costs: bool = False
+    cpu_cost_factor: Annotated[float, Field(ge=0)] | None = None
     amplitudes: _Amplitudes = _Amplitudes()
 
 
@@ -290,6 +291,7 @@ def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementat
         clock=usable.own.clock,
         cpu_cost=usable.own.cpu_cost,
         own_cpu_costs=usable.own.own_cpu_costs,
+        cpu_cost_factor=usable.own.cpu_cost_factor,
         amplitudes=Amplitudes(**usable.own.amplitudes.model_dump()),
     )
     finished = _moment(file.end_time) if file.end_time else None

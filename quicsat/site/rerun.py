@@ -95,6 +95,7 @@ def _selecting(case: TestCase) -> list[str]:
 def _clock(manifest: Manifest) -> list[str]:
     if manifest.clock is Clock.REAL:
         return []
-    cost = [] if manifest.own_cpu_costs else ["--cpu-cost", f"{(manifest.cpu_cost or 0.0) * 1e6:.9g} us"]
+    factor = manifest.cpu_cost_factor
+    cost = [] if factor is None or factor == 1 else ["--cpu-cost-factor", f"{factor:.9g}"]
     own = [] if manifest.amplitudes == USUAL else ["--perturb", manifest.amplitudes.words]
     return ["--clock", manifest.clock.value, *cost, *own, *(["--placebo"] if manifest.placebo else [])]

@@ -225,10 +225,16 @@ def _parameters(before: Manifest, now: Manifest, tested: frozenset[str], one: st
     known = {each.name: each for each in before.implementations}
     for each in now.implementations:
         if each.name in known:
-            if now.own_cpu_costs and known[each.name].cpu_cost != each.cpu_cost:
+            if now.clock is Clock.VIRTUAL and _costs(known[each.name], now) != _costs(each, now):
                 yield f"The CPU cost of {each.name} is not that of the {one}.", True
             if _settings(known[each.name]) != _settings(each):
                 yield f"The parameters of {each.name} are not those of the {one}.", not is_named(each.name, tested)
+
+
+def _costs(of: Implementation, campaign: Manifest) -> object:
+    """What computing takes an implementation in a campaign; all had the same costs in some of earlier versions."""
+    modelled = campaign.cpu_cost_factor is not None or campaign.own_cpu_costs
+    return (of.cpu_cost.server, of.cpu_cost.client) if modelled else None
 
 
 def _settings(of: Implementation) -> tuple[object, ...]:

@@ -16,7 +16,6 @@ from quicsat.docker import processors
 from quicsat.execution import campaign_setup
 from quicsat.model import product_files
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CPU_COST
 from quicsat.model.implementation import Role
 from quicsat.model.test_case import TestCase
 from quicsat.report.plot_request import Draw
@@ -254,7 +253,7 @@ def test_without_root_a_check_uses_virtual_time(
     assert "The engine runs without root access, so the runs use virtual time." in err
     [directory] = (tmp_path / "checkout/build/checks").glob("2*")
     manifest = store.load(directory).result_set.manifest
-    assert (manifest.clock, manifest.cpu_cost, manifest.own_cpu_costs) == (Clock.VIRTUAL, CPU_COST, True)
+    assert (manifest.clock, manifest.cpu_cost_factor) == (Clock.VIRTUAL, 1)
 
 
 def test_check_of_what_is_sound_and_of_what_is_not(images: Images) -> None:

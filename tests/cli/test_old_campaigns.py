@@ -62,7 +62,7 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     assert written.pop("placebo") == []
     assert {each.pop("output") for each in written["compliance"]} == {""}
     manifest = written["manifest"]
-    assert {manifest.pop(name) for name in ("versions", "cpu_cost")} == {None}
+    assert {manifest.pop(name) for name in ("versions", "cpu_cost", "cpu_cost_factor")} == {None}
     assert manifest.pop("clock") == "real"
     assert (manifest.pop("must_include"), manifest.pop("pairs")) == ([], [])
     assert manifest["schedule"].pop("required") is None

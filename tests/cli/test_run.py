@@ -139,9 +139,9 @@ def test_a_fault_of_ours(checkout: Checkout) -> None:
         (("--require", "sat"), ['--require "sat" is none of the selected test cases.']),
         (("--require", "tiny", "--shard", "1/2"), ["--require and --shard exclude each other"]),
         (("--clock", "wall"), ["--clock"]),
-        (("--clock", "virtual", "--cpu-cost", "2 ms"), ["--cpu-cost"]),
-        (("--clock", "virtual", "--cpu-cost", "fast"), ["--cpu-cost"]),
-        (("--cpu-cost", "1 us"), ["--cpu-cost needs --clock virtual: in real time"]),
+        (("--clock", "virtual", "--cpu-cost-factor", "101"), ["--cpu-cost-factor"]),
+        (("--clock", "virtual", "--cpu-cost-factor", "fast"), ["--cpu-cost-factor"]),
+        (("--cpu-cost-factor", "2"), ["--cpu-cost-factor needs --clock virtual: in real time"]),
         (("--perturb", "0"), ["--perturb and --placebo need --clock virtual"]),
         (("--placebo",), ["--perturb and --placebo need --clock virtual"]),
         (("--clock", "virtual", "--placebo", "--perturb", "0"), ["--placebo needs other CPU costs"]),
@@ -389,13 +389,12 @@ def test_pairs_that_lack_a_required_success_are_skipped(checkout: Checkout) -> N
 
 
 def test_a_campaign_in_virtual_time(checkout: Checkout) -> None:
-    out = checkout.out(*GOOD, "--clock", "virtual", "--cpu-cost", "1 us", "--perturb", "0")
-    assert "The runs used virtual time (1 µs per system call)." in out
+    out = checkout.out(*GOOD, "--clock", "virtual", "--cpu-cost-factor", "0.5", "--perturb", "0")
+    assert "The runs used virtual time (CPU costs of cost models × 0.5)." in out
     results = checkout.stored
-    assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, 1e-6)
-    assert not results.manifest.own_cpu_costs
+    assert (results.manifest.clock, results.manifest.cpu_cost_factor) == (Clock.VIRTUAL, 0.5)
     assert results.manifest.schedule.testbeds is None
-    assert "The runs used virtual time (1 µs per system call)." in checkout("show")[1]
+    assert "The runs used virtual time (CPU costs of cost models × 0.5)." in checkout("show")[1]
 
 
 def test_an_engine_without_root_measures_in_virtual_time_only(
@@ -411,10 +410,10 @@ def test_an_engine_without_root_measures_in_virtual_time_only(
 
 def test_virtual_time_has_default_costs_and_takes_a_number_of_runs(checkout: Checkout) -> None:
     out = checkout.out(*GOOD, "--clock", "virtual", "--parallel", "1")
-    told = f"The runs used virtual time (measured or default CPU costs; perturbed by {USUAL.words})."
+    told = f"The runs used virtual time (CPU costs of cost models; perturbed by {USUAL.words})."
     assert told in " ".join(out.split())
     manifest = checkout.stored.manifest
-    assert (manifest.cpu_cost, manifest.own_cpu_costs, manifest.schedule.testbeds) == (3e-6, True, 1)
+    assert (manifest.cpu_cost_factor, manifest.schedule.testbeds) == (1, 1)
     assert (manifest.amplitudes, manifest.placebo) == (USUAL, False)
 
 

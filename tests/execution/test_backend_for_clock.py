@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,10 @@ from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.observer import Observer
 from quicsat.execution.run_campaign import resume_campaign
 from quicsat.execution.run_config import RunConfig
-from quicsat.links.guest_description import describe
 from quicsat.links.ns3_testbed import Ns3Backend
-from quicsat.links.session import SessionRequest
 from quicsat.links.virtual_machine import DIRECTORY, VirtualBackend
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CpuCost
+from quicsat.model.cpu_cost import DEFAULT, CostModel, CpuCost
 from quicsat.model.errors import MachineError
 from quicsat.model.gateways import PEPS
 from quicsat.model.implementation import Role
@@ -56,10 +53,10 @@ from tests.fakes import (
 )
 
 IMAGES = {name: ImageFacts(name, name) for name in (SIMULATOR, VIRTUAL_TIME)}
-COST = 2e-6
+FACTOR = 2.0
 
 
-VIRTUAL = RunConfig(clock=Clock.VIRTUAL, cpu_cost=COST)
+VIRTUAL = RunConfig(clock=Clock.VIRTUAL, cpu_cost_factor=FACTOR)
 
 
 def measure(
@@ -67,6 +64,16 @@ def measure(
 ) -> CampaignOutcome:
     selection = select(*clients, cases=tuple(replace(case, repetitions=repetitions) for case in cases))
     return fakes.measure(selection, directory, **{"testbeds": None, "run": VIRTUAL, **options})
+
+
+def costs(life: Life) -> dict[str, str]:
+    """Of the endpoints of a machine, as its description states them."""
+    values = described(life.files[f"{DIRECTORY}/input"])[0]
+    return {str(role): values[f"{role}.costs"][0] for role in Role if f"{role}.costs" in values}
+
+
+def nanoseconds(model: CostModel, factor: float) -> str:
+    return " ".join(str(round(cost * factor * 1e9)) for cost in model.in_order)
 
 
 def machines(engine: FakeEngine) -> list[Life]:
@@ -97,8 +104,8 @@ def test_results_and_manifest_tell_the_clock(engine: FakeEngine, tmp_path: Path)
     results = finished.record.result_set
     outcomes = {each.client: each.verdict.outcome for each in results.results}
     assert outcomes == {"good": Outcome.SUCCEEDED, "bad": Outcome.FAILED}
-    assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, COST)
-    assert results.manifest.time == "virtual time (2 µs per system call)"
+    assert (results.manifest.clock, results.manifest.cpu_cost_factor) == (Clock.VIRTUAL, FACTOR)
+    assert results.manifest.time == "virtual time (CPU costs of cost models × 2)"
     assert set(results.manifest.images) == {"good", "bad", SIMULATOR, VIRTUAL_TIME}
     assert results.manifest.schedule.testbeds is None
     for each in results.results:
@@ -109,26 +116,15 @@ def test_results_and_manifest_tell_the_clock(engine: FakeEngine, tmp_path: Path)
     }  # fmt: skip
     assert all(each.compliant for each in results.compliance)
     assert engine.lives == {}
-    assert all("um_syscall_cost=2000" in life.command for life in machines(engine))
+    assert all(set(costs(life).values()) == {nanoseconds(DEFAULT, FACTOR)} for life in machines(engine))
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_implementations_have_their_own_costs_unless_all_are_alike(
-    own: bool, engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[SessionRequest] = []
-
-    def described(request: SessionRequest, *words: Any, **options: Any) -> Iterator[tuple[str, str]]:
-        asked.append(request)
-        return describe(request, *words, **options)
-
-    monkeypatch.setattr("quicsat.links.virtual_machine.describe", described)
-    slow = replace(implementation("good"), cpu_cost=CpuCost(server=7e-6))
-    run = replace(VIRTUAL, own_cpu_costs=own)
-    finished = fakes.measure(Selection((slow,), (slow,), (CASE,)), tmp_path, run=run, testbeds=None)
-    assert finished.record.result_set.manifest.own_cpu_costs is own
-    costs = {role: each.cpu_cost for request in asked for role, each in request.endpoints.items()}
-    assert costs == {Role.SERVER: 7e-6 if own else None, Role.CLIENT: None}
+def test_implementations_have_their_own_costs(engine: FakeEngine, tmp_path: Path) -> None:
+    own = replace(DEFAULT, send=7e-6)
+    slow = replace(implementation("good"), cpu_cost=CpuCost(server=own))
+    fakes.measure(Selection((slow,), (slow,), (CASE,)), tmp_path, run=VIRTUAL, testbeds=None)
+    found = [costs(life) for life in machines(engine) if "--cpu=1" in life.command]
+    assert {"client": nanoseconds(DEFAULT, FACTOR), "server": nanoseconds(own, FACTOR)} in found
 
 
 def test_members_differ_as_their_numbers_say(engine: FakeEngine, tmp_path: Path) -> None:
@@ -143,17 +139,15 @@ def test_members_differ_as_their_numbers_say(engine: FakeEngine, tmp_path: Path)
         [scene] = [word for word in values["simulator.environment"] if word.startswith("SCENARIO=")]
         assert f"--delay={1000 * LINK.forward.delay * by.delay:.6g}ms " in scene
         assert f"--bandwidth={LINK.forward.rate * by.rate:.0f}bps " in scene
-        assert "um_syscall_cost=2000" in life.command
+        assert costs(life) == {str(role): nanoseconds(DEFAULT, FACTOR * by.cpu(role)) for role in Role}
         if by == NOMINAL:
-            assert not {"client.start", "client.cost scale", "server.wake-ups"} & values.keys()
+            assert not {"client.start", "server.latencies", "client.latency seed"} & values.keys()
         else:
             assert values["client.start"] == [str(round(by.start * 1e9))]
-            assert [values[f"{role}.cost scale"] for role in Role] == [
-                [str(round(by.cpu(role) * 1e6))] for role in Role
-            ]
-            [client], [server] = (values[f"{role}.wake-ups"] for role in (Role.CLIENT, Role.SERVER))
-            assert client.split() == [str(by.wake_up_seed), *map(str, WAKE_UP_LATENCIES)]
-            assert server.split() == [str(by.wake_up_seed + 1), *map(str, WAKE_UP_LATENCIES)]
+            [client], [server] = (values[f"{role}.latency seed"] for role in (Role.CLIENT, Role.SERVER))
+            assert (int(client), int(server)) == (by.wake_up_seed, by.wake_up_seed + 1)
+            late = [values[f"{role}.latencies"] for role in Role]
+            assert late == [[" ".join(map(str, WAKE_UP_LATENCIES))]] * 2
 
 
 def test_pairs_and_test_cases_have_the_same_members_whatever_the_seed(engine: FakeEngine, tmp_path: Path) -> None:
@@ -169,8 +163,8 @@ def test_pairs_and_test_cases_have_the_same_members_whatever_the_seed(engine: Fa
 
 def test_real_time_stores_no_cost_and_no_image_of_the_machine(engine: FakeEngine, tmp_path: Path) -> None:
     del engine.programs[VIRTUAL_TIME]
-    manifest = measure(tmp_path, "good", run=RunConfig(cpu_cost=COST), testbeds=1).record.result_set.manifest
-    assert (manifest.clock, manifest.cpu_cost, manifest.time) == (Clock.REAL, None, "real time")
+    manifest = measure(tmp_path, "good", run=RunConfig(cpu_cost_factor=FACTOR), testbeds=1).record.result_set.manifest
+    assert (manifest.clock, manifest.cpu_cost_factor, manifest.time) == (Clock.REAL, None, "real time")
     assert VIRTUAL_TIME not in manifest.images
 
 
@@ -257,9 +251,9 @@ def test_resume_keeps_clock_and_cost(engine: FakeEngine, tmp_path: Path) -> None
     results = finished.record.result_set
     assert [each.verdict.outcome for each in results.results] == [Outcome.SUCCEEDED] * 2
     assert {each.evidence.clock for each in results.results} == {Clock.VIRTUAL}
-    assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, COST)
+    assert (results.manifest.clock, results.manifest.cpu_cost_factor) == (Clock.VIRTUAL, FACTOR)
     assert machines(engine)[before:]
-    assert all("um_clock_cost=2000" in life.command for life in machines(engine))
+    assert all(set(costs(life).values()) == {nanoseconds(DEFAULT, FACTOR)} for life in machines(engine))
 
 
 def test_resume_keeps_amplitudes_and_placebo(engine: FakeEngine, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import pytest
 
@@ -22,9 +22,11 @@ from quicsat.links.session import (
     SessionRequest,
 )
 from quicsat.links.simulator_arguments import scenario
+from quicsat.model.cpu_cost import DEFAULT, CostModel
 from quicsat.model.emulated_link import CrossTraffic
 from quicsat.model.flow import Flow, part_name
 from quicsat.model.implementation import Protocol, Role
+from quicsat.model.perturbation import NOMINAL
 from quicsat.model.run import Run
 from tests.fakes import CASE, run_of
 from tests.links.test_ns3_testbed import SYMMETRIC
@@ -86,13 +88,18 @@ def test_a_transfer() -> None:
     assert "connected event" not in found
 
 
-def test_an_endpoint_may_have_a_cost_of_its_own() -> None:
-    costs: dict[Role, float | None] = {Role.CLIENT: 12.5e-6, Role.SERVER: None}
-    endpoints = {role: Endpoint("image", {}, cpu_cost=cost) for role, cost in costs.items()}
+def test_costs_are_those_of_the_program_times_those_of_machine_and_member() -> None:
+    model = CostModel(send=1e-6, receive=2e-6, wait=3e-6, datagram_sent=4.5e-6, datagram_received=5e-6, handshake=2e-3)
+    endpoints = {Role.CLIENT: Endpoint("image", {}, costs=model), Role.SERVER: Endpoint("image", {})}
     programs = {"simulator": SIMULATOR} | {str(role): ENDPOINT for role in Role}
-    found = dict(describe(SessionRequest(run_of(), endpoints, RunControl(threading.Event())), programs))
-    assert found["client.system call"] == "12500"
-    assert "server.system call" not in found
+    member = replace(NOMINAL, client_cpu=0.9, server_cpu=1.1)
+    request = SessionRequest(run_of(), endpoints, RunControl(threading.Event()), perturbation=member)
+    found = dict(describe(request, programs, cost_factor=2))
+    assert found["client.costs"] == "360 90 1800 3600 5400 8100 9000 3600000"
+    usual = [200, 50, *(round(cost * 1e9) for cost in astuple(DEFAULT))]
+    assert found["simulator.costs"] == " ".join(str(2 * cost) for cost in usual)
+    assert found["server.costs"] == " ".join(str(round(2.2 * cost)) for cost in usual)
+    assert set(dict(describe(request, programs, cost_factor=0))["server.costs"]) == {"0", " "}
 
 
 def test_deadlines_are_nanoseconds_of_simulated_time() -> None:

@@ -67,9 +67,9 @@ for part, (begin, end, status) in PARTS.items():
 """The report of a run that went well."""
 
 
-def open_testbed(engine: FakeEngine, cpu_cost: float = 0.0) -> VirtualTestbed:
+def open_testbed(engine: FakeEngine) -> VirtualTestbed:
     """A testbed, which holds nothing between two runs."""
-    with VirtualBackend(connect(engine), IMAGES, cpu_cost).open() as testbed:
+    with VirtualBackend(connect(engine), IMAGES).open() as testbed:
         return testbed
 
 
@@ -206,10 +206,10 @@ def test_a_test_case_can_set_the_memory_of_the_machine(limit: int, memory: int) 
     assert "nano_cpus" not in machine(engine).host_config
 
 
-def test_the_machine_is_told_seed_clock_costs_and_roots() -> None:
+def test_the_machine_is_told_seed_clock_and_roots() -> None:
     engine = engine_of()
     run = replace(run_of(client="bad"), seed=77)
-    backend = VirtualBackend(connect(engine), IMAGES, 2.5e-6)
+    backend = VirtualBackend(connect(engine), IMAGES)
     with backend.open(), backend.open() as second, second.session(request_of(run), SessionRecord()) as session:
         session.run()
     command = machine(engine).command
@@ -218,8 +218,7 @@ def test_the_machine_is_told_seed_clock_costs_and_roots() -> None:
         f"--cpu-seconds={300 + round(5 * CASE.timeout)}", "--",
     )  # fmt: skip
     assert command[6:] == (
-        "time-travel-start=1767225600000000000", "seed=77", "um_syscall_cost=2500", "um_clock_cost=2500",
-        "um_handshake_cost=750000", "um_cpus=2",
+        "time-travel-start=1767225600000000000", "seed=77", "um_cpus=2",
         "ubd2rc=/roots/bad.erofs", "ubd3rc=/roots/simulator.erofs", "ubd4rc=/roots/good.erofs",
     )  # fmt: skip
     assert engine.roots == {name: f"root of {name}".encode() for name in ("bad", "good", SIMULATOR)}

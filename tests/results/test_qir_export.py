@@ -101,7 +101,13 @@ def only(results: ResultSet) -> ForeignMeasurement | None:
 
 
 HEAD = {
-    "quicsat": {"clock": "real", "cpu_cost": None, "own_cpu_costs": False, "amplitudes": asdict(NONE)},
+    "quicsat": {
+        "clock": "real",
+        "cpu_cost": None,
+        "own_cpu_costs": False,
+        "cpu_cost_factor": None,
+        "amplitudes": asdict(NONE),
+    },
     "start_time": 1795240800.0,
     "end_time": 1795248000.0,
     "servers": ["picoquic"],

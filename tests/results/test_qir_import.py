@@ -126,14 +126,20 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("convert", [to_qir, to_qir_se])
 @pytest.mark.parametrize(
-    ("clock", "cpu_cost", "own"), [("real", None, False), ("virtual", 3e-6, True), ("virtual", 0, False)]
+    ("clock", "costs"),
+    [
+        ("real", {}),
+        ("virtual", {"cpu_cost": 3e-6, "own_cpu_costs": True}),
+        ("virtual", {"cpu_cost": 0.0}),
+        ("virtual", {"cpu_cost_factor": 0.5}),
+    ],
 )
 def test_the_clock_of_our_own_export_comes_back(
-    convert: Callable[[ResultSet], dict[str, Any]], clock: str, cpu_cost: float | None, own: bool, tmp_path: Path
+    convert: Callable[[ResultSet], dict[str, Any]], clock: str, costs: dict[str, Any], tmp_path: Path
 ) -> None:
-    ours = virtual(result_set(runs(5e6), repetitions=1), clock=Clock(clock), cpu_cost=cpu_cost)
-    amplitudes = USUAL if own else NONE
-    ours = replace(ours, manifest=replace(ours.manifest, own_cpu_costs=own, amplitudes=amplitudes))
+    ours = virtual(result_set(runs(5e6), repetitions=1), clock=Clock(clock), cpu_cost=None)
+    amplitudes = USUAL if "cpu_cost_factor" in costs else NONE
+    ours = replace(ours, manifest=replace(ours.manifest, amplitudes=amplitudes, **costs))
     back = exported(ours, tmp_path, convert)
     assert (back.manifest.time, back.manifest.amplitudes) == (ours.manifest.time, amplitudes)
     assert {result.evidence.clock for result in back.results} == {Clock(clock)}

@@ -55,7 +55,7 @@ def without_file(of: Run) -> Run:
         "-t sat --seed 7",
         "-t sat satloss --timeout 3.5 --repetitions 2",
         "-t sat satloss --clock virtual --no-qlog --breaker 3 --budget '1 h' --require sat --skip-on-failure",
-        "-t sat --clock virtual --cpu-cost '1.5 us' --seed 3",
+        "-t sat --clock virtual --cpu-cost-factor 1.5 --seed 3",
         "-t sat --clock virtual --perturb delay=0.5%,cpu=5% --placebo --seed 3",
         "-t sat --clock virtual --perturb 0 --seed 3",
         "-t onlyTests --strict-upstream --skip-compliance-check",

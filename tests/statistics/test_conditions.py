@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quicsat.model.cpu_cost import CpuCost
+from quicsat.model.cpu_cost import DEFAULT, CpuCost
 from quicsat.model.emulated_link import Profile, unknown_link
 from quicsat.model.errors import InputError
 from quicsat.model.results import ImageFacts, Manifest, ResultSet
@@ -130,11 +130,27 @@ def test_images_of_one_version_are_told_apart_by_their_ids(version: str) -> None
     assert fit(one, other).faults == (f"The image of simulator is not that of the baseline ({told}).",)
 
 
-def test_another_cpu_cost_of_an_implementation_is_refused() -> None:
-    manifest = replace(campaign(8e6).manifest, own_cpu_costs=True)
-    slower = tuple(replace(each, cpu_cost=CpuCost(1e-5, None)) for each in manifest.implementations[:1])
-    later = replace(manifest, implementations=(*slower, *manifest.implementations[1:]))
-    assert fit(manifest, later).faults == ("The CPU cost of picoquic is not that of the baseline.",)
+@pytest.mark.parametrize("costs", [{"own_cpu_costs": True}, {"cpu_cost_factor": 1.0}])
+def test_another_cpu_cost_of_an_implementation_is_refused(costs: dict[str, Any]) -> None:
+    manifest = replace(campaign(8e6).manifest, **costs)
+
+    def with_cost(cost: CpuCost) -> Manifest:
+        changed = tuple(replace(each, cpu_cost=cost) for each in manifest.implementations[:1])
+        return replace(manifest, implementations=(*changed, *manifest.implementations[1:]))
+
+    first, again, other = (
+        CpuCost(DEFAULT, measured="2026-11-27"), CpuCost(DEFAULT, measured="2026-11-28"), CpuCost(None, DEFAULT),
+    )  # fmt: skip
+    assert fit(with_cost(first), with_cost(again)).faults == ()
+    assert fit(with_cost(first), with_cost(other)).faults == ("The CPU cost of picoquic is not that of the baseline.",)
+
+
+def test_costs_per_system_call_are_not_compared_with_cost_models() -> None:
+    manifest = campaign(8e6).manifest
+    before, now = replace(manifest, own_cpu_costs=True), replace(manifest, cpu_cost=None, cpu_cost_factor=1.0)
+    [fault] = fit(before, now).faults
+    assert "measured or default CPU costs" in fault
+    assert "CPU costs of cost models" in fault
 
 
 def test_another_processor_is_told() -> None:

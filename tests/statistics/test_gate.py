@@ -227,6 +227,7 @@ CONDITIONS: dict[str, Any] = {
     "clock": Clock.REAL,
     "cpu_cost": 4e-6,
     "own_cpu_costs": True,
+    "cpu_cost_factor": 2.0,
     "test_cases": (replace(SAT, timeout=5.0),),
     "images": {"picoquic": ImageFacts("me/x:1", "sha256:1"), "simulator": ImageFacts("quicsat/s:2", "sha256:9")},
     "options": {"qlog": False},

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from quicsat.docker.archive import pack
@@ -34,7 +35,9 @@ MEMORY = 384
 OVERHEAD = 256
 """MiB of the guest, and of its container beyond that."""
 PIDS = 512
-COSTS = {"system_call": "system call", "cost_scale": "cost scale", "wake_ups": "wake-ups"}
+COSTS = ("call", "clock", "send", "receive", "wait", "sent", "received", "handshake")
+"""What a program pays for, in the order of a description."""
+NO_COSTS: Mapping[str, int] = MappingProxyType({})
 OUTPUT = 8 * MIB
 """Bytes of the output disk. Engine and test read all of it after each guest, however little it holds."""
 
@@ -66,11 +69,20 @@ class Ended:
         return "\n".join(line.partition(" ")[2] for line in lines)
 
 
-def description(script: str, *, patience: float = 60, limit: int = MIB, **costs: object) -> bytes:
+def description(
+    script: str,
+    *,
+    patience: float = 60,
+    limit: int = MIB,
+    costs: Mapping[str, int] = NO_COSTS,
+    latencies: tuple[int, Sequence[int]] | None = None,
+) -> bytes:
     """A client that runs ``script`` for ``patience`` simulated seconds at most, and a simulator that does nothing.
 
-    ``costs``: of the client, by key without its signs: ``system_call`` in nanoseconds, ``cost_scale``, ``wake_ups``.
+    ``costs``: of the client, those of ``COSTS`` that are not 0, nanoseconds; ``latencies``: its seed and their values.
     """
+    seed, values = latencies or (0, ())
+    late = {"latency seed": str(seed), "latencies": " ".join(map(str, values))} if latencies else {}
     entries = [
         ("mode", "exits"),
         ("ready event", "ready"),
@@ -78,7 +90,8 @@ def description(script: str, *, patience: float = 60, limit: int = MIB, **costs:
         ("output limit", str(limit)),
         ("client.address", "eth0 193.167.0.100/24"),
         ("simulator.address", "eth0 193.167.0.2/24"),
-        *((f"client.{COSTS[name]}", str(value)) for name, value in costs.items()),
+        ("client.costs", " ".join(str(costs.get(name, 0)) for name in COSTS)),
+        *((f"client.{key}", value) for key, value in late.items()),
     ]
     for part, command in (("client", script), ("simulator", "exec sleep 1000000")):
         entries += [(f"{part}.argument", word) for word in ("bash", "-c", command)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.virtual_time.machine import Machines
+from tests.virtual_time.machine import COSTS, Machines
 
 PATIENCE = 60
 READINGS = 64
@@ -54,10 +54,7 @@ def test_rdtsc_goes_on_in_unequal_steps(machines: Machines) -> None:
 def test_a_program_takes_the_time_that_it_costs(machines: Machines) -> None:
     """Simulated milliseconds of a small program, which has dozens to hundreds of system calls."""
     script = "begin=$(date +%s%N); true; env true; echo $(($(date +%s%N) - begin))"
-    free, dear = (
-        int(machines.boot(script, patience=PATIENCE, parameters=parameters).said.split()[0]) / 1e6
-        for parameters in ((), ("um_syscall_cost=100000",))
-    )
+    free, dear = (milliseconds(machines, [script], costs=costs)[0] for costs in ({}, {"call": 100_000}))
     assert free < 5 < dear < 500
 
 
@@ -78,9 +75,16 @@ INITIAL = "c000000001:1195"
 
 def milliseconds(machines: Machines, programs: Sequence[str], **options: Any) -> list[float]:
     """Simulated time that each program prints in nanoseconds."""
-    said = machines.boot("; ".join(programs), patience=PATIENCE, **options).said.split()
+    return [number / 1e6 for number in numbers(machines, programs, **options)]
+
+
+def numbers(machines: Machines, programs: Sequence[str], **options: Any) -> list[int]:
+    """What each program prints, beside lines ``x``."""
+    said = [
+        word for word in machines.boot("; ".join(programs), patience=PATIENCE, **options).said.split() if word != "x"
+    ]
     assert len(said) == len(programs), said
-    return [int(time) / 1e6 for time in said]
+    return list(map(int, said))
 
 
 def test_the_first_initial_packet_of_a_process_takes_longer(machines: Machines) -> None:
@@ -90,17 +94,9 @@ def test_the_first_initial_packet_of_a_process_takes_longer(machines: Machines) 
     zero_rtt, handshake, one_rtt, no_quic = "d000000001:1195", "e000000001:1195", "40:999", "8000000001:1195"
     others = [unknown_version, retry_of_version_2, acknowledgement, zero_rtt, handshake, one_rtt, no_quic]
     programs = [RECEIVE + datagrams for datagrams in (*handshakes, *others)]
-    times = milliseconds(machines, programs, parameters=("um_handshake_cost=50000000",))
+    times = milliseconds(machines, programs, costs={"handshake": 50_000_000})
     assert all(50 <= time < 55 for time in times[: len(handshakes)]), times
     assert max(times[len(handshakes) :]) < 5, times
-
-
-def test_a_handshake_takes_at_least_as_long_as_30_system_calls_of_the_program(machines: Machines) -> None:
-    programs = [RECEIVE + datagrams for datagrams in ("40:1199", "40:1199", INITIAL)]
-    _, free, paid = milliseconds(machines, programs, parameters=("um_handshake_cost=1000",), system_call=1_000_000)
-    assert 30 <= paid - free < 30.1
-    _, free, paid = milliseconds(machines, programs)
-    assert abs(paid - free) < 0.1
 
 
 def test_page_faults_take_no_time(machines: Machines) -> None:
@@ -122,10 +118,7 @@ def test_searches_for_libraries_of_the_processor_take_no_time(machines: Machines
     script = "begin=$(date +%s%N); perl -e 'for (1..500) { open F, q(/lib/DIR/x) }'; echo $(($(date +%s%N) - begin))"
     taken = {}
     for directory in ("glibc-hwcaps/x86-64-v4", "tls/haswell/avx512_1", "glibc"):
-        said = machines.boot(
-            script.replace("DIR", directory), patience=PATIENCE, parameters=("um_syscall_cost=20000",)
-        ).said
-        taken[directory] = int(said.split()[0]) / 1e6
+        [taken[directory]] = milliseconds(machines, [script.replace("DIR", directory)], costs={"call": 20_000})
     assert taken["glibc"] > 10 + max(taken["glibc-hwcaps/x86-64-v4"], taken["tls/haswell/avx512_1"])
 
 
@@ -137,36 +130,72 @@ def test_disks_have_no_statistics(machines: Machines) -> None:
     assert {number for words in disks for number in words[3:]} == {"0"}
 
 
-def test_a_program_and_its_children_have_a_cost_of_their_own(machines: Machines) -> None:
-    """Instead of that of the machine, 20 µs, and they cannot change it."""
-    script = (
-        "begin=$(date +%s%N); perl -e 'getppid for 1..1000'; echo $(($(date +%s%N) - begin)); "
-        "perl -e 'print syscall(158, 0x7001, 1), qq(\\n)'"
-    )
-    times, changed = [], []
-    kinds: tuple[dict[str, Any], ...] = ({"system_call": 1000}, {}, {"system_call": 200_000})
-    for own in kinds:
-        said = machines.boot(script, patience=PATIENCE, parameters=("um_syscall_cost=20000",), **own).said.split()
-        times.append(int(said[0]) / 1e6)
-        changed.append(said[1])
-    assert times[0] < 10 < 20 < times[1] < 100 < 200 < times[2]
-    assert changed == ["-1", "-1", "-1"]
+def test_costs_hold_for_children_and_cannot_be_changed(machines: Machines) -> None:
+    change = "perl -e 'print syscall(158, 0x7001, pack q(Q136), 0), qq(\\n)'"
+    for costs in ({}, {"call": 20_000}):
+        said = machines.boot(f"{WAIT('{}', 'getppid')}; {change}", patience=PATIENCE, costs=costs).said.split()
+        assert said[1] == "-1"
+        assert int(said[0]) == pytest.approx(100 * costs.get("call", 0), abs=20_000)
 
 
-def test_all_costs_of_a_program_are_scaled(machines: Machines) -> None:
-    """Those of system calls, of readings of the clock and of a handshake; it cannot change the scale."""
-    calls, readings = "getppid for 1..1000", "syscall(228, 1, $time) for 1..1000"
-    timed = ("begin=$(date +%s%N); perl -e '$time = pack q(qq), 0, 0; {}'; echo $(($(date +%s%N) - begin))").format
-    programs = [timed("1"), timed(calls), timed(readings), RECEIVE + "40:1199", RECEIVE + INITIAL]
-    parameters = ("um_syscall_cost=20000", "um_clock_cost=30000", "um_handshake_cost=50000000")
-    found = []
-    for scale in (1_000_000, 1_500_000):
-        none, called, read, free, paid = milliseconds(machines, programs, parameters=parameters, cost_scale=scale)
-        found.append((called - none, read - none, paid - free))
-    assert found[0] == pytest.approx((20, 30, 50), rel=0.05)
-    assert found[1] == pytest.approx((30, 45, 75), rel=0.05)
-    change = "perl -e '$all = pack q(QQL127), 1, 1; print syscall(158, 0x7002, $all), qq(\\n)'"
-    assert machines.boot(change, patience=PATIENCE).said.split() == ["-1"]
+UDP = (
+    "perl -MSocket=:all -e 'sub now { syscall(228, 1, $t = pack q(qq), 0, 0); "
+    "($s, $n) = unpack q(qq), $t; $s * 1e9 + $n } socket($_, PF_INET, SOCK_DGRAM, 0) for (*A, *B); "
+    "bind(A, $to = sockaddr_in(4433, INADDR_LOOPBACK)); bind(B, sockaddr_in(4434, INADDR_LOOPBACK)); connect(B, $to); "
+    "setsockopt(B, 17, 103, pack q(l), 100); SETUP; $begin = now(); for (1..100) { DO } print now() - $begin, qq(\\n)'"
+)
+"""Prints the nanoseconds that something takes a hundred times, with a socket B that sends to A in segments of 100
+bytes (UDP_SEGMENT)."""
+
+
+def doing(each: str, setup: str = "1") -> str:
+    """A program for ``milliseconds``."""
+    return UDP.replace("SETUP", setup).replace("DO", each)
+
+
+KINDS = {
+    "getppid": {"call": 1},
+    "send(B, q(x), 0)": {"send": 1, "sent": 1},
+    "send(B, q(x) x 250, 0)": {"send": 1, "sent": 3},
+    "syswrite(B, q(x))": {"send": 1, "sent": 1},
+    "syswrite(STDERR, qq(x\\n))": {"call": 1},
+    "send(B, q(x), 0); recv(A, $r, 9, 0)": {"send": 1, "sent": 1, "receive": 1, "received": 1},
+    "send(B, q(x), 0); sysread(A, $r, 9)": {"send": 1, "sent": 1, "receive": 1, "received": 1},
+    "send(B, q(x), 0); recv(A, $r, 9, 2)": {"send": 1, "sent": 1, "receive": 1},
+    "syscall(7, 0, 0, 1)": {"wait": 1},
+    "select undef, undef, undef, 0.001": {"wait": 1},
+    "syscall(202, $t, 1, 1)": {"call": 1},
+    "syscall(228, 1, $t)": {"clock": 1},
+}
+"""Statements of Perl -> how often they pay for what; the last ones are poll, a wake-up by futex, and clock_gettime."""
+
+
+@pytest.mark.parametrize("kind", COSTS[:-1])
+def test_each_kind_of_call_and_each_datagram_has_its_cost(kind: str, machines: Machines) -> None:
+    """Each thing that a program does takes as much longer as it pays for."""
+    cost = 50_000
+    free, paid = (milliseconds(machines, list(map(doing, KINDS)), costs=costs) for costs in ({}, {kind: cost}))
+    found = {
+        each: round((late - early) / (100 * cost / 1e6), 2) for each, late, early in zip(KINDS, paid, free, strict=True)
+    }
+    wanted = {each: times.get(kind, 0) + (kind == "clock") / 100 for each, times in KINDS.items()}
+    assert found == pytest.approx(wanted, abs=0.05)
+
+
+def test_a_program_that_polls_in_vain_makes_few_calls(machines: Machines) -> None:
+    """Each takes at least a sixteenth of the time polled so far, and at most 10 µs, or as long as such a call takes."""
+    polls = "$calls = 0; $begin = now(); do { POLL; $calls++ } while now() - $begin < LIMIT; print $calls, qq(\\n)"
+    script = UDP[: UDP.index("SETUP")] + polls + "'"
+    poll, receive = "syscall(7, 0, 0, 0)", "syscall(45, fileno(A), $r = q(x), 1, 64, 0, 0)"
+    cases = [(poll, 10_000), (poll, 1_000_000), (receive, 1_000_000), (poll, 100_000_000), ("getppid", 1_000_000)]
+    programs = [script.replace("POLL", each).replace("LIMIT", str(limit)) for each, limit in cases]
+    costs = {"call": 1000, "clock": 50, "wait": 1000, "receive": 1000}
+    brief, polled, received, long, called = numbers(machines, programs, costs=costs)
+    assert 8 <= brief <= 11
+    assert 100 <= polled <= 160
+    assert 100 <= received <= 160
+    assert 10_000 <= long <= 10_100
+    assert called >= 900
 
 
 LATE = 500_000
@@ -182,12 +211,11 @@ def test_a_program_that_has_waited_is_late(machines: Machines) -> None:
     """One that has not waited is not; a child has random numbers of its own; the same seed gives the same times."""
     programs = [WAIT("{}", "select undef, undef, undef, 0.001"), WAIT("{}", "getppid")]
     slept, called = milliseconds(machines, programs)
-    late, busy = milliseconds(machines, programs, wake_ups=" ".join(["7", *[str(LATE)] * 127]))
+    late, busy = milliseconds(machines, programs, latencies=(7, [LATE] * 127))
     assert late - slept == pytest.approx(100 * LATE / 1e6, abs=1)
     assert busy == pytest.approx(called, abs=0.1)
     first, again, other = (
-        milliseconds(machines, [programs[0]] * 2, wake_ups=" ".join([seed, *map(str, range(1000, 128_000, 1000))]))
-        for seed in ("7", "7", "8")
+        milliseconds(machines, [programs[0]] * 2, latencies=(seed, range(1000, 128_000, 1000))) for seed in (7, 7, 8)
     )
     assert first == again != other
     assert first[0] != first[1]
@@ -205,7 +233,7 @@ def test_the_layout_of_memory_is_the_same_each_time(machines: Machines) -> None:
 def test_a_reading_of_the_clock_includes_its_cost(machines: Machines) -> None:
     """Without a system call in between; and the clock never runs back."""
     script = "for i in {1..200}; do times+=(${EPOCHREALTIME/./}); done; echo ${times[*]}"
-    said = machines.boot(script, patience=PATIENCE, parameters=("um_clock_cost=3000",)).said
+    said = machines.boot(script, patience=PATIENCE, costs={"clock": 3000}).said
     steps = [after - before for before, after in itertools.pairwise(map(int, said.split()))]
     assert len(steps) == 199
     assert min(steps) >= 3

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum { CANNOT_EXECUTE = 126, OPEN_FILES = 1 << 20 };
-enum { SET_SYSCALL_COST = 0x7001, SET_VARIATION = 0x7002 }; /* of arch_prctl(2), by patches of this kernel */
+enum { SET_COSTS = 0x7001 }; /* of arch_prctl(2), by a patch of this kernel */
 
 static const char* path_of(const char* folder, const char* name, const char* last) {
     char* path;
@@ -253,13 +253,9 @@ static _Noreturn void run(const struct container* container, int output) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     environ = (char**)part->environment;
     setenv("HOME", identity.home, 0);
-    const struct variation* variation = &part->variation;
-    if ((variation->cost_scale || variation->seed) && syscall(SYS_arch_prctl, SET_VARIATION, variation)) {
-        give_up("setting costs and latencies");
-    }
-    /* Without a cost of its own, too, so that the program cannot set one. */
-    if (syscall(SYS_arch_prctl, SET_SYSCALL_COST, part->cost)) {
-        give_up("setting the cost of a system call");
+    /* Without costs, too, so that the program cannot set them. */
+    if (syscall(SYS_arch_prctl, SET_COSTS, &part->costs)) {
+        give_up("setting costs");
     }
     execvp(part->arguments[0], part->arguments);
     give_up(part->arguments[0]);

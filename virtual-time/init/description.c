@@ -20,13 +20,12 @@ static int64_t number(const char* key, const char* text) {
     return value;
 }
 
-/* "SEED NS NS ..." */
-static void read_wake_ups(const char* key, const char* text, struct variation* variation) {
-    char* rest;
-    variation->seed = strtoull(text, &rest, 10);
-    for (int index = 0; index < WAKE_UP_LATENCIES; ++index) {
+/* "NUMBER NUMBER ...", as many as `count`. */
+static void read_numbers(const char* key, const char* text, uint64_t* numbers, size_t count) {
+    char* rest = (char*)text;
+    for (size_t index = 0; index < count; ++index) {
         const char* begin = rest;
-        variation->latencies[index] = (uint32_t)strtoul(begin, &rest, 10);
+        numbers[index] = strtoull(begin, &rest, 10);
         if (rest == begin) {
             fail("description: %s has too few numbers", key);
         }
@@ -72,12 +71,12 @@ static bool read_part(const char* key, char* value, struct part* part) {
         part->mtu = (unsigned)number(key, value);
     } else if (!strcmp(key, "start")) {
         part->start = number(key, value);
-    } else if (!strcmp(key, "system call")) {
-        part->cost = number(key, value);
-    } else if (!strcmp(key, "cost scale")) {
-        part->variation.cost_scale = (uint64_t)number(key, value);
-    } else if (!strcmp(key, "wake-ups")) {
-        read_wake_ups(key, value, &part->variation);
+    } else if (!strcmp(key, "costs")) {
+        read_numbers(key, value, part->costs.costs, COSTS);
+    } else if (!strcmp(key, "latencies")) {
+        read_numbers(key, value, part->costs.latencies, WAKE_UP_LATENCIES);
+    } else if (!strcmp(key, "latency seed")) {
+        part->costs.seed = (uint64_t)number(key, value);
     } else if (!strcmp(key, "terminal")) {
         part->terminal = number(key, value);
     } else {

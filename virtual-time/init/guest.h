@@ -41,13 +41,14 @@ _Noreturn void fail(const char* format, ...) __attribute__((format(printf, 1, 2)
 /* ---- description: what a run is, read from the file "run" of the input ---------------------- */
 
 enum { MAX_WORDS = 256, MAX_COLLECTED = 8, MAX_ADDRESSES = 8, MAX_SYSCTLS = 32 };
-enum { WAKE_UP_LATENCIES = 127 }; /* as in the kernel's patch 0019 */
+enum { COSTS = 8, WAKE_UP_LATENCIES = 127 }; /* as in patches of the kernel */
 
-/* How a part differs from others of its kind, as the kernel reads it. */
-struct variation {
-    uint64_t cost_scale;                   /* of all its costs, millionths; 0 for 1 */
+/* What a part pays for in simulated time, and how late it is after it has waited, as the kernel reads it. */
+struct costs {
     uint64_t seed;                         /* of its latencies; 0 for none */
-    uint32_t latencies[WAKE_UP_LATENCIES]; /* nanoseconds */
+    uint64_t costs[COSTS];                 /* nanoseconds: of another system call, of a reading of the clock, to send,
+                                              receive, wait, of a datagram sent and received, of all handshakes */
+    uint64_t latencies[WAKE_UP_LATENCIES]; /* nanoseconds */
 };
 
 struct part {
@@ -63,8 +64,7 @@ struct part {
     uint64_t memlock; /* RLIMIT_MEMLOCK, bytes */
     unsigned mtu;     /* of its interfaces, bytes; 0 for that of Ethernet */
     int64_t start;    /* of a client: nanoseconds after the first one, of that one after the link is ready */
-    int64_t cost;     /* of a system call, nanoseconds; 0 for that of the machine */
-    struct variation variation;
+    struct costs costs;
     bool terminal;
 };
 
