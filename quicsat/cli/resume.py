@@ -13,6 +13,8 @@ from quicsat.cli import options as shared
 from quicsat.cli.commands import parser_of
 from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.cli.progress import earlier_campaigns
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
 from quicsat.model.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -82,6 +84,10 @@ def check(options: ContinueOptions, root: Path, directory: Path, *, report: bool
 
     stored = store.load_to_continue(directory)
     begun = stored.result_set.manifest
+    if begun.clock is Clock.VIRTUAL and begun.cpu_cost_factor is None:
+        raise InputError(
+            f"{directory}: has CPU costs per system call, which this version does not have. Start a new campaign."
+        )
     names = (*begun.servers, *begun.clients)
     request = continuous_integration.read_request(options, root, names, begun.test_cases, directory)
     other_runners.check_earlier_results(options.json, root / "results", directory)

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from quicsat.execution.campaign_config import CampaignOutcome, Conditions
 from quicsat.model.implementation import Role
 from quicsat.model.text import command_line
 from quicsat.plan.limits import CampaignLimits
+from quicsat.results import store
+from quicsat.results.document import StoredResults
 from tests.cli.conftest import Checkout
 from tests.fakes import Life, endpoint, hang, only_as
 
@@ -50,3 +53,19 @@ def test_resume_goes_on_where_it_was_stopped(
     assert [(each.testbeds, each.limits) for each in continued] == [(1, CampaignLimits(breaker=3))]
     assert out.count("5.00") >= 2
     assert "[1/1] good_bad/tiny/1: 5.00 Mbit/s" in err
+
+
+def test_a_campaign_with_costs_per_system_call_is_not_continued(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout.out("-s", "good", "-c", "good", "-t", "tiny", "--clock", "virtual")
+    read = store.load_to_continue
+
+    def old(directory: Path) -> StoredResults:
+        stored = read(directory)
+        manifest = replace(stored.result_set.manifest, cpu_cost=3e-6, own_cpu_costs=True, cpu_cost_factor=None)
+        return replace(stored, result_set=replace(stored.result_set, manifest=manifest))
+
+    assert checkout("resume", str(checkout.results))[0] == 0
+    monkeypatch.setattr(store, "load_to_continue", old)
+    assert "has CPU costs per system call" in checkout.refusal("resume", str(checkout.results))

@@ -128,7 +128,7 @@ def test_parts_that_do_not_belong_together_are_refused(make: Make, tmp_path: Pat
         ([first, make("2/2", "y", options={"shuffle": True})], "in: options"),
         ([first, make("2/2", "virtual", clock=Clock.VIRTUAL, cpu_cost=3e-6)], "in: clock"),
         ([first, make("2/2", "slower", cpu_cost=3e-6)], "in: cpu cost"),
-        ([first, make("2/2", "slower", cpu_cost_factor=2.0)], "in: cpu cost factor"),
+        ([first, make("2/2", "factor", cpu_cost_factor=2.0)], "in: cpu cost factor"),
         ([first, make("2/2", "z", images={"a": ImageFacts("a:1", "sha256:2")})], "in: image of a"),
         (
             [first, make("2/2", "w", test_cases=(replace(CASE, repetitions=9), replace(OTHER, repetitions=9)))],

@@ -131,28 +131,30 @@ def test_disks_have_no_statistics(machines: Machines) -> None:
 
 
 def test_costs_hold_for_children_and_cannot_be_changed(machines: Machines) -> None:
-    change = "perl -e 'print syscall(158, 0x7001, pack q(Q136), 0), qq(\\n)'"
+    change = "perl -e '$all = pack q(Q136), 1..136; print syscall(158, 0x7001, $all), qq(\\n)'"
     for costs in ({}, {"call": 20_000}):
         said = machines.boot(f"{WAIT('{}', 'getppid')}; {change}", patience=PATIENCE, costs=costs).said.split()
         assert said[1] == "-1"
-        assert int(said[0]) == pytest.approx(100 * costs.get("call", 0), abs=20_000)
+        assert int(said[0]) == pytest.approx(100 * costs.get("call", 0), abs=100_000)
 
 
 UDP = (
     "perl -MSocket=:all -e 'sub now { syscall(228, 1, $t = pack q(qq), 0, 0); "
     "($s, $n) = unpack q(qq), $t; $s * 1e9 + $n } socket($_, PF_INET, SOCK_DGRAM, 0) for (*A, *B); "
     "bind(A, $to = sockaddr_in(4433, INADDR_LOOPBACK)); bind(B, sockaddr_in(4434, INADDR_LOOPBACK)); connect(B, $to); "
-    "setsockopt(B, 17, 103, pack q(l), 100); SETUP; $begin = now(); for (1..100) { DO } print now() - $begin, qq(\\n)'"
+    "setsockopt(B, 17, 103, pack q(l), 100); $begin = now(); for (1..100) { DO } print now() - $begin, qq(\\n)'"
 )
 """Prints the nanoseconds that something takes a hundred times, with a socket B that sends to A in segments of 100
 bytes (UDP_SEGMENT)."""
 
 
-def doing(each: str, setup: str = "1") -> str:
+def doing(each: str) -> str:
     """A program for ``milliseconds``."""
-    return UDP.replace("SETUP", setup).replace("DO", each)
+    return UDP.replace("DO", each)
 
 
+SETTLE = "sleep 2; "
+"""Before a program: what the kernel does after its start is over then."""
 KINDS = {
     "getppid": {"call": 1},
     "send(B, q(x), 0)": {"send": 1, "sent": 1},
@@ -174,7 +176,8 @@ KINDS = {
 def test_each_kind_of_call_and_each_datagram_has_its_cost(kind: str, machines: Machines) -> None:
     """Each thing that a program does takes as much longer as it pays for."""
     cost = 50_000
-    free, paid = (milliseconds(machines, list(map(doing, KINDS)), costs=costs) for costs in ({}, {kind: cost}))
+    programs = [f"{SETTLE}{doing(each)}" for each in KINDS]
+    free, paid = (milliseconds(machines, programs, costs=costs) for costs in ({}, {kind: cost}))
     found = {
         each: round((late - early) / (100 * cost / 1e6), 2) for each, late, early in zip(KINDS, paid, free, strict=True)
     }
@@ -185,17 +188,17 @@ def test_each_kind_of_call_and_each_datagram_has_its_cost(kind: str, machines: M
 def test_a_program_that_polls_in_vain_makes_few_calls(machines: Machines) -> None:
     """Each takes at least a sixteenth of the time polled so far, and at most 10 µs, or as long as such a call takes."""
     polls = "$calls = 0; $begin = now(); do { POLL; $calls++ } while now() - $begin < LIMIT; print $calls, qq(\\n)"
-    script = UDP[: UDP.index("SETUP")] + polls + "'"
+    script = UDP[: UDP.index("$begin")] + polls + "'"
     poll, receive = "syscall(7, 0, 0, 0)", "syscall(45, fileno(A), $r = q(x), 1, 64, 0, 0)"
-    cases = [(poll, 10_000), (poll, 1_000_000), (receive, 1_000_000), (poll, 100_000_000), ("getppid", 1_000_000)]
+    cases = [(poll, 10_000), (poll, 1_000_000), (receive, 1_000_000), (poll, 10_000_000), ("getppid", 1_000_000)]
     programs = [script.replace("POLL", each).replace("LIMIT", str(limit)) for each, limit in cases]
     costs = {"call": 1000, "clock": 50, "wait": 1000, "receive": 1000}
     brief, polled, received, long, called = numbers(machines, programs, costs=costs)
-    assert 8 <= brief <= 11
+    assert 4 <= brief <= 11
     assert 100 <= polled <= 160
     assert 100 <= received <= 160
-    assert 10_000 <= long <= 10_100
-    assert called >= 900
+    assert 900 <= long <= 1050
+    assert called >= 600
 
 
 LATE = 500_000
