@@ -201,8 +201,8 @@ def endpoint(role: Role, run: Run, config: RunConfig, inputs: Inputs) -> Endpoin
         environment["PROTOCOLS"] = " ".join(inputs.session.protocols[role])
     if contract.version:
         environment["VERSION"] = contract.version
-    own = implementation.cpu_cost.of(role)
-    costs = own if isinstance(own, CostModel) else DEFAULT
+    cost = implementation.cpu_cost.of(role)
+    costs = cost if isinstance(cost, CostModel) else DEFAULT
     return Endpoint(config.image_of(implementation).id, environment, costs=costs)
 
 
