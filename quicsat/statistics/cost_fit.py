@@ -15,15 +15,13 @@ import numpy as np
 
 from quicsat.model.arrays import Floats
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CostModel
+from quicsat.model.cpu_cost import CALL, CostModel
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import MULTICONNECT, TestCase
 
-OTHER_CALL = 0.2e-6
-"""Seconds that the kernel of virtual time charges for a system call of any other kind, and that no fit changes."""
 COUNTING = 0.25e-6
 """Seconds that counting adds to each system call, see docs/measurements/cost.md; they are part of no cost."""
 USUAL = CostModel(send=5e-6, receive=2e-6, wait=5e-6, datagram_sent=10e-6, datagram_received=10e-6, handshake=0.3e-3)
@@ -67,7 +65,7 @@ class CostSample:
     @property
     def fixed(self) -> float:
         """Seconds that no model explains: of counting, and of calls that cost the same in every program."""
-        return COUNTING * self.calls + OTHER_CALL * self.others
+        return COUNTING * self.calls + CALL * self.others
 
     @property
     def causes(self) -> tuple[float, ...]:
