@@ -11,7 +11,7 @@ import pytest
 from quicsat.cli import calibrate
 from quicsat.config.inventory import Inventory
 from quicsat.config.loader import load_implementations
-from quicsat.model.cpu_cost import CostModel
+from quicsat.model.cpu_cost import DEFAULT, CostModel
 from quicsat.model.errors import InputError
 from quicsat.results.store import write_result_json
 from tests.cli.conftest import ROOT, Checkout, CommandLine
@@ -94,7 +94,7 @@ def test_models_are_written_to_the_users_own_file(own: CommandLine, stored: Path
     cost = load_implementations(file)["mine"].cpu_cost
     assert isinstance(cost.server, CostModel)
     assert cost.server.handshake == pytest.approx(TRUE.handshake, rel=0.2)
-    assert (cost.client, cost.measured, cost.processor) == (None, "2026-11-21", "A Processor")
+    assert (cost.client, cost.measured, cost.processor) == (DEFAULT, "2026-11-21", "A Processor")
     assert json.loads(file.read_text())["other"] == ENTRY
 
 
