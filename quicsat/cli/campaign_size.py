@@ -40,6 +40,7 @@ NAMED = 3
 USUAL_SECONDS = 24 * 3600.0
 USUAL_SHARE = 0.5
 """Of the free disk space; a campaign that takes longer or needs more starts only with consent."""
+CONSENT = "The campaign is larger than usual: it starts only with the answer of a terminal, or with --yes."
 NOT_STARTED = "It was not started: select less with -s, -c and -t, set a limit with --max-runtime, or add --yes."
 
 

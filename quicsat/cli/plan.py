@@ -72,7 +72,7 @@ class _Planned:
 
 def run(options: Options, program: Program) -> int:
     """Show the plan."""
-    from quicsat.cli import dry_run
+    from quicsat.cli import campaign_size, dry_run
     from quicsat.images.pull_or_build import Policy
 
     if options.cluster:
@@ -97,6 +97,8 @@ def run(options: Options, program: Program) -> int:
     )
     forecast = dry_run.describe(request, planned.runs)
     lines = [*terminal_tables.plan_summary(planned.runs), *filter(None, [planned.note]), *forecast.lines]
+    if options.resume is None and campaign_size.unusual_size(options, program, planned.runs):
+        lines.append(campaign_size.CONSENT)
     console.show("\n".join(lines if options.all else [*lines, DETAILS]))
     if options.all:
         console.show(f"\n{terminal_tables.plan(planned.runs, width=console.width(), markdown=options.markdown)}")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from quicsat.cli import console
-from quicsat.cli.campaign_size import DiskSpace, Timeline, disk_needed, time_needed, timeline
+from quicsat.cli.campaign_size import CONSENT, DiskSpace, Timeline, disk_needed, time_needed, timeline
 from quicsat.model.units import MIB
 from quicsat.plan.duration_estimate import Durations
 from quicsat.plan.limits import CampaignLimits
@@ -85,6 +85,8 @@ def test_a_campaign_of_unusual_size_needs_consent(
     few, plenty = ((lambda _, size=size: SimpleNamespace(free=size)) for size in (10 * MIB, 10**15))
     monkeypatch.setattr("shutil.disk_usage", plenty)
     assert "This campaign of 10000 runs is larger than usual.\nEstimated duration: " in checkout.refusal(*GOOD, *words)
+    assert CONSENT in checkout.out("plan", *GOOD, *words)
+    assert CONSENT not in checkout.out("plan", *GOOD)
     monkeypatch.setattr("shutil.disk_usage", few)
     assert "\nDisk space needed: about 9.766 GiB " in checkout.refusal(*GOOD, *words)
     assert not (checkout.root / "results").exists()
