@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from quicsat.cli import console
+from quicsat.cli import campaign_size, console
 from quicsat.cli.campaign_size import CONSENT, DiskSpace, Timeline, disk_needed, time_needed, timeline
 from quicsat.model.units import MIB
 from quicsat.plan.duration_estimate import Durations
@@ -84,6 +84,7 @@ def test_a_campaign_of_unusual_size_needs_consent(
 ) -> None:
     few, plenty = ((lambda _, size=size: SimpleNamespace(free=size)) for size in (10 * MIB, 10**15))
     monkeypatch.setattr("shutil.disk_usage", plenty)
+    monkeypatch.setattr(campaign_size, "USUAL_SECONDS", 36_000.0)  # 10,000 runs take 4 s each, or more
     assert "This campaign of 10000 runs is larger than usual.\nEstimated duration: " in checkout.refusal(*GOOD, *words)
     assert CONSENT in checkout.out("plan", *GOOD, *words)
     assert CONSENT not in checkout.out("plan", *GOOD)
@@ -97,7 +98,8 @@ def test_a_campaign_of_unusual_size_needs_consent(
         return True
 
     monkeypatch.setattr(console, "ask", answer)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1.5 * MIB))
+    monkeypatch.setattr("shutil.disk_usage", plenty)
+    monkeypatch.setattr(campaign_size, "USUAL_SECONDS", 1.0)
     assert checkout(*GOOD)[0] == 0
     assert checkout(*GOOD, "--yes")[0] == 0
     assert len(asked) == 1
