@@ -49,7 +49,7 @@ INPUTS = {
     "an entry without value": (archive(file("run", b"mode\0")), 'description: no value in "mode"'),
     "an unknown key": (archive(file("run", b"colour=red\0")), 'description: unknown key or value: "colour" is "red"'),
     "a number that is none": (archive(file("run", b"settle=soon\0")), 'description: settle is "soon"'),
-    "too few latencies": (archive(file("run", b"client.wake-ups=1 2\0")), "description: wake-ups has too few numbers"),
+    "too few latencies": (archive(file("run", b"client.latencies=1 2\0")), "latencies has too few numbers"),
     "no program": (archive(file("run", b"ready event=x\0")), "description: the client has no program"),
     "a file of nobody": (archive(file("intruder/x"), RUN), "input: intruder/x belongs to no container"),
     "a file without owner": (archive(file("x"), RUN), "input: x belongs to no container"),
