@@ -49,7 +49,12 @@ INPUTS = {
     "an entry without value": (archive(file("run", b"mode\0")), 'description: no value in "mode"'),
     "an unknown key": (archive(file("run", b"colour=red\0")), 'description: unknown key or value: "colour" is "red"'),
     "a number that is none": (archive(file("run", b"settle=soon\0")), 'description: settle is "soon"'),
-    "too few latencies": (archive(file("run", b"client.latencies=1 2\0")), "latencies has too few numbers"),
+    "too few latencies": (
+        archive(file("run", b"client.latencies=1 2\0")), "description: latencies has too few numbers",
+    ),
+    "too many costs": (
+        archive(file("run", b"client.costs=1 2 3 4 5 6 7 8 9\0")), "description: costs has too many numbers",
+    ),
     "no program": (archive(file("run", b"ready event=x\0")), "description: the client has no program"),
     "a file of nobody": (archive(file("intruder/x"), RUN), "input: intruder/x belongs to no container"),
     "a file without owner": (archive(file("x"), RUN), "input: x belongs to no container"),
