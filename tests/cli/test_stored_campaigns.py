@@ -20,7 +20,7 @@ from tests.results_builder import result_set, runs
     ("words", "problem"),
     [
         (["tables", "-t", "satlos"], "Did you mean satloss?"),
-        (["compare"], "Select two test cases"),
+        (["compare"], "A second campaign is missing"),
         (["plot", "--pair", "picoquic_quich"], "(SERVER_CLIENT). Did you mean picoquic_quiche?"),
         (["tables", "--table", "clusters"], "Select two test cases"),
     ],

@@ -338,7 +338,7 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
         ("link: {forward rate: 20 Mbps}", "allowed: 1 bit/s to 100 Gbit/s. Did you mean Mbit/s?"),
         ("link: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
         ("link: {scenario: simple-p2p}", "scenario simple-p2p has one rate for both directions"),
-        ("link: {dealy: 1 ms}", 'unknown key "dealy". Did you mean delay? Allowed: scenario, delay, forward delay,'),
+        ("link: {dealy: 1 ms}", 'unknown key "dealy". Did you mean delay? Allowed: scenario, rtt, delay,'),
         ("link: {queue mode: papper}", 'queue mode "papper" is none of exact, paper. Did you mean paper?'),
         ("link: 300 ms", 'link "300 ms" must be a mapping; write for example link: {scenario'),
         ("link:", "link must be a mapping"),

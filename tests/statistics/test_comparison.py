@@ -82,7 +82,7 @@ def test_correction_counts_the_tests_that_could_tell() -> None:
     found = compare([sample(*FAST), *others], [sample(*SLOW), *others])
     assert found.tests == 101  # those of the pairs, and that of all pairs together
     assert found.pairs[0].change is Change.SLOWER
-    assert found.pairs[0].p == pytest.approx(150 * 2 / 184756)  # the test of all pairs has a third of the level
+    assert found.pairs[0].p == pytest.approx(150 * 2 / 184756 / 0.8)  # the test of all pairs has a third
     assert found.pairs[0].ratio == pytest.approx(np.exp(np.mean(np.log(SLOW)) - np.mean(np.log(FAST))) - 1)
     assert found.alarms == 1
 
@@ -326,7 +326,7 @@ def test_identical_cells_take_no_part_of_the_level() -> None:
     others = [seeded(*FAST, server=f"s{number}") for number in range(98)]
     found = compare([seeded(*FAST), *others], [seeded(*SLOW), *others], virtual=True)
     assert [found.pairs[0].change, found.identical, found.tests] == [Change.SLOWER, 98, 2]
-    assert found.pairs[0].p == pytest.approx(1.5 * 2 / 1024)
+    assert found.pairs[0].p == pytest.approx(1.5 * 2 / 1024 / 0.8)
     assert found.detectable[0] is not None and found.detectable[0] < 0.02
     assert detectable_in_words(found)
     assert detectable_in_words(compare(others, others, virtual=True)) == ""

@@ -242,7 +242,7 @@ OTHERS: dict[str, Any] = {
 NO_MATTER: dict[str, Any] = {
     "id": "x", "started": "2026-12-01T00:00:00Z", "command": ("x",), "tool_version": "9", "shard": "1/1", "note": "x",
     "schedule": Schedule(testbeds=2), "versions": Versions("9"), "processor": "CPU", "must_include": ("quiche",),
-    "placebo": True, "planned_runs": 1, "servers": ("picoquic",), "clients": ("quiche",),
+    "pairs": ("picoquic/quiche",), "placebo": True, "planned_runs": 1, "servers": ("picoquic",), "clients": ("quiche",),
 }  # fmt: skip
 
 

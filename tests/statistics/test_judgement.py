@@ -73,7 +73,7 @@ def test_a_smaller_loss_than_expected_passes() -> None:
         ((7e6,) * 10, None, Finding.SLOWER),
         ((*(7e6,) * 9, 8.1e6), None, Finding.SLOWER),
         ((*(5e6,) * 5, *(12e6,) * 5), None, Finding.UNDECIDED),
-        ((*(7e6,) * 5, *(8.5e6,) * 5), 0.1, Finding.PASSED),
+        ((*(7e6,) * 5, *(8.5e6,) * 5), 0.12, Finding.PASSED),
         ((9e6,) * 10, None, Finding.FASTER),
         ((7e6,) * 3, None, Finding.PERHAPS_SLOWER),
         ((7e6,) * 3, 0.15, Finding.UNDECIDED),
