@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from quicsat.config.loader import load_known_test_cases
+from quicsat.config.loader import load_cases_on_request, load_known_test_cases
 from quicsat.model.test_case import TestCase
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,3 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 def ready_test_cases() -> Mapping[str, TestCase]:
     """The test cases by name; the mapping is read-only."""
     return MappingProxyType(load_known_test_cases(ROOT / "testcases"))
+
+
+@cache
+def cases_on_request() -> Mapping[str, TestCase]:
+    """The test cases that run only by name; the mapping is read-only."""
+    return MappingProxyType(load_cases_on_request(ROOT / "testcases", ready_test_cases()))

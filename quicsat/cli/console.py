@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
 from quicsat.model.product_files import as_installed
-from quicsat.model.text import PROGRAM, printable_lines, without_controls
+from quicsat.model.text import ESCAPE, PROGRAM, printable_lines, without_controls
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
@@ -145,7 +145,7 @@ def _wrapped(text: str, columns: int | None) -> str:
 
 
 def _wrapped_line(line: str, columns: int) -> str:
-    if len(line) <= columns or "\x1b" in line or line.lstrip().startswith(f"{PROGRAM} "):
+    if len(line) <= columns or ESCAPE in line or line.lstrip().startswith(f"{PROGRAM} "):
         return line
     indent = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

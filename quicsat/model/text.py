@@ -19,6 +19,8 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+ESCAPE = "\x1b"
+"""Begins the sequences that control a terminal (ECMA-48)."""
 PROGRAM = "quicsat" if Path(sys.argv[0]).name == "quicsat" else "./run.py"
 """How the user has started this program."""
 LONGEST = 1000

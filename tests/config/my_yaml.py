@@ -10,7 +10,7 @@ import pytest
 from quicsat.config.loader import load_test_cases
 from quicsat.model.errors import InputError
 from quicsat.model.test_case import TestCase
-from tests.ready import ready_test_cases
+from tests.ready import cases_on_request, ready_test_cases
 
 MY_YAML = Path("my.yaml")
 
@@ -18,7 +18,9 @@ MY_YAML = Path("my.yaml")
 def read(text: str, known: Mapping[str, TestCase] | None = None) -> tuple[TestCase, ...]:
     """The test cases in ``text``, which may extend those in ``known``: by default, the ready ones."""
     MY_YAML.write_text(text, encoding="utf-8")
-    return load_test_cases(MY_YAML, ready_test_cases() if known is None else known)
+    if known is not None:
+        return load_test_cases(MY_YAML, known)
+    return load_test_cases(MY_YAML, ready_test_cases(), cases_on_request())
 
 
 def faults(text: str, known: Mapping[str, TestCase] | None = None) -> tuple[str, ...]:

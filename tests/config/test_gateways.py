@@ -12,11 +12,10 @@ from quicsat.model.emulated_link import ClientSide, ClientSideDirection, Gilbert
 from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from quicsat.model.units import KIB, MIB
 from tests.config.my_yaml import read
-from tests.ready import ready_test_cases
+from tests.ready import cases_on_request, ready_test_cases
 
 ROOT = Path(__file__).resolve().parents[2]
-READY = ready_test_cases()
-SAT = READY["sat"]
+SAT = ready_test_cases()["sat"]
 KNOWN = {"sat": SAT}
 HEAD = "name: {0}\nabbreviation: {0}\nextends: {1}\n"
 
@@ -52,7 +51,9 @@ def test_ready_test_cases(loss: bool) -> None:
 
 @pytest.mark.parametrize("family", ["geo20", "geo20-loss", "leo100", "fade20"])
 def test_families_with_proxies_and_without(family: str) -> None:
-    links = {case.name: case.emulated for case in READY.values() if case.family and case.family.name == family}
+    links = {
+        case.name: case.emulated for case in cases_on_request().values() if case.family and case.family.name == family
+    }
     assert {each: link.pep for each, link in links.items()} == {
         f"{family}@pep=none": None, **{f"{family}@pep={letter.lower()}": pep for letter, pep in PEPS.items()}
     }  # fmt: skip

@@ -11,9 +11,9 @@ from quicsat.config.loader import load_test_cases
 from quicsat.config.profile_files import LARGEST_FILE, MOST_STEPS
 from quicsat.model.emulated_link import REAL_TIME_RATE, Demand, EmulatedLink, Profile, UniformLoss
 from tests.config.my_yaml import extending, faults, read
-from tests.ready import ready_test_cases
+from tests.ready import cases_on_request, ready_test_cases
 
-KNOWN = ready_test_cases()
+KNOWN = {**cases_on_request(), **ready_test_cases()}
 SAT = KNOWN["sat"].emulated
 TABLE = "time (s), rate (Mbit/s), delay (ms), loss (%)\n0, 10, 20, 0\n2, 0, 20, 0\n3, 5, 40, 1.5\n"
 STEPS = {"times": (0.0, 2.0, 3.0), "rates": (10e6, 0.0, 5e6), "delays": (0.02, 0.02, 0.04), "losses": (0, 0, 0.015)}

@@ -34,7 +34,8 @@ def test_a_model_of_both_roles(image_ids: Mapping[str, str], tmp_path: Path) -> 
     words = ("--partner", "quic-go", "-t", tmp_path / "small.yaml", "--repetitions", "3", "-l", tmp_path / "r")
     status, out, err = call("calibrate", "quic-go", *words)
     assert status == 0, err
-    assert len([line for line in out.splitlines() if "quic-go, server" in line or "quic-go, client" in line]) == 4
+    rows = [line for line in out.splitlines() if line.startswith(("│ quic-go, server", "│ quic-go, client"))]
+    assert len(rows) == 4
     results = load(tmp_path / "r").result_set.results
     assert len(results) == 6
     for result in results:

@@ -139,7 +139,7 @@ def test_the_installed_command_uses_the_files_of_its_working_directory_first(ins
     (work / "implementations.json").write_text(json.dumps(mine))
     listed = quicsat(installed, "list", work=work)
     assert (listed.returncode, listed.stderr) == (0, "")
-    assert all(re.search(rf"│ {name} ", listed.stdout) for name in ("mine", "sat", "my-quic", "quic-go"))
+    assert all(re.search(rf"^  {name} ", listed.stdout, re.MULTILINE) for name in ("mine", "sat", "my-quic", "quic-go"))
     site = quicsat(
         installed, "site", str(ROOT / "tests/data/campaign-before-packages"), "-o", "site", "--no-plots", work=work
     )
