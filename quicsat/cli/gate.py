@@ -23,7 +23,7 @@ from quicsat.config import quantities
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.gate_directories import AGAIN, BASE, CHANGE
-from quicsat.model.text import counted
+from quicsat.model.text import command_line, counted
 from quicsat.plan.select_names import split
 
 if TYPE_CHECKING:
@@ -131,10 +131,12 @@ def run(options: Options, program: Program) -> int:
             again = _look(more, AGAIN, (options, program, how))
             if stopped := _stopped(again):
                 return stopped
-            judgement, _ = _judged(look, request, 2, again)
+            judgement, found = _judged(look, request, 2, again)
     change = look[1]
     campaign_report.show_results(change.record.result_set, markdown=options.markdown)
     console.show(f"\nResults: {options.log_dir}")
+    if found.worse:
+        console.show(f"To check this in real time: {command_line('confirm', options.log_dir)}")
     continuous_integration.report(request, judgement, change.record.result_set, change.directory, program.draw)
     return exit_status_for(judgement)
 

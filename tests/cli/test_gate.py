@@ -63,7 +63,8 @@ def members(results: ResultSet) -> dict[tuple[str, str], set[int]]:
 def test_equal_builds_need_one_look(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     measure(checkout, monkeypatch, lambda _: 1.0)
     place, report = tmp_path / "both", tmp_path / "comment.md"
-    checkout.out(*WORDS, "--against", BASE, "-l", place, "--comment", report)
+    told = checkout.out(*WORDS, "--against", BASE, "-l", place, "--comment", report)
+    assert "run.py confirm" not in told
     assert sorted(path.name for path in place.iterdir()) == ["base", "change"]
     base, change = (load(place / name).result_set for name in ("base", "change"))
     assert members(base) == members(change) == {pair: {1, 2, 3, 4, 5} for pair in members(base)}
@@ -79,7 +80,8 @@ def test_a_change_of_all_cells_is_found_at_the_first_look(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     measure(checkout, monkeypatch, lambda run: (0.95 if is_change(run) else 1.0) * noise(run))
-    checkout.out(*WORDS, "--against", BASE, "-l", tmp_path / "both", status=1)
+    told = checkout.out(*WORDS, "--against", BASE, "-l", tmp_path / "both", status=1)
+    assert f"./run.py confirm {tmp_path / 'both'}\n" in told
     assert not (tmp_path / "both/base-again").exists()
 
 
@@ -89,7 +91,8 @@ def test_an_open_cell_is_measured_again_with_new_members_which_decide(
 ) -> None:
     measure(checkout, monkeypatch, lambda run: slower_cell(run, members_slower))
     place = tmp_path / "both"
-    checkout.out(*WORDS, "--against", BASE, "-l", place, status=status)
+    told = checkout.out(*WORDS, "--against", BASE, "-l", place, status=status)
+    assert ("run.py confirm" in told) == (status == 1)
     for name in ("base-again", "change-again"):
         again = load(place / name).result_set
         assert members(again) == {CELL: set(range(6, 21))}
