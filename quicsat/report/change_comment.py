@@ -167,7 +167,7 @@ def prose(text: str) -> str:
 
 def _marked(words: str) -> str:
     """A code span, with the punctuation at its end outside."""
-    bare = words.rstrip(",.;:")
+    bare = words.rstrip(",.;:)" if "(" not in words else ",.;:")
     return f"{code(bare)}{words[len(bare) :]}"
 
 

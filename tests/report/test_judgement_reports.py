@@ -133,6 +133,7 @@ def test_the_comment_names_the_changed_cells_with_reasons() -> None:
     [
         ("Goodput fell by -2.4 % (95 % interval -4.2 to -0.6 %; 6/15 members).", None),
         ("+0.57 s until 2 MB, 39.4 KiB → 19.6 KiB", "`+0.57 s until 2 MB, 39.4 KiB → 19.6 KiB`"),
+        ("virtual time (perturbed by delay=1%), seed 1", "virtual time (perturbed by `delay=1%`), seed 1"),
         ("build <b>x</b> now", "build `<b>x</b>` now"),
         ("ask @team or #12 or GH-7", "ask `@team` or `#12` or `GH-7`"),
         (
