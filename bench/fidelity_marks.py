@@ -12,21 +12,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.script import ROOT
+from quicsat.config.cost_entry import with_key
 from quicsat.config.implementations import VIRTUAL_ONLY_KEY
 from quicsat.config.loader import load_implementations
 from quicsat.model.implementation import EVERY_CLIENT
 from quicsat.statistics.equivalence import Agreement
-
-OLD = re.compile(rf'^    "{VIRTUAL_ONLY_KEY}": .*\n', re.MULTILINE)
-ENTRY = r'^  "{name}": \{{\n(?:    .*\n)*?    "role": .*\n'
-"""Of an implementation, up to its role."""
 
 Links = dict[str, list[str]]
 """Clients by test case."""
@@ -48,15 +44,11 @@ def marks(found: Mapping[str, Any]) -> dict[str, Links]:
 
 
 def written(text: str, marked: Mapping[str, Links], date: str) -> str:
-    """The text of implementations.json with these marks instead of all earlier ones, each behind the role."""
-    text = OLD.sub("", text)
-    for server, links in marked.items():
-        line = f'    "{VIRTUAL_ONLY_KEY}": {json.dumps({"date": date, "links": links})},\n'
-        pattern = re.compile(ENTRY.format(name=re.escape(server)), re.MULTILINE)
-        text, count = pattern.subn(lambda entry, line=line: entry[0] + line, text)  # type: ignore[misc]
-        if count != 1:
-            message = f"{server}: no such entry in implementations.json"
-            raise ValueError(message)
+    """The text of implementations.json with these marks instead of all earlier ones; raises InputError."""
+    for name in (name for name, entry in json.loads(text).items() if VIRTUAL_ONLY_KEY in entry):
+        text = with_key(text, name, VIRTUAL_ONLY_KEY, None)
+    for name, links in marked.items():
+        text = with_key(text, name, VIRTUAL_ONLY_KEY, {"date": date, "links": links})
     return text
 
 

@@ -1,4 +1,4 @@
-"""Writes cost models of implementations into implementations.json, and leaves all else there as it is."""
+"""Writes cost models and other keys into implementations.json, and leaves all else there as it is."""
 
 from __future__ import annotations
 
@@ -45,22 +45,33 @@ def with_cpu_cost(text: str, name: str, cost: CpuCost) -> str:
     text is not formatted as in quicsat: each implementation begins and ends on a line of its own that is indented by
     two spaces, and each of its keys begins on a line that is indented by four.
     """
+    known = json.loads(text).get(name) or {}
+    value = {**known.get(KEY, {}), **_value(name, cost)}
+    return with_key(text, name, KEY, value, _object(value))
+
+
+def with_key(text: str, name: str, key: str, value: Any, shown: str = "") -> str:
+    """``text`` with a value of a key in the entry ``name``, or without the key if the value is None; else unchanged.
+
+    ``shown``: the value in JSON, by default in one line. Raises InputError as :func:`with_cpu_cost`.
+    """
     known: dict[str, Any] = json.loads(text)
     if name not in known:
-        raise InputError(f"There is no entry {quoted(name)} into which a model could be written.")
-    value = {**known[name].get(KEY, {}), **_value(name, cost)}
+        raise InputError(f"There is no entry {quoted(name)} into which {key} could be written.")
     start = rf"^  {re.escape(json.dumps(name, ensure_ascii=False))}: \{{\n"
     entry = re.search(rf"{start}(?P<keys>.*?)^  \}}", text, re.MULTILINE | re.DOTALL)
     changed = text
     if entry is not None:
         keys = re.split(r'^(?=    ")', entry["keys"], flags=re.MULTILINE)[1:]
-        place = next((number for number, key in enumerate(keys) if key.startswith(f'    "{KEY}"')), len(keys))
-        keys[place : place + 1] = [f"    {json.dumps(KEY)}: {_object(value)}"]
-        body = ",\n".join(key.rstrip().removesuffix(",") for key in keys)
+        place = next((number for number, each in enumerate(keys) if each.startswith(f'    "{key}"')), len(keys))
+        keys[place : place + 1] = [] if value is None else [f"    {json.dumps(key)}: {shown or json.dumps(value)}"]
+        body = ",\n".join(each.rstrip().removesuffix(",") for each in keys)
         changed = f"{text[: entry.start('keys')]}{body}\n{text[entry.end('keys') :]}"
-    known[name][KEY] = value
+    known[name] = {**known[name], key: value}
+    if value is None:
+        del known[name][key]
     if json.loads(changed) != known:
-        raise InputError(f"The entry {quoted(name)} is not formatted as quicsat writes it. Write {KEY} there yourself.")
+        raise InputError(f"The entry {quoted(name)} is not formatted as quicsat writes it. Write {key} there yourself.")
     return changed
 
 
