@@ -13,10 +13,11 @@ from quicsat.model.clock import Clock
 from quicsat.model.evidence import Evidence, ResourceUse
 from quicsat.model.gateways import PEPS
 from quicsat.model.implementation import Role
-from quicsat.model.results import ResultSet
+from quicsat.model.results import Measurement, ResultSet
 from quicsat.statistics import cost_fit
 from quicsat.statistics.cost_fit import cost_samples, non_negative
 from tests.costs_builder import CASES, PARTNERS, START, TRUE, campaign, samples
+from tests.results_builder import SAT, SATLOSS
 
 COUNT = len(PARTNERS) * len(CASES) * 6
 
@@ -67,6 +68,47 @@ def test_the_first_handshake_has_a_least_cost() -> None:
     fit = cost_fit.cost_fit(samples(replace(TRUE, handshake=0.0)))
     assert fit is not None
     assert fit.model.handshake == cost_fit.FIRST_HANDSHAKE
+
+
+def test_a_program_for_each_connection_is_no_handshake() -> None:
+    """Its start takes three times as long as the handshake; packets show the handshake, and losses delay some."""
+    numbers = np.random.default_rng(5)
+    found = samples(replace(TRUE, handshake=4 * TRUE.handshake), noise=0.05)
+    delays = [numbers.exponential(0.05) if each.link == SATLOSS.name else 0.0 for each in found]
+    shown = [
+        replace(each, handshake=TRUE.handshake * numbers.uniform(0.8, 1.2) + delay)
+        for each, delay in zip(found, delays, strict=True)
+    ]
+    fit, blind = cost_fit.cost_fit(shown), cost_fit.cost_fit(found)
+    assert fit is not None
+    assert blind is not None
+    assert fit.model.handshake == pytest.approx(TRUE.handshake, rel=0.1)
+    assert fit.connection == pytest.approx(4 * TRUE.handshake, rel=0.25)
+    assert fit.starts_more
+    assert blind.model == replace(fit.model, handshake=fit.connection)
+    assert not blind.starts_more
+
+
+def test_packets_do_not_change_a_handshake_for_which_they_leave_time() -> None:
+    """Waiting is no computing."""
+    shown = [replace(each, handshake=3 * TRUE.handshake) for each in samples()]
+    fit, blind = cost_fit.cost_fit(shown), cost_fit.cost_fit(samples())
+    assert fit is not None
+    assert blind is not None
+    assert fit.model == blind.model
+    assert not fit.starts_more
+
+
+def test_time_for_the_handshake_is_without_link_and_partner() -> None:
+    first, *others = campaign().results
+    link = SAT.emulated
+    needed = link.round_trip_delay + 8 * 1200 * (1 / link.forward.rate + 1 / link.back.rate) + cost_fit.FIRST_HANDSHAKE
+    for duration, left in ((needed + 0.003, 0.003), (needed - 0.1, 0.0), (None, None)):
+        measurement = Measurement({} if duration is None else {"handshake_time": duration})
+        results = replace(campaign(), results=(replace(first, measurement=measurement), *others))
+        found = cost_samples([results], "mine", Role.SERVER)[0]
+        assert found.link == SAT.name
+        assert found.handshake == (None if left is None else pytest.approx(left))
 
 
 def test_runs_for_judging_are_not_fitted() -> None:
