@@ -22,6 +22,8 @@ STANDARD_OUTPUT = "standard output"
 """File name in errors of standard output."""
 USUAL_COLUMNS = 80
 """Of a terminal that does not tell its width."""
+COMMAND = f": {PROGRAM} "
+"""Before the words of a command with which a line ends."""
 _tokens: list[str] = []
 """What lets GitHub read workflow commands again; empty if it reads them."""
 
@@ -138,7 +140,7 @@ def _columns(stream: TextIO) -> int | None:
 
 
 def _wrapped(text: str, columns: int | None) -> str:
-    """Lines of at most so many characters, if they have spaces; commands to copy and coloured lines stay whole."""
+    """Lines of at most so many characters, if they have spaces; coloured lines and commands to copy stay whole."""
     if columns is None:
         return text
     return "\n".join(_wrapped_line(line, columns) for line in text.split("\n"))
@@ -148,6 +150,9 @@ def _wrapped_line(line: str, columns: int) -> str:
     if len(line) <= columns or ESCAPE in line or line.lstrip().startswith(f"{PROGRAM} "):
         return line
     indent = line[: len(line) - len(line.lstrip())]
+    text, sign, words = line.rpartition(COMMAND)
+    if sign:  # half of a command is another one
+        return f"{_wrapped_line(f'{text}:', columns)}\n{indent}{PROGRAM} {words}"
     return textwrap.fill(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

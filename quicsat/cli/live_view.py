@@ -150,9 +150,9 @@ class LiveView:
     def picture(self) -> Text:
         """The view as it is now: what matters most comes first, for a small terminal shows only the beginning."""
         with self._lock:
-            parts = [self._summary(), *(f"  {each}" for each in self._under_way.values())]
+            parts = [self._summary(), *(_indented(str(each)) for each in self._under_way.values())]
             if self._failures:
-                parts += ["last failures:", *(self._failure(each) for each in self._failures)]
+                parts += ["last failures:", *map(_indented, self._failures)]
             if self._case in self._cells:
                 parts += [f"{self._case}:", self._matrix(self._cells[self._case])]
         return Text("\n".join(parts), no_wrap=True, overflow="ellipsis")
@@ -171,6 +171,7 @@ class LiveView:
         rows = [[client, *(str(cells.get((server, client), "")) for server in servers)] for client in clients]
         return draw(["client \\ server", *servers], rows, width=console.message_width(), wrap=False)
 
-    def _failure(self, text: str) -> str:
-        width = console.message_width()
-        return indent(fill(text, width and width - 2), "  ")
+
+def _indented(text: str) -> str:
+    width = console.message_width()
+    return indent(fill(text, width and width - 2), "  ")

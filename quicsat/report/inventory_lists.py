@@ -15,8 +15,6 @@ from quicsat.model.units import byte_size, seconds
 from quicsat.model.workload import WorkloadFiles
 from quicsat.report.drawing import describe
 
-USUAL_WIDTH = 80
-"""Characters of a line where there is no terminal."""
 SHORTEST = 20
 """Characters of a description that are shown at least."""
 FUNCTIONAL, MEASUREMENTS = "Functional tests", "Measurements"
@@ -135,16 +133,15 @@ def _implementation_entry(each: Implementation) -> Entry:
 
 def lines(groups: Groups, width: int | None = None) -> str:
     """A line for each entry below the title of its group; descriptions end between words where the line is full."""
-    return "\n\n".join(
-        "\n".join([title, *_lines(entries, width or USUAL_WIDTH)]) for title, entries in groups.items() if entries
-    )
+    return "\n\n".join("\n".join([title, *_lines(entries, width)]) for title, entries in groups.items() if entries)
 
 
-def _lines(entries: Sequence[Entry], width: int) -> Iterator[str]:
+def _lines(entries: Sequence[Entry], width: int | None) -> Iterator[str]:
     heads = [(printable(entry.name), printable(entry.short)) for entry in entries]
     name, short = (max(map(len, column)) for column in zip(*heads, strict=True))
-    longest = max(width - name - 4 - (short + 2 if short else 0), SHORTEST)
     texts = [printable(entry.text) for entry in entries]
+    room = max(map(len, texts)) if width is None else width - name - 4 - (short + 2 if short else 0)
+    longest = max(room, SHORTEST)
     begins = [_beginning(text, longest) for text in texts]
     for head, text, begin in zip(heads, texts, begins, strict=True):
         shown = begin if begins.count(begin) == 1 else _both_ends(text, longest)

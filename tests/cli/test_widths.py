@@ -2,45 +2,113 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from quicsat.cli import console
+from quicsat.cli import console, demo, setup
 from quicsat.cli.commands import SUMMARIES
+from quicsat.cli.live_view import LiveView
 from quicsat.cli.tables import TABLES
+from quicsat.model.clock import Clock
+from quicsat.model.outcomes import Outcome
 from quicsat.results.store import write_result_json
-from tests.cli.conftest import GOOD, Checkout, CommandLine
-from tests.results_builder import SAT, SATLOSS, result_set, run_result
+from tests.cli.conftest import ROOT, Checkout, CommandLine, Draws
+from tests.cli.test_analyse import logs
+from tests.cli.test_calibrate import store as store_costs
+from tests.cli.test_confirm import Both, slower
+from tests.cli.test_confirm import both as both  # a fixture
+from tests.cli.test_gate import BASE, WORDS, measure, slower_cell
+from tests.fakes import CASE, run_of
+from tests.results.test_merge import Make
+from tests.results.test_merge import make as make  # a fixture
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, virtual
 
 SERVERS = ("picoquic:window-256k", "ngtcp2:window-768k", "quic-go", "haproxy:newreno", "nginx-tcp:iw20")
 CLIENTS = ("picoquic:window-1m", "aioquic", "chromium")
 REASON = "The client closed the connection with a transport error, as it did in the first repetition. " * 2
 TWO_CASES = ("clusters", "groups")
 
+STORED = (
+    *(f"tables {{before}} --table {name} {'-t sat satloss' if name in TWO_CASES else ''}" for name in TABLES),
+    "tables {before} {after}",
+    "show {before} --negotiated",
+    "compare {before} {after} --all",
+    "compare {before} --all -t sat satloss",
+    "baseline save {before} {new}",
+    "baseline check {after} {baseline}",
+    "calibrate --from {costs} -t sat satloss sat+connections",
+    "analyse {logs}",
+    "explain {run}",
+    "packets {run} 1 2",
+    "plot {before}",
+    "site {before} -o {new} --no-plots",
+    "export {before} {new}",
+    "prune {root} --traces 1",
+    "merge {root}/1-2 {root}/2-2 -o {new}",
+    "list",
+    "list sat quic-go",
+    "--help",
+    *(f"help {name}" for name in SUMMARIES),
+)
+"""Commands without an engine."""
+PAIRS = "-s good bad -c good bad -t tiny"
+MEASURED = (
+    f"run {PAIRS} -l {{new}}",
+    f"plan {PAIRS} --all",
+    f"plan {PAIRS} --repetitions 10000 --timeout 13h",
+    "plan --nope",
+    "resume {unfinished}",
+    "demo",
+    "setup",
+    "images list",
+    "images sources",
+    "images check",
+    "images lock --lock-file {new}",
+    "doctor --all",
+    "clean",
+)
+"""Commands with an engine, which is one of threads here."""
+BUILDS = ("gate", "confirm")
+"""Commands that measure two builds."""
+SILENT = ("export", "setup")
+"""Commands that say nothing if all goes well."""
+NO_TABLE = {"open": "an address", "completion": "a script for a shell", "worker": "messages of Dask"}
+"""What the other commands print."""
 
-def reason(rate: float | None) -> str:
-    return "" if rate else REASON
+
+@pytest.fixture(params=[80, 120, 200])
+def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Of a terminal on which all is printed."""
+    monkeypatch.setattr(console, "_columns", lambda _: request.param)
+    return int(request.param)
 
 
 @pytest.fixture
-def campaigns(tmp_path: Path) -> tuple[Path, Path]:
-    """Two campaigns of many pairs with long names, in which some runs failed."""
-    made = []
-    for place, rates in ((tmp_path / "before", (10e6, 11e6, None)), (tmp_path / "after", (6e6, 6.1e6, 6.2e6))):
-        place.mkdir()
+def places(tmp_path: Path, make: Make) -> dict[str, Path]:
+    """Campaigns of many pairs with long names, in which some runs failed, and what else commands read."""
+    found = {"root": tmp_path, "logs": logs(tmp_path), "costs": store_costs(tmp_path / "costs")}
+    for name, rates in (("before", (10e6, 11e6, None)), ("after", (6e6, 6.1e6, 6.2e6))):
+        found[name] = tmp_path / name
+        found[name].mkdir()
         results = [
-            run_result(rate, server=server, client=client, test_case=case, repetition=number, reason=reason(rate))
+            run_result(rate, server=server, client=client, test_case=case, repetition=number,
+                       reason="" if rate else REASON)
             for server in SERVERS
             for client in CLIENTS
             for case in ("sat", "satloss")
             for number, rate in enumerate(rates, start=1)
-        ]
-        write_result_json(
-            place, result_set(results, servers=SERVERS, clients=CLIENTS, test_cases=(SAT, SATLOSS), repetitions=3)
-        )
-        made.append(place)
-    return made[0], made[1]
+        ]  # fmt: skip
+        record = result_set(results, servers=SERVERS, clients=CLIENTS, test_cases=(SAT, SATLOSS), repetitions=3)
+        write_result_json(found[name], virtual(record))
+    found["run"] = found["before"] / "quic-go_aioquic/sat/3"
+    shutil.copytree(ROOT / "tests/data/lossy", found["run"])
+    for number in (1, 2):
+        make(f"{number}/2")
+    return found
 
 
 def too_wide(text: str, columns: int) -> list[str]:
@@ -54,33 +122,100 @@ def too_wide(text: str, columns: int) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("columns", [80, 120, 200])
+def words_of(line: str, places: dict[str, Path], numbers: count[int]) -> list[str]:
+    return line.format(**places, new=places["root"] / f"new-{next(numbers)}").split()
+
+
+def test_no_command_is_forgotten() -> None:
+    looked_at = {line.split()[0] for line in (*STORED, *MEASURED)}
+    assert looked_at - {"--help"} | {*BUILDS, *NO_TABLE} == set(SUMMARIES)
+
+
 def test_stored_results(
-    quicsat: CommandLine, campaigns: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, columns: int
+    quicsat: CommandLine, places: dict[str, Path], monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
-    before, after = campaigns
-    cases = [("tables", before, "--table", name, *(("-t", "sat", "satloss") if name in TWO_CASES else ()))
-             for name in TABLES]  # fmt: skip
-    commands = [*cases, ("show", before, "--negotiated"), ("compare", before, after, "--all"), ("list",),
-                ("tables", before, after), ("prune", before.parent, "--traces", "1"), ("list", "sat"),
-                *(("help", name) for name in SUMMARIES), ("--help",)]  # fmt: skip
-    plain = {words: quicsat(*words)[1] for words in commands}
-    monkeypatch.setattr(console, "_columns", lambda _: columns)
-    for words in commands:
-        status, out, err = quicsat(*words)
+    numbers = count()
+    places["baseline"] = places["root"] / "baseline.json"
+    quicsat("baseline", "save", places["before"], places["baseline"])
+    for line in STORED:
+        words = words_of(line, places, numbers)
+        status, out, err = quicsat(*words, draw=Draws())
+        assert out or words[0] in SILENT, (words, err)
+        assert status in (0, 1, 3, 5), (words, err)
         assert (too_wide(out, columns), too_wide(err, columns)) == ([], []), words
-        numbers = [word for word in plain[words].replace("│", " ").split() if word[:1].isdigit()]
-        assert [word for word in numbers if words[0] in ("tables", "compare") and word not in out] == [], words
-        assert status in (0, 1, 5), words
 
 
-@pytest.mark.parametrize("columns", [80, 120, 200])
-def test_plans_images_and_campaigns(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    monkeypatch.setattr(console, "_columns", lambda _: columns)
-    pairs = ("-s", "good", "bad", "-c", "good", "bad", "-t", "tiny")
-    for words in (("plan", *pairs, "--all"), pairs, ("images", "list"), ("images", "sources"), ("images", "check"),
-                  ("doctor", "--all"), ("plan", *GOOD, "--repetitions", "10000", "--timeout", "13h"),
-                  ("plan", "--nope")):  # fmt: skip
+def test_pipes_get_each_row_on_one_line(
+    quicsat: CommandLine, places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A narrow terminal shows the same numbers, but for descriptions in ``list``, which ``list NAME`` completes."""
+    for line in (each for each in STORED if each.split()[0] in ("tables", "compare", "list", "show")):
+        words = words_of(line, places, count())
+        monkeypatch.setattr(console, "_columns", lambda _: None)
+        piped = quicsat(*words)[1]
+        monkeypatch.setattr(console, "_columns", lambda _: 10_000)
+        assert quicsat(*words)[1] == piped, words
+        monkeypatch.setattr(console, "_columns", lambda _: 80)
+        narrow = quicsat(*words)[1]
+        texts = [word for word in piped.replace("│", " ").split() if word[:1].isdigit()]
+        assert words[0] == "list" or [word for word in texts if word not in narrow] == [], words
+
+
+def test_campaigns_plans_and_images(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    numbers = count()
+    monkeypatch.setattr(setup, "prepare", lambda: None)
+    monkeypatch.setattr(demo, "_clock", lambda: Clock.REAL)
+    monkeypatch.setattr(demo, "CAMPAIGNS", (PAIRS,))
+    places = {"root": checkout.root, "unfinished": checkout.root / "unfinished"}
+    checkout(*f"run {PAIRS} --runtime 0s -l {places['unfinished']}".split())
+    for line in MEASURED:
+        words = words_of(line, places, numbers)
         _, out, err = checkout(*words)
-        assert out or err
+        assert out or err or words[0] in SILENT, words
         assert (too_wide(out, columns), too_wide(err, columns)) == ([], []), words
+
+
+def test_gate(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, columns: int) -> None:
+    measure(checkout, monkeypatch, slower_cell)
+    _, out, err = checkout(*WORDS, "--against", BASE, "-l", tmp_path / "both")
+    assert "│" in out
+    assert (too_wide(out, columns), too_wide(err, columns)) == ([], [])
+
+
+def test_confirm(both: Both, columns: int) -> None:
+    both.measure(slower)
+    out = both.confirm(status=1)
+    assert "confirmed" in out
+    assert too_wide(out, columns) == []
+
+
+def test_live_view(columns: int) -> None:
+    """Each line fits, so that a terminal cuts none of them."""
+    case = replace(CASE, name="sat+connections", file_sizes=(4_000_000,), repetitions=3)
+    planned = [run_of(server, client, case, number) for number in (1, 2, 3) for server in SERVERS for client in CLIENTS]
+    view = LiveView(())
+    view.observer.planned(planned)
+    for run in planned[:20]:
+        view.observer.began(run)
+        view.observer.done(
+            run_result(5e6 if run.repetition == 1 else None, server=run.server.name, client=run.client.name,
+                       test_case=case.name, repetition=run.repetition, outcome=None if run.repetition == 1
+                       else Outcome.FAILED, reason=REASON)
+        )  # fmt: skip
+    for run in planned[20:24]:
+        view.observer.began(run)
+        view._received(run, 1_000_000)
+    lines = view.picture().plain.splitlines()
+    assert any("MiB, 25 %" in line for line in lines)
+    assert sum("failed:" in line for line in lines) == 3
+    assert all(name in "\n".join(lines) for name in (*SERVERS, *CLIENTS))
+    assert [line for line in lines if len(line) > columns] == []
+
+
+def test_a_command_that_ends_a_line_stays_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "_columns", lambda _: 40)
+    command = "./run.py resume 'results/a campaign' --json 'a file.json'"
+    console.show(f"Some of the runs are left for another time. To continue: {command}")
+    assert capsys.readouterr().out == f"Some of the runs are left for another\ntime. To continue:\n{command}\n"
