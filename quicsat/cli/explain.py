@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console, foreign_inputs
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.program import Program
-from quicsat.model.errors import HarnessFault, InputError
+from quicsat.cli.stored_run import stored_run
+from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Protocol, Role
-from quicsat.model.outcomes import Outcome
 from quicsat.model.stored_files import is_file
 from quicsat.model.text import command_line, printable
 
 if TYPE_CHECKING:
-    from quicsat.model.results import ResultSet, RunResult
     from quicsat.report.run_story import StoryEvent
     from quicsat.results.qir_logs import ForeignRun
     from quicsat.traces.columns import Trace
@@ -32,8 +30,6 @@ EXAMPLES = (
     "explain results/latest/quic-go_aioquic/sat/1",
     "explain logs/quic-go_ngtcp2/goodput/1   # a run of another runner",
 )
-NAMED = 5
-"""Runs of a campaign that a message names."""
 
 
 class Options(foreign_inputs.FileSizeOptions):
@@ -56,7 +52,7 @@ def run(options: Options, program: Program) -> int:
 
     if (foreign := foreign_inputs.one_run(program, options.run)) is not None:
         return _explain_foreign(options, program, foreign)
-    results, result, place, directory = _found(options.run)
+    results, result, place, directory = stored_run(options.run, EXAMPLES[0])
     verdict = result.verdict
     case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
     number = f", attempt {result.attempt}" if result in results.earlier else ""
@@ -127,45 +123,6 @@ def _show_command(run: Path, trace: Trace | None, frames: set[int]) -> None:
     if trace is not None and len(trace):
         known = sorted({int(trace.frame[0]), *frames}.intersection(trace.frame.tolist()))
         console.show(f"To see these frames of the client's trace: {command_line('packets', run, *known)}")
-
-
-def _found(given: Path) -> tuple[ResultSet, RunResult, Path, Path]:
-    """The campaign with ``given``, the result of the run that it is or belongs to, and the directory of this run.
-
-    The last one twice: without links, and as the user may name it. An attempt that was repeated has a directory of its
-    own. Raises InputError if ``given`` is in no run.
-    """
-    from quicsat.results import store
-
-    campaign, place = store.find_campaign(given)
-    if campaign is None and not given.exists():
-        raise InputError(f"{given}: does not exist. Pass a directory like {EXAMPLES[0].split()[1]}")
-    if campaign is None:
-        raise InputError(f"{given}: is in no campaign. Pass a directory like {EXAMPLES[0].split()[1]}")
-    results = console.warn(store.load(campaign))
-    if campaign == place:
-        bad = [each.key for each in results.results if each.verdict.outcome is not Outcome.SUCCEEDED]
-        kind, some = ("Runs that did not succeed", bad) if bad else ("Its runs", [each.key for each in results.results])
-        named = f"{kind}: {_listed(given / key.path for key in some)}" if some else "It has no runs yet."
-        raise InputError(f"{given}: is a campaign. Pass the directory of a run. {named}")
-    runs = {campaign / each.key.path: each for each in results.results}
-    runs |= {store.attempt_directory(campaign / each.key.path, each.attempt): each for each in results.earlier}
-    for run in filter(runs.__contains__, _upwards(place)):
-        return results, runs[run], run, given if run == place else run
-    if below := [given / run.relative_to(place) for run in runs if run.is_relative_to(place)]:
-        raise InputError(f"{given}: is no run. Name one of its runs: {_listed(below)}")
-    raise InputError(f"{given}: no such run. Pass a directory like {EXAMPLES[0].split()[1]}")
-
-
-def _upwards(place: Path) -> tuple[Path, ...]:
-    return place, *place.parents
-
-
-def _listed(runs: Iterable[Path]) -> str:
-    """``a/1, a/2 and 3 more``."""
-    names = list(map(str, runs))
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def _client_trace(directory: Path) -> Trace | None:

@@ -1,4 +1,4 @@
-"""``./run.py export``: writes results in the JSON formats of QIR and QIR-SE."""
+"""``./run.py export``: writes results in the JSON formats of QIR and QIR-SE, and runs as qlogs."""
 
 from __future__ import annotations
 
@@ -9,36 +9,57 @@ from typing import TYPE_CHECKING
 from quicsat.cli import console, other_runners
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import QIR, QIR_SE
-from quicsat.cli.output_files import check_outputs
+from quicsat.cli.output_files import check_outputs, check_place
 from quicsat.cli.program import CommandOptions, Program, option
+from quicsat.cli.stored_run import stored_run
+from quicsat.model.errors import HarnessFault, InputError
+from quicsat.model.text import escaped
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
 
+QLOG = "qlog"
+QLOG_FOLDER = "qlog"
+"""In the directory of a run: where its exported qlogs are by default."""
 GROUP = "Publish", 3
-SUMMARY = "Write results in the JSON format of QIR or QIR-SE."
+SUMMARY = "Write results in the JSON format of QIR or QIR-SE, or a run as qlogs."
 DESCRIPTION = (
     "Write the results of a campaign in the JSON format of the QUIC Interop Runner (QIR) or of QIR-SE, the runner of "
-    "arXiv 2202.08228."
+    "arXiv 2202.08228, or write a run as three qlogs: of the client, of the server and of the link."
 )
-EXAMPLES = ("export results/latest all.json --format qir",)
+EXAMPLES = (
+    "export results/latest all.json --format qir",
+    "export results/latest/quic-go_aioquic/sat/1 --format qlog",
+)
 
 
 class Options(CommandOptions, group="output"):
     """The options of the command."""
 
-    directory: Path = option(type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest.")
-    file: Path = option(type=Path, metavar="FILE", help="File to write; example: all.json.")
+    directory: Path = option(
+        type=Path, metavar="DIR",
+        help="Directory of the campaign, or for qlogs of a run; example: results/latest.",
+    )  # fmt: skip
+    file: Path | None = option(
+        type=Path, nargs="?", default=None, metavar="FILE",
+        help=f"File to write, or directory for qlogs (default: none, or {QLOG_FOLDER} in the directory of the run; "
+        "example: all.json).",
+    )  # fmt: skip
     format: str = option(
-        "--format", choices=(QIR, QIR_SE), default=QIR_SE, metavar="FORMAT",
-        help=f"Write this format: {QIR} or {QIR_SE} (default: {QIR_SE}; example: {QIR}).",
+        "--format", choices=(QIR, QIR_SE, QLOG), default=QIR_SE, metavar="FORMAT",
+        help=f"Write this format: {QIR}, {QIR_SE} or {QLOG} (default: {QIR_SE}; example: {QIR}).",
     )  # fmt: skip
 
 
 def run(options: Options, program: Program) -> int:
-    """Write the file."""
+    """Write the file or the qlogs, whose names are printed."""
     from quicsat.results import store
 
+    if options.format == QLOG:
+        console.show("\n".join(escaped(str(path)) for path in _write_qlogs(options.directory, options.file)))
+        return ExitStatus.SUCCESS
+    if options.file is None:
+        raise InputError(f"The format {options.format} needs FILE, the name of the file to write: {EXAMPLES[0]}")
     check_outputs(
         [("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory, exported=options.file
     )
@@ -63,3 +84,37 @@ def _log_directory(directory: Path, file: Path) -> str:
     """
     place, beside = directory.resolve(), file.resolve().parent
     return place.name if place == beside else os.path.relpath(place, beside)
+
+
+def _write_qlogs(directory: Path, target: Path | None) -> list[Path]:
+    """The qlogs of the run ``directory``; raises InputError if it is no run over QUIC with traces, MachineError."""
+    from quicsat.analysis.link_qlog import LinkRun
+    from quicsat.analysis.qlog_export import write_qlogs
+    from quicsat.analysis.reanalysis import planned
+    from quicsat.model.trace_size import trace_packets
+    from quicsat.model.whole_file import cannot_write, make_directories
+    from quicsat.traces.quic_series import QuicTracePair
+    from quicsat.traces.run_traces import check_traces, read_run
+
+    results, result, place, named = stored_run(directory, EXAMPLES[1])
+    evidence = result.evidence
+    planned_run = planned(results.manifest, result).under(evidence.perturbation)
+    case = planned_run.test_case
+    try:
+        found = check_traces(place, result.protocol, most=trace_packets(case))
+        if not (len(found.client.datagrams) and len(found.server.datagrams)):
+            reason = found.client.reason or found.server.reason
+            raise InputError(f"{directory}: the run has no traces of both ends. {reason}".rstrip())
+        traces = read_run(place, result.protocol, case.link, found)
+    except HarnessFault as fault:
+        raise InputError(f"{directory}: {fault.reason}") from fault
+    if not isinstance(traces.trace_pair, QuicTracePair):
+        raise InputError(f"{directory}: ran over TCP, of which there is no qlog.")
+    folder = target or named / QLOG_FOLDER
+    check_place(folder, str(folder))
+    try:
+        make_directories(folder if target is None else folder.resolve())
+        link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
+        return write_qlogs(folder, str(result.key), traces.trace_pair, traces.series(), link)
+    except OSError as error:
+        raise cannot_write(folder, error) from error

@@ -152,8 +152,7 @@ def flow_control(traces: RunTraces) -> list[PackedColumn]:
     pair = traces.trace_pair
     if not isinstance(pair, QuicTracePair) or not len(pair.server.frames):
         return []
-    trace, (_, start) = pair.server, pair.zeros
-    times = trace.time + (trace.epoch - pair.at_server.epoch) - start
+    trace, times = pair.server, pair.server_times
     ours = trace.from_server[trace.frames.packet]
     news, packet = new_bytes(trace)[ours], trace.frames.packet[ours]
     largest = trace.connection[packet]

@@ -197,7 +197,8 @@ class Signals(ColumnTable):
     """
     text: Integers
     """Index into ``texts``: the phrase of a CLOSE; as hexadecimal digits the id of NEW_CONNECTION_ID, the token of
-    NEW_TOKEN, the data of PATH_CHALLENGE and PATH_RESPONSE, the client's address of BDP. 0 is the empty one."""
+    NEW_TOKEN, the data of PATH_CHALLENGE and PATH_RESPONSE, the client's address of BDP; as decimal digits the final
+    size of RESET_STREAM, and with the reliable size of RESET_STREAM_AT. 0 is the empty one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,13 +30,13 @@ FIELDS = {
     Frame.MAX_DATA: "n", Frame.MAX_STREAMS_BIDI: "n", Frame.MAX_STREAMS_UNI: "n", Frame.DATA_BLOCKED: "n",
     Frame.STREAMS_BLOCKED_BIDI: "n", Frame.STREAMS_BLOCKED_UNI: "n", Frame.RETIRE_CONNECTION_ID: "n",
     Frame.TIME_STAMP: "n", Frame.MAX_STREAM_DATA: "nn", Frame.STREAM_DATA_BLOCKED: "nn", Frame.STOP_SENDING: "nn",
-    Frame.RESET_STREAM: "nn-", Frame.RESET_STREAM_AT: "nn--", Frame.ACK_FREQUENCY: "-nn-", Frame.BDP: "-nnb",
+    Frame.RESET_STREAM: "nnt", Frame.RESET_STREAM_AT: "nntt", Frame.ACK_FREQUENCY: "-nn-", Frame.BDP: "-nnb",
     Frame.PATH_CHALLENGE: "d", Frame.PATH_RESPONSE: "d", Frame.NEW_CONNECTION_ID: "nni", Frame.NEW_TOKEN: "b",
     Frame.CLOSE: "nnp", Frame.CLOSE_APPLICATION: "np", Frame.DATAGRAM: "r", Frame.DATAGRAM_SIZED: "s",
 }  # fmt: skip
-"""The fields of the frames of ``Signals``: n, a number that is kept; -, another one; d, the data of a path; i, a
-connection id and its reset token; b, bytes behind their length; p, such a phrase; r, the rest of the packet, of which
-the length is kept; s, bytes behind their length, of which that is kept."""
+"""The fields of the frames of ``Signals``: n, a number that is kept; t, one kept as text; -, another one; d, the data
+of a path; i, a connection id and its reset token; b, bytes behind their length; p, such a phrase; r, the rest of
+the packet, of which the length is kept; s, bytes behind their length, of which that is kept."""
 PATH_DATA, RESET_TOKEN = 8, 16
 QUIET = frozenset({Frame.CLOSE, Frame.CLOSE_APPLICATION, Frame.TIME_STAMP})
 """Frames other than ACK and PADDING that ask for no acknowledgement."""
@@ -201,6 +201,7 @@ def _signal_fields(data: bytes, at: int, fields: str) -> tuple[int, int, str, in
             numbers += [value] if field in "ns" else []
             piece, at = (data[at : at + min(value, TEXT_LIMIT)], at + value) if field in "bps" else (b"", at)
             text = _phrase(piece) if field == "p" else piece.hex() if field == "b" else text
+            text = f"{text} {value}".strip() if field == "t" else text
     first, second = (*numbers, 0, 0)[:2]
     return first, second, text, at
 

@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -387,8 +388,10 @@ class _Clock:
         self._units = settings.get("time_units", common.get("time_units", "ms"))
         self._scale = TIME_UNITS.get(self._units, 0.0) if isinstance(self._units, str) else 0.0
         self._format = common.get("time_format")
-        self._reference = number(common.get("reference_time")) or 0.0
-        self.epoch = 0.0 if self._format == "absolute" else self._reference * self._scale or None
+        reference = common.get("reference_time")
+        self._reference = number(reference) or 0.0
+        named = _date(_mapping(reference).get("epoch"))
+        self.epoch = 0.0 if self._format == "absolute" else self._reference * self._scale or named
         """Seconds since 1970 from which the times of the trace count; None if it is not stated."""
         self._first: float | None = None
         self._last: float | None = 0.0
@@ -426,6 +429,14 @@ class _Clock:
         if key != "time" or form is None or (isinstance(form, str) and form in TIME_FORMATS):
             return ""
         return f"{UNKNOWN_TIME} format {quoted(str(form))}"
+
+
+def _date(value: Any) -> float | None:
+    """Seconds since 1970 of a date of RFC 3339, as drafts since -05 of the main schema have it; None if it is none."""
+    try:
+        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

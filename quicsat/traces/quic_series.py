@@ -22,14 +22,23 @@ PACKET_THRESHOLD = 3
 class QuicTracePair(TracePair[Trace]):
     """Both traces of a run over QUIC."""
 
+    @property
+    def client_times(self) -> Floats:
+        """When each packet of ``client`` was seen, seconds since the client's first packet."""
+        return self.client.time + (self.client.epoch - self.at_client.epoch) - self.zeros[0]
+
+    @property
+    def server_times(self) -> Floats:
+        """When each packet of ``server`` was seen, by the same clock."""
+        return self.server.time + (self.server.epoch - self.at_server.epoch) - self.zeros[1]
+
 
 def series(trace_pair: QuicTracePair, protocol: Protocol) -> Series:
     """All events but the congestion window; times are seconds since the client's first packet."""
     known, mine = trace_pair.clock, trace_pair.client.connection
     theirs = _named(trace_pair.server.connection, counterparts(trace_pair.server, trace_pair.client))
     client, server = trace_pair.zeros
-    client_time = trace_pair.client.time + (trace_pair.client.epoch - trace_pair.at_client.epoch) - client
-    server_time = trace_pair.server.time + (trace_pair.server.epoch - trace_pair.at_server.epoch) - server
+    client_time, server_time = trace_pair.client_times, trace_pair.server_times
     at_client = _by_datagram(trace_pair.client, mine, trace_pair.at_client)
     at_server = _by_datagram(trace_pair.server, theirs, trace_pair.at_server)
     acknowledged = _QuicAcknowledgements(trace_pair.server, server_time)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import GOOD, Checkout
+from quicsat.results.store import write_result_json
+from tests.cli.conftest import GOOD, ROOT, Checkout, CommandLine
+from tests.results_builder import result_set, run_result
 
 
 @pytest.mark.parametrize("form", ["qir", "qir-se"])
@@ -171,3 +173,40 @@ def test_a_file_of_others_leads_to_no_campaign_elsewhere(checkout: Checkout, tmp
     assert checkout("export", outside, file)[0] == 0
     assert checkout("export", checkout.results, tmp_path / "mine.json")[0] == 0
     assert checkout("export", outside, tmp_path / "mine.json")[0] == 0  # that of a campaign in results/
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """The directory of a run with traces; the second run of its campaign has none."""
+    place = tmp_path / "campaign"
+    shutil.copytree(ROOT / "tests/data/lossy", place / "picoquic_quiche/sat/1")
+    (place / "picoquic_quiche/sat/2").mkdir()
+    write_result_json(place, result_set([run_result(5e6, repetition=number) for number in (1, 2)]))
+    return place / "picoquic_quiche/sat/1"
+
+
+def test_qlogs_of_a_run(stored: Path, tmp_path: Path, quicsat: CommandLine) -> None:
+    names = ["client.sqlog", "server.sqlog", "link.sqlog"]
+    assert quicsat.out("export", stored, "--format", "qlog").splitlines() == [str(stored / "qlog" / n) for n in names]
+    assert sorted(path.name for path in (stored / "qlog").iterdir()) == sorted(names)
+    assert (
+        quicsat.out("export", stored, tmp_path / "a/b", "--format", "qlog").splitlines()[0].endswith("a/b/client.sqlog")
+    )
+    head = json.loads((tmp_path / "a/b/link.sqlog").read_bytes()[1:].split(b"\x1e")[0])
+    assert head["trace"]["title"] == "picoquic_quiche/sat/1: the link"
+    assert "parameters_set" in (tmp_path / "a/b/link.sqlog").read_text()
+
+
+def test_qlogs_that_cannot_be_written(stored: Path, tmp_path: Path, quicsat: CommandLine) -> None:
+    assert "no traces of both ends. There is no file trace_node_left.pcap." in quicsat.refusal(
+        "export", stored.parent / "2", "--format", "qlog"
+    )
+    assert "is a campaign. Pass the directory of a run." in quicsat.refusal(
+        "export", tmp_path / "campaign", "--format", "qlog"
+    )
+    (tmp_path / "file").touch()
+    quicsat.refusal("export", stored, tmp_path / "file", "--format", "qlog")
+    (stored / "qlog").symlink_to(tmp_path)
+    quicsat.refusal("export", stored, "--format", "qlog", status=3)
+    assert not (tmp_path / "client.sqlog").exists()
+    assert "needs FILE" in quicsat.refusal("export", tmp_path / "campaign")

@@ -1,0 +1,287 @@
+"""The events of one end of a run as qlog, from its decrypted trace; pure.
+
+draft-ietf-quic-qlog-main-schema-14 and draft-ietf-quic-qlog-quic-events-13. Frames of a packet are in the order of
+their kinds, since ``Trace`` does not keep that of the packet; PADDING is left out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from quicsat.model.arrays import Floats
+from quicsat.model.negotiated import CIPHERS, DEFAULTS
+from quicsat.traces.columns import Form, Frame, Message, Trace
+from quicsat.traces.series import Samples
+
+SCHEMA = "urn:ietf:params:qlog:events:quic-13"
+PACKET_TYPES = {
+    Form.INITIAL: "initial", Form.ZERO_RTT: "0RTT", Form.HANDSHAKE: "handshake", Form.RETRY: "retry",
+    Form.ONE_RTT: "1RTT", Form.VERSION_NEGOTIATION: "version_negotiation", Form.UNKNOWN: "unknown",
+    Form.STATELESS_RESET: "stateless_reset",
+}  # fmt: skip
+TRANSPORT_ERRORS = (
+    "no_error", "internal_error", "connection_refused", "flow_control_error", "stream_limit_error",
+    "stream_state_error", "final_size_error", "frame_encoding_error", "transport_parameter_error",
+    "connection_id_limit_error", "protocol_violation", "invalid_token", "application_error", "crypto_buffer_exceeded",
+    "key_update_error", "aead_limit_reached", "no_viable_path",
+)  # fmt: skip
+"""By their codes (RFC 9000, section 20.1)."""
+CRYPTO_ERRORS = range(0x100, 0x200)
+CONNECTION_IDS = (
+    "original_destination_connection_id", "initial_source_connection_id", "retry_source_connection_id",
+    "stateless_reset_token",
+)  # fmt: skip
+"""Transport parameters that hold hexadecimal digits, both here and in qlog."""
+
+Event = dict[str, Any]
+Timed = tuple[float, str, Event]
+"""Seconds, name and data of an event."""
+
+
+def endpoint_events(trace: Trace, times: Floats, *, server: bool) -> Iterator[tuple[Timed, str]]:
+    """All events of an endpoint, by time, each with the group of its connection, empty if that is unknown.
+
+    ``times``: seconds of the packets of ``trace``, from whenever the qlog counts.
+    """
+    frames = _frames(trace)
+    notices = _notices(trace, server=server)
+    groups = _groups(trace)
+    known = set[int]()
+    for row, (time, from_server, connection) in enumerate(
+        zip(times.tolist(), trace.from_server.tolist(), trace.connection.tolist(), strict=True)
+    ):
+        group = groups[connection] if connection >= 0 else ""
+        if connection >= 0 and connection not in known:
+            known.add(connection)
+            yield (time, "quic:connection_started", _ends(trace, row, server=server)), group
+        sent = from_server == server
+        data = {"header": _header(trace, row), "raw": {"length": int(trace.length[row])}}
+        if trace.decrypted[row]:
+            data["frames"] = frames.get(row, [])
+        if trace.form[row] == Form.VERSION_NEGOTIATION and (versions := trace.tokens[trace.token[row]]):
+            data["supported_versions"] = [versions[at : at + 8] for at in range(0, len(versions) - 7, 8)]
+        yield (time, f"quic:packet_{'sent' if sent else 'received'}", data), group
+        for name, told in notices.get(row, ()):
+            yield (time, name, told), group
+
+
+def recovery_events(rtt: Samples, in_flight: Samples) -> Iterator[Timed]:
+    """What a sender must have known at each acknowledgement: its newest round trip, and the bytes in flight."""
+    places = np.searchsorted(in_flight.time, rtt.time, "right") - 1
+    for time, trip, place in zip(rtt.time.tolist(), rtt.value.tolist(), places.tolist(), strict=True):
+        data: Event = {"latest_rtt": milliseconds(trip)}
+        if place >= 0:
+            data["bytes_in_flight"] = int(in_flight.value[place])
+        yield time, "quic:recovery_metrics_updated", data
+
+
+def milliseconds(seconds: float) -> float:
+    """To the microsecond."""
+    return round(seconds * 1000, 3)
+
+
+def _groups(trace: Trace) -> list[str]:
+    """Of each connection: the first destination connection id, with its number if several have the same."""
+    found = list[str]()
+    for connection in range(len(trace.connections)):
+        rows = np.flatnonzero(trace.connection == connection)
+        name = trace.connection_ids[int(trace.dcid[rows[0]])] if len(rows) else ""
+        found.append(f"{name}-{connection}" if not name or name in found else name)
+    return found
+
+
+def _ends(trace: Trace, row: int, *, server: bool) -> Event:
+    ends = [_end(text) for text in trace.paths[int(trace.path[row])].split(" ")]
+    local, remote = reversed(ends) if server else ends
+    return {"local": local, "remote": remote}
+
+
+def _end(text: str) -> Event:
+    address, _, port = text.rpartition(":")
+    version = "v6" if ":" in address else "v4"
+    return {f"ip_{version}": address.strip("[]"), f"port_{version}": int(port)}
+
+
+def _header(trace: Trace, row: int) -> Event:
+    form, number = int(trace.form[row]), int(trace.number[row])
+    header: Event = {"packet_type": PACKET_TYPES[Form(form)]}
+    if number >= 0:
+        header["packet_number"] = number
+    if trace.version[row] >= 0:
+        header["version"] = f"{int(trace.version[row]):08x}"
+        header["scid"] = trace.connection_ids[int(trace.scid[row])]
+    if form not in (Form.UNKNOWN, Form.STATELESS_RESET):
+        header["dcid"] = trace.connection_ids[int(trace.dcid[row])]
+    if form == Form.ONE_RTT and trace.decrypted[row]:
+        header["key_phase"] = int(trace.generation[row])
+    if form in (Form.INITIAL, Form.RETRY) and (token := trace.tokens[int(trace.token[row])]):
+        header["token"] = _token(token)
+    return header
+
+
+def _token(digits: str) -> Event:
+    return {"raw": {"length": len(digits) // 2, "data": digits}}
+
+
+# ---- frames ---------------------------------------------------------------------------------
+
+
+def _frames(trace: Trace) -> dict[int, list[Event]]:
+    """The frames of each packet that has some."""
+    found = defaultdict[int, list[Event]](list)
+    exponents = _exponents(trace)
+    lows, highs = trace.ack_ranges.smallest.tolist(), trace.ack_ranges.largest.tolist()
+    for packet, delay, count, start, ect0, ect1, ce in trace.acks.rows(
+        "packet", "delay", "ranges", "start", "ect0", "ect1", "ce"
+    ):
+        pairs = zip(lows[start : start + count], highs[start : start + count], strict=True)
+        ranges = [[low] if low == high else [low, high] for low, high in pairs][::-1]
+        scale = 2 ** exponents(packet) / 1e6
+        frame = {"frame_type": "ack", "ack_delay": milliseconds(delay * scale), "acked_ranges": ranges}
+        found[packet].append(frame | ({"ect0": ect0, "ect1": ect1, "ce": ce} if ce >= 0 else {}))
+    for packet, offset, length in trace.crypto.rows("packet", "offset", "length"):
+        found[packet].append({"frame_type": "crypto", "offset": offset, "raw": {"payload_length": length}})
+    for packet, stream, offset, length, fin in trace.frames.rows("packet", "stream", "offset", "length", "fin"):
+        frame = {"frame_type": "stream", "stream_id": stream, "offset": offset, "raw": {"payload_length": length}}
+        found[packet].append(frame | ({"fin": True} if fin else {}))
+    for packet, kind, first, second, text in trace.signals.rows("packet", "kind", "first", "second", "text"):
+        found[packet].append(_signal(kind, first, second, trace.texts[text]))
+    return found
+
+
+def _exponents(trace: Trace) -> Callable[[int], int]:
+    """By the row of a packet: the exponent of the acknowledgement delays in it (RFC 9000, section 19.3)."""
+    default = DEFAULTS["ack_delay_exponent"]
+
+    def exponent(row: int) -> int:
+        connection = int(trace.connection[row])
+        if trace.form[row] != Form.ONE_RTT or connection < 0:
+            return default
+        stated = trace.connections[connection]
+        sent = stated.server_parameters if trace.from_server[row] else stated.client_parameters
+        value = sent.get("ack_delay_exponent", default)
+        return value if isinstance(value, int) and value <= 20 else default
+
+    return exponent
+
+
+def _signal(kind: int, first: int, second: int, text: str) -> Event:
+    make = _SIGNALS.get(kind)
+    if make is None:
+        return {"frame_type": "unknown", "frame_type_bytes": kind}
+    name, members = make(first, second, text)
+    return {"frame_type": name, **members}
+
+
+def _stream_limit(kind: str, stream_type: str, member: str) -> Callable[[int, int, str], tuple[str, Event]]:
+    return lambda first, _second, _text: (kind, {"stream_type": stream_type, member: first})
+
+
+def _final_sizes(text: str) -> list[int]:
+    return [int(each) for each in text.split()]
+
+
+_SIGNALS: Mapping[int, Callable[[int, int, str], tuple[str, Event]]] = {
+    Frame.PING: lambda *_: ("ping", {}),
+    Frame.HANDSHAKE_DONE: lambda *_: ("handshake_done", {}),
+    Frame.MAX_DATA: lambda first, *_: ("max_data", {"maximum": first}),
+    Frame.MAX_STREAM_DATA: lambda first, second, _: ("max_stream_data", {"stream_id": first, "maximum": second}),
+    Frame.MAX_STREAMS_BIDI: _stream_limit("max_streams", "bidirectional", "maximum"),
+    Frame.MAX_STREAMS_UNI: _stream_limit("max_streams", "unidirectional", "maximum"),
+    Frame.STREAMS_BLOCKED_BIDI: _stream_limit("streams_blocked", "bidirectional", "limit"),
+    Frame.STREAMS_BLOCKED_UNI: _stream_limit("streams_blocked", "unidirectional", "limit"),
+    Frame.DATA_BLOCKED: lambda first, *_: ("data_blocked", {"limit": first}),
+    Frame.STREAM_DATA_BLOCKED: lambda first, second, _: ("stream_data_blocked", {"stream_id": first, "limit": second}),
+    Frame.RESET_STREAM: lambda first, second, text: (
+        "reset_stream",
+        {"stream_id": first, "error": "unknown", "error_code": second, "final_size": _final_sizes(text)[0]},
+    ),
+    Frame.RESET_STREAM_AT: lambda first, second, text: (
+        "reset_stream_at",
+        {"stream_id": first, "error": "unknown", "error_code": second}
+        | dict(zip(("final_size", "reliable_size"), _final_sizes(text), strict=True)),
+    ),
+    Frame.STOP_SENDING: lambda first, second, _: (
+        "stop_sending",
+        {"stream_id": first, "error": "unknown", "error_code": second},
+    ),
+    Frame.NEW_CONNECTION_ID: lambda first, second, text: (
+        "new_connection_id",
+        {"sequence_number": first, "retire_prior_to": second, "connection_id": text},
+    ),
+    Frame.RETIRE_CONNECTION_ID: lambda first, *_: ("retire_connection_id", {"sequence_number": first}),
+    Frame.NEW_TOKEN: lambda _first, _second, text: ("new_token", {"token": _token(text)}),
+    Frame.PATH_CHALLENGE: lambda _first, _second, text: ("path_challenge", {"data": text}),
+    Frame.PATH_RESPONSE: lambda _first, _second, text: ("path_response", {"data": text}),
+    Frame.DATAGRAM: lambda first, *_: ("datagram", {"raw": {"payload_length": first}}),
+    Frame.DATAGRAM_SIZED: lambda first, *_: ("datagram", {"raw": {"payload_length": first}}),
+    Frame.CLOSE: lambda first, second, text: (
+        "connection_close",
+        {"error_space": "transport", **_error(first, "error"), "reason": text, "trigger_frame_type": second},
+    ),
+    Frame.CLOSE_APPLICATION: lambda first, _, text: (
+        "connection_close",
+        {"error_space": "application", "error": "unknown", "error_code": first, "reason": text},
+    ),
+}
+
+
+def _error(code: int, member: str) -> Event:
+    if code < len(TRANSPORT_ERRORS):
+        return {member: TRANSPORT_ERRORS[code]}
+    if code in CRYPTO_ERRORS:
+        return {member: f"crypto_error_0x{code:x}"}
+    return {member: "unknown", "error_code": code}
+
+
+# ---- what packets tell beyond their frames --------------------------------------------------
+
+
+def _notices(trace: Trace, *, server: bool) -> dict[int, list[tuple[str, Event]]]:
+    """Names and data of the events that a packet causes, by its row."""
+    found = defaultdict[int, list[tuple[str, Event]]](list)
+    for packet, kind in trace.messages.rows("packet", "kind"):
+        connection = int(trace.connection[packet])
+        if connection < 0:
+            continue
+        stated = trace.connections[connection]
+        if kind == Message.CLIENT_HELLO and not trace.from_server[packet]:
+            parameters = _parameters(stated.client_parameters)
+            found[packet].append(("quic:parameters_set", {"initiator": _owner(False, server), **parameters}))
+        elif kind == Message.ENCRYPTED_EXTENSIONS and trace.from_server[packet]:
+            parameters = _parameters(stated.server_parameters)
+            if stated.cipher in CIPHERS:
+                parameters["tls_cipher"] = CIPHERS[stated.cipher]
+            found[packet].append(("quic:parameters_set", {"initiator": _owner(True, server), **parameters}))
+            found[packet].append(("quic:version_information", {"chosen_version": f"{int(trace.version[packet]):08x}"}))
+            if stated.alpn:
+                found[packet].append(("quic:alpn_information", {"chosen_alpn": {"string_value": stated.alpn}}))
+    closed = set[int]()
+    for packet, kind, code, text in trace.signals.rows("packet", "kind", "first", "text"):
+        connection = int(trace.connection[packet])
+        if kind in (Frame.CLOSE, Frame.CLOSE_APPLICATION) and connection not in closed:
+            closed.add(connection)
+            error = (
+                _error(code, "connection_error")
+                if kind == Frame.CLOSE
+                else {"application_error": "unknown", "error_code": code}
+            )
+            owner = _owner(bool(trace.from_server[packet]), server)
+            found[packet].append(("quic:connection_closed", {"initiator": owner, **error, "reason": trace.texts[text]}))
+    return found
+
+
+def _owner(from_server: bool, server: bool) -> str:
+    return "local" if from_server == server else "remote"
+
+
+def _parameters(stated: Mapping[str, int | str]) -> Event:
+    """Transport parameters in the words of qlog."""
+    found: Event = {name: value for name, value in stated.items() if name in DEFAULTS or name in CONNECTION_IDS}
+    if "disable_active_migration" in found:
+        found["disable_active_migration"] = True
+    return found
