@@ -72,7 +72,7 @@ def _parameters(way: str, direction: Direction) -> Iterator[Timed]:
 
 def _steps(way: str, direction: Direction, report: DirectionReport | None, run: LinkRun, end: float) -> Iterator[Timed]:
     """The steps of a profile: each change of rate, delay or loss."""
-    profile, made = direction.profile, report and report.profile
+    profile, made = direction.profile, report.profile if report else None
     if profile is None or made is None or made.began is None:
         return
     at_start, began = profile.begin(run.seed), made.began - run.start

@@ -59,7 +59,7 @@ def endpoint_events(trace: Trace, times: Floats, *, server: bool) -> Iterator[tu
             known.add(connection)
             yield (time, "quic:connection_started", _ends(trace, row, server=server)), group
         sent = from_server == server
-        data = {"header": _header(trace, row), "raw": {"length": int(trace.length[row])}}
+        data: Event = {"header": _header(trace, row), "raw": {"length": int(trace.length[row])}}
         if trace.decrypted[row]:
             data["frames"] = frames.get(row, [])
         if trace.form[row] == Form.VERSION_NEGOTIATION and (versions := trace.tokens[trace.token[row]]):
