@@ -23,7 +23,7 @@ from quicsat.model.results import PARAMETERS, RunResult
 from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.order import involving, of_pairs, part_of, shuffled
-from quicsat.plan.stored_plan import plan_of
+from quicsat.plan.stored_plan import CHOOSING, plan_of
 from quicsat.results import document
 from quicsat.results.store import load
 from tests import fakes
@@ -217,6 +217,18 @@ def test_a_plan_that_would_be_another_is_refused(engine: FakeEngine, tmp_path: P
     assert len(plan_of(manifest)) == manifest.planned_runs == 2
     with pytest.raises(InputError, match="planned with 3 runs, and this version of the program makes 2"):
         plan_of(replace(manifest, planned_runs=3))
+
+
+@pytest.mark.parametrize("command", CHOOSING)
+def test_commands_that_choose_runs_themselves_are_to_be_repeated(
+    engine: FakeEngine, tmp_path: Path, command: str
+) -> None:
+    manifest = begin(tmp_path, "good").record.result_set.manifest
+    chosen = replace(manifest, planned_runs=1, command=("run.py", command, "-l", "gate"))
+    with pytest.raises(InputError, match=f"repeat the command {command}") as refused:
+        plan_of(chosen)
+    assert manifest.tool_version not in str(refused.value)
+    assert len(plan_of(replace(chosen, planned_runs=2))) == 2
 
 
 def test_a_place_without_a_campaign(engine: FakeEngine, tmp_path: Path) -> None:
