@@ -9,20 +9,24 @@ from quicsat.cli import options as shared
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
 
 CHECK = "check"
-ACTIONS = ("list", "sources", "build", "pull", CHECK, "lock")
+OUTDATED = "outdated"
+ACTIONS = ("list", "sources", OUTDATED, "build", "pull", CHECK, "lock")
 GROUP = "Maintain", 1
 SUMMARY = "List, build, pull or check Docker images."
 DESCRIPTION = (
     "`list` shows the images on this machine. `sources` shows the version, commit, patches and build type of each "
-    "image. `build` builds images from endpoints/, and pulls the images that you name if they have no Dockerfile "
+    "image. `outdated` compares the versions from which images are built with the newest ones in the package "
+    "registries. `build` builds images from endpoints/, and pulls the images that you name if they have no Dockerfile "
     "there. `pull` pulls images from a registry. `check` tests whether an image follows the endpoint contract, and "
     "runs transfers and functional tests with quic-go. `lock` writes the digests of the images on this machine into a "
     "file, so that `run --locked` uses the same images."
 )
 EXAMPLES = (
     "images list",
+    "images outdated",
     "images build simulator quic-go aioquic",
     "images check picoquic:bbr",
     "images check me/my-quic:dev --clock virtual",
@@ -45,6 +49,10 @@ class Options(CommandOptions, group="output"):
         "example: paper.lock).",
     )  # fmt: skip
     markdown: bool = flag("-m", "--markdown", help="Print the table of sources as Markdown.")
+    json: Path | None = option(
+        "-j", "--json", type=Path, metavar="FILE",
+        help="For outdated: also write the versions to this file, as JSON (default: no file; example: releases.json).",
+    )  # fmt: skip
     clock: Clock = shared.CLOCK
 
 
@@ -52,6 +60,8 @@ def run(options: Options, program: Program) -> int:
     """Carry the action out, and print its table."""
     from quicsat.cli.image_actions import ImageRequest, perform
 
+    if options.json is not None and options.action != OUTDATED:
+        raise InputError(f"--json belongs to the action {OUTDATED}.")
     request = ImageRequest(
         options.action,
         options.names,
@@ -66,6 +76,10 @@ def run(options: Options, program: Program) -> int:
         from quicsat.cli.progress import lines
 
         report = check(request, options.clock, lines())
+    elif options.action == OUTDATED:
+        from quicsat.cli.image_releases import outdated
+
+        report = outdated(options.names, program.root, options.json)
     else:
         report = perform(request, console.message)
     console.show(report.text)

@@ -20,6 +20,7 @@ from quicsat.model.implementation import (
     VirtualOnlyLink,
 )
 from quicsat.model.names import IMAGE_RULE, NAME_RULE, is_image, is_implementation, is_name, is_test_case
+from quicsat.model.package import Package, Registry
 from quicsat.model.text import quoted
 
 ROLES = {
@@ -32,12 +33,14 @@ EXAMPLES = {"image": '"owner/name:tag"', "url": '"https://example.org/quic"', "r
 VIRTUAL_ONLY_KEY = "virtual time only"
 KEYS = (
     *EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants", "contract", "cpu cost",
-    VIRTUAL_ONLY_KEY,
+    VIRTUAL_ONLY_KEY, "package",
 )  # fmt: skip
 CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
 CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
 VARIANT_KEYS = ("server", "client", "congestion control")
 CONTRACT_KEYS = ("protocols", "version")
+PACKAGE_KEYS = ("registry", "name", "argument", "unmaintained")
+PACKAGE_EXAMPLES = {"registry": '"crates.io"', "name": '"quinn"'}
 
 
 def _parse_date(text: str) -> str:
@@ -66,6 +69,11 @@ COST_MODEL = dict.fromkeys(COST_MODEL_KEYS, within(duration, "0 us", "10 ms")) |
     "handshake": within(duration, "0 us", "1 s")
 }
 CPU_COST_KEYS = ("server", "client", "measured", "processor")
+_PACKAGE = matching(
+    r"@?[A-Za-z0-9](?:[A-Za-z0-9._+/:-]{0,149}[A-Za-z0-9+])?",
+    "the name of a package, for Maven group:artifact, which neither begins nor ends with a punctuation mark",
+)
+_ARGUMENT = matching(r"[A-Z][A-Z0-9_]{0,39}", "the name of an argument of the Dockerfile, such as VERSION")
 _PARAMETERS = matching(
     r"[!-~]{1,100}(?: [!-~]{1,100}){0,9}", "one to ten words of ASCII characters, single blanks between"
 )
@@ -92,6 +100,7 @@ def read_implementation(name: str, fields: Fields) -> Implementation | None:
         contract=_read_contract(fields),
         cpu_cost=_read_cpu_cost(fields),
         virtual_only=_read_virtual_only(fields),
+        package=_read_package(fields),
     )
     return implementation if len(fields.problems) == faults else None
 
@@ -153,6 +162,19 @@ def _read_virtual_only(fields: Fields) -> VirtualOnly:
     elif "links" in section:
         section.note("links must be a mapping of test cases to clients.", section.line_of("links"))
     return VirtualOnly(section.read("date", _parse_date) or "", tuple(links))
+
+
+def _read_package(fields: Fields) -> Package | None:
+    section = _section(fields, "package", PACKAGE_KEYS)
+    if section is None:
+        return None
+    section.require(PACKAGE_EXAMPLES)
+    if "build" not in fields:
+        section.note("package belongs to an image that is built: name its folder with build.")
+    registry, name = section.read("registry", one_of(each.value for each in Registry)), section.read("name", _PACKAGE)
+    argument = section.read("argument", _ARGUMENT) or Package.argument
+    unmaintained = section.read("unmaintained", one_line) or ""
+    return Package(Registry(registry), name, argument, unmaintained) if registry and name else None
 
 
 def _section(fields: Fields, key: str, keys: Collection[str]) -> Fields | None:

@@ -42,7 +42,18 @@ def of_labels(labels: Mapping[str, str]) -> Provenance:
 
 def labels_of(dockerfile: Path) -> dict[str, str]:
     """The labels that the last stage of a Dockerfile states, with the default values of its build arguments."""
+    return _read(dockerfile)[0]
+
+
+def arguments_of(dockerfile: Path) -> dict[str, str]:
+    """The default values of a Dockerfile's build arguments; those of the last stage that declares one count."""
+    return _read(dockerfile)[1]
+
+
+def _read(dockerfile: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """The labels of the last stage, and the arguments of all stages."""
     before: dict[str, str] = {}
+    everywhere: dict[str, str] = {}
     here = before
     labels: dict[str, str] = {}
     lines = (line for line in dockerfile.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith("#"))
@@ -53,10 +64,11 @@ def labels_of(dockerfile: Path) -> dict[str, str]:
         elif instruction == "ARG" and (found := _ARG.fullmatch(rest.strip())):
             name, value = found.groups()
             here[name] = before.get(name, "") if value is None else _resolved(value.strip('"'), here)
+            everywhere[name] = here[name]
         elif instruction == "LABEL":
             for name, quoted, plain in _LABEL.findall(rest):
                 labels[name] = _resolved(quoted or plain, here)
-    return labels
+    return labels, everywhere
 
 
 def _resolved(text: str, arguments: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from quicsat.model.cpu_cost import NOT_MEASURED, CpuCost
 from quicsat.model.names import folder_name
+from quicsat.model.package import Package
 from quicsat.model.role import Protocol as Protocol  # they belong to an implementation, but need nothing of it
 from quicsat.model.role import Role as Role
 
@@ -108,6 +109,8 @@ class Implementation:
     cpu_cost: CpuCost = NOT_MEASURED
     virtual_only: VirtualOnly = NOTHING_KNOWN
     """As a server."""
+    package: Package | None = None
+    """From which the folder ``build`` builds the image."""
 
     @property
     def is_variant(self) -> bool:

@@ -6,17 +6,20 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quicsat.cli import image_check, image_trial
+from quicsat.cli import image_check, image_releases, image_trial
 from quicsat.docker import processors
 from quicsat.execution import campaign_setup
+from quicsat.images.releases import Release, ReleaseState
 from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.implementation import Role
+from quicsat.model.package import Package, Registry
 from quicsat.model.test_case import TestCase
 from quicsat.report.plot_request import Draw
 from quicsat.results import store
@@ -293,3 +296,43 @@ def test_an_image_for_another_processor_is_not_started(
     assert status == 3
     assert "is for arm64" in under(out)["mine as a client"]
     assert not any(life.image == "simulator" for life in engine.all_lives)
+
+
+def releases(*states: ReleaseState) -> list[Release]:
+    package = Package(Registry.DEBIAN, "chromium-headless-shell", unmaintained="no release since 2025-02-25")
+    day = date(2026, 1, 2)
+    return [
+        Release(
+            "openssl-newest", package, "156.0.8078.79", state, "156.0.8078.108", day, day,
+            "apt-get failed" if state is ReleaseState.UNKNOWN else "",
+        )
+        for state in states
+    ]  # fmt: skip
+
+
+def test_outdated_needs_something_that_is_built_from_a_package(images: Images) -> None:
+    assert images("outdated", "far")[0] == 2
+    assert images("list", "-j", "x.json")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("states", "status"), [(("current",), 0), (("current", "outdated"), 1), (("outdated", "unknown"), 3)]
+)
+def test_outdated_tells_cron_whether_a_version_is_outdated_or_a_registry_did_not_answer(
+    images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, states: tuple[str, ...], status: int
+) -> None:
+    found = releases(*map(ReleaseState, states))
+    monkeypatch.setattr(image_releases, "releases_of", lambda _root, _chosen: found)
+    file = tmp_path / "releases.json"
+    assert images("outdated", "quic-go", "-j", file)[0] == status
+    told = json.loads(file.read_text(encoding="utf-8"))
+    assert [each["state"] for each in told] == list(states)
+    assert told[0]["released"] == "2026-01-02"
+
+
+def test_the_table_of_releases_fits_a_terminal_and_says_why_a_registry_did_not_answer() -> None:
+    text = image_releases.table(releases(*ReleaseState), date(2026, 11, 28), 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert [text.count(word) for word in ("330 d", " current ", "156.0.8078.108", " unknown ")] == [3, 1, 1, 1]
+    assert "apt-get failed" in text
+    assert text.count("no release since") == 1

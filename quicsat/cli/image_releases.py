@@ -1,0 +1,79 @@
+"""``./run.py images outdated``: the versions from which images are built, beside the newest in their registries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from quicsat.cli import console
+from quicsat.cli.image_actions import Report
+from quicsat.config.inventory import Inventory
+from quicsat.images.releases import Release, ReleaseState, releases_of
+from quicsat.model.errors import InputError
+from quicsat.model.text import printable
+from quicsat.model.whole_file import write_atomically
+from quicsat.plan.select_implementations import select_images
+from quicsat.report.drawing import draw, fill
+
+HEADER = ("implementation", "version", "age", "newest", "date")
+
+
+def outdated(names: Sequence[str], root: Path, file: Path | None) -> Report:
+    """A row for each implementation; also writes ``file`` as JSON. Failed if a version is outdated.
+
+    A registry that does not answer makes the report incomplete (``missing``). Raises :class:`InputError` if nothing
+    that was named is built from a package, and :class:`MachineError` if a Dockerfile names no version.
+    """
+    known = Inventory(root).implementations
+    chosen = dict.fromkeys(each.name.partition(":")[0] for each in select_images(names, known)[0])
+    releases = releases_of(root, (known[name] for name in chosen))
+    if not releases:
+        raise InputError(f"No package is known of {', '.join(chosen or names)}.")
+    if file is not None:
+        write_atomically(file, json.dumps([_document(each) for each in releases], indent=1).encode() + b"\n")
+    states = {each.state for each in releases}
+    return Report(
+        table(releases, datetime.now(UTC).date(), console.width()),
+        missing=ReleaseState.UNKNOWN in states,
+        failed=ReleaseState.OUTDATED in states,
+    )
+
+
+def table(releases: Iterable[Release], today: date, width: int | None = None) -> str:
+    """Releases with their ages on ``today``, then why registries did not answer, and what is unmaintained."""
+    rows, notes = [], dict[str, None]()
+    for each in releases:
+        newest = each.newest if each.state is ReleaseState.OUTDATED else each.state
+        row = (each.name, each.version, _age(each.released, today), newest, _iso(each.newest_released))
+        rows.append([printable(field) for field in row])
+        if each.fault:
+            notes[f"{each.package.registry}: {printable(each.fault)}"] = None
+        if each.package.unmaintained:
+            notes[f"{each.name}: {each.package.unmaintained}"] = None
+    lines = [draw(HEADER, rows, width=width, right=("age",)), *(fill(note, width) for note in notes)]
+    return "\n".join(lines)
+
+
+def _age(day: date | None, today: date) -> str:
+    return f"{(today - day).days} d" if day else ""
+
+
+def _iso(day: date | None) -> str:
+    return day.isoformat() if day else ""
+
+
+def _document(release: Release) -> dict[str, str | None]:
+    return {
+        "implementation": release.name,
+        "registry": release.package.registry,
+        "package": release.package.name,
+        "version": release.version,
+        "released": _iso(release.released) or None,
+        "newest": release.newest or None,
+        "newest released": _iso(release.newest_released) or None,
+        "state": release.state,
+        "unmaintained": release.package.unmaintained or None,
+        "fault": release.fault or None,
+    }

@@ -1,0 +1,71 @@
+"""Which implementations are built from the newest releases of their packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+
+from quicsat.docker.provenance import arguments_of
+from quicsat.images.build_recipes import recipe_of
+from quicsat.images.registries import Releases, look_up, upstream
+from quicsat.model.errors import MachineError
+from quicsat.model.implementation import Implementation
+from quicsat.model.package import Package, Registry
+
+
+class ReleaseState(StrEnum):
+    """Of the version from which an image is built."""
+
+    CURRENT = "current"
+    OUTDATED = "outdated"
+    UNKNOWN = "unknown"
+    """The registry did not answer."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The pinned version of an implementation's package beside the newest one."""
+
+    name: str
+    package: Package
+    version: str
+    state: ReleaseState
+    newest: str = ""
+    released: date | None = None
+    newest_released: date | None = None
+    fault: str = ""
+    """Why the registry did not answer."""
+
+
+def pinned_version(root: Path, implementation: Implementation) -> str:
+    """The version of the package that the implementation's Dockerfile pins; raises :class:`MachineError`.
+
+    Versions of Debian are without Debian's revision. A pin may name the package, as in ``apt-get install
+    curl=8.14.1``.
+    """
+    package, folder = implementation.package, implementation.build
+    assert package is not None
+    assert folder is not None
+    dockerfile = recipe_of(root, implementation.name, folder).folder / "Dockerfile"
+    version = arguments_of(dockerfile).get(package.argument, "").rpartition("=")[2]
+    if not version:
+        raise MachineError(f"{implementation.name}: {folder}/Dockerfile has no ARG {package.argument} with a value.")
+    return upstream(version) if package.registry is Registry.DEBIAN else version
+
+
+def releases_of(root: Path, implementations: Iterable[Implementation]) -> list[Release]:
+    """A release for each implementation that names its package, asked now; raises :class:`MachineError`."""
+    pinned = {each.name: (each.package, pinned_version(root, each)) for each in implementations if each.package}
+    answers = look_up(pinned.values())
+    return [_release(name, package, version, answers[package, version]) for name, (package, version) in pinned.items()]
+
+
+def _release(name: str, package: Package, version: str, answer: Releases | MachineError) -> Release:
+    if isinstance(answer, MachineError):
+        return Release(name, package, version, ReleaseState.UNKNOWN, fault=str(answer))
+    state = ReleaseState.CURRENT if answer.newest == version else ReleaseState.OUTDATED
+    dates = answer.dates
+    return Release(name, package, version, state, answer.newest, dates.get(version), dates.get(answer.newest))

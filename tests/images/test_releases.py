@@ -1,0 +1,48 @@
+"""Which implementations are built from the newest releases of their packages."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from quicsat.config.loader import load_implementations
+from quicsat.docker import provenance
+from quicsat.images import releases
+from quicsat.images.registries import Releases
+from quicsat.images.releases import ReleaseState, pinned_version, releases_of
+from quicsat.model.errors import MachineError
+
+ROOT = Path(__file__).resolve().parents[2]
+KNOWN = load_implementations(ROOT / "implementations.json")
+BUILT = [each.name for each in KNOWN.values() if each.build]
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_each_image_that_is_built_names_its_package_and_pins_it_as_its_label_states(name: str) -> None:
+    implementation = KNOWN[name]
+    assert implementation.package is not None
+    source = provenance.labels_of(ROOT / (implementation.build or "") / "Dockerfile")[provenance.SOURCE]
+    assert source.startswith(f"{implementation.package.registry} ")
+    assert pinned_version(ROOT, implementation) in source
+
+
+def test_versions_are_current_outdated_or_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    day = date(2026, 1, 2)
+
+    def look_up(wanted: object) -> dict[object, object]:
+        answers: dict[object, object] = {}
+        for package, pinned in wanted:  # type: ignore[attr-defined]
+            same = Releases(pinned, {pinned: day})
+            newer = Releases("99.0", {"99.0": day})
+            answers[package, pinned] = {"quinn": same, "quiche": newer}.get(package.name, MachineError("no answer"))
+        return answers
+
+    monkeypatch.setattr(releases, "look_up", look_up)
+    found = {each.name: each for each in releases_of(ROOT, KNOWN.values())}
+    assert set(found) == set(BUILT)
+    assert (found["quinn"].state, found["quinn"].released) == (ReleaseState.CURRENT, day)
+    quiche = found["quiche"]
+    assert (quiche.state, quiche.newest, quiche.released, quiche.newest_released) == ("outdated", "99.0", None, day)
+    assert (found["tquic"].state, found["tquic"].fault) == (ReleaseState.UNKNOWN, "no answer")
