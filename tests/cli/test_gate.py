@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from quicsat.execution import campaign_setup
+from quicsat.execution import campaign_setup, host_facts
 from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Measurement, ResultSet
@@ -152,3 +152,53 @@ def test_a_loss_that_chance_explains_is_measured_again(
     measure(checkout, monkeypatch, factor)
     checkout.out(*WORDS, "--against", BASE, "-l", tmp_path / "both", status=1)
     assert members(load(tmp_path / "both/change-again").result_set) == {CELL: set(range(6, 21))}
+
+
+@pytest.fixture
+def move_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Let this machine have a processor of another name."""
+
+    def move(name: str) -> None:
+        file = tmp_path / f"cpuinfo-{name}"
+        file.write_text(f"processor : 0\nmodel name : {name}\nflags : fpu {name}\n\n")
+        monkeypatch.setattr(host_facts, "PROCESSORS", file)
+        host_facts.processor.cache_clear()
+
+    yield move
+    host_facts.processor.cache_clear()
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.05])
+def test_the_verdict_is_the_same_on_every_processor(
+    loss: float, move_to: Callable[[str], None], checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Runners change their processor from job to job; both images are measured in one job."""
+    measure(checkout, monkeypatch, lambda run: (1 - loss if is_change(run) else 1.0) * noise(run))
+    told = []
+    for name in ("CPU1", "CPU2"):
+        move_to(name)
+        place = tmp_path / name
+        output = checkout.out(*WORDS, "--against", BASE, "-l", place, status=int(loss > 0))
+        told.append([line for line in output.splitlines() if "goodput" in line])
+        used = {load(place / part).result_set.manifest.processor for part in ("base", "change")}
+        assert len(used) == 1
+        assert name in used.pop()
+    assert told[0] == told[1]
+    assert told[0]
+
+
+def test_a_baseline_of_another_processor_is_not_green_for_a_cell_that_lost(
+    move_to: Callable[[str], None], checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The reports name both processors, and the answer is neutral."""
+    measure(checkout, monkeypatch, slower_cell)
+    for name in ("CPU1", "CPU2"):
+        move_to(name)
+        checkout.out(*WORDS, "--against", BASE, "-l", tmp_path / name, "--second-look", "0", status=5)
+    file, comment = tmp_path / "baseline.json", tmp_path / "comment.md"
+    checkout.out("baseline", "save", tmp_path / "CPU1/base", file)
+    told = checkout.out("baseline", "check", tmp_path / "CPU2/change", file, "--comment", comment, status=5)
+    assert comment.read_text().startswith("### ⚠️ ")
+    for text in (told, comment.read_text()):
+        assert "ran on CPU1 (" in text
+        assert "on CPU2 (" in text
