@@ -78,6 +78,10 @@ def conclude(
         given = [(flag, file) for flag, name in UNSTORED.items() if (file := getattr(options, name)) is not None]
         command = command_line("resume", finished.directory, *chain(*given), *["--github"] * options.github)
         console.message(f"{ended}\n{kept}\nTo continue: {command}")
+    elif skipped := sum(result.verdict.outcome is Outcome.SKIPPED for result in results.results):
+        again = ["--no-skip-on-failure"] * results.manifest.schedule.skip_on_failure + ["--retry", "skipped"]
+        command = command_line("resume", finished.directory, *again)
+        console.message(f"{counted(skipped, 'run was', 'runs were')} skipped. To make the skipped runs: {command}")
     try:
         status = _write(finished, options, program, request)
     except UserError as error:

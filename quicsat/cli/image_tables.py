@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from textwrap import wrap
 
-from quicsat.cli.image_check import ImageCheck, Remark, outcome_of
+from quicsat.cli.image_check import PEER, ImageCheck, Remark, outcome_of
 from quicsat.config.yaml_fields import display_path
 from quicsat.docker import provenance
 from quicsat.images.status import Got, Stocked
-from quicsat.model.implementation import Protocol
+from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Provenance, RunResult
 from quicsat.model.text import command_line, printable
@@ -27,7 +27,8 @@ CHECK_LEGEND = (
     "× failed, T timed out, – unsupported, ! harness error, » skipped, · not run.",
 )
 URL = "https://example.org"
-TO_ADD = "To use the image by its name, add this line to implementations.json:"
+TO_ADD = "To measure with the image, even if it fails tests, add this line to implementations.json:"
+THEN = "Then measure:"
 
 
 def images(stocked: Iterable[Stocked], now: datetime, width: int | None = None) -> str:
@@ -144,22 +145,27 @@ def _remarks(kind: str, remarks: Iterable[Remark]) -> Iterator[str]:
         yield from (f"    | {line}" for line in remark.output.splitlines())
 
 
-def entries(findings: Iterable[ImageCheck], images: Mapping[str, str]) -> list[str]:
-    """The entries for ``images`` without one, by name, that the check has found sound; with them, they have a name."""
-    roles: dict[str, list[ImageCheck]] = {}
+def entries(findings: Iterable[ImageCheck], images: Mapping[str, str], options: Sequence[str] = ()) -> list[str]:
+    """The entries for ``images`` without one, by name, if a file arrived in one role, and commands that measure."""
+    roles: dict[str, list[Role]] = {}
+    able: set[str] = set()
     for each in findings:
-        if each.name in images:
-            roles.setdefault(each.name, []).append(each)
-    sound = {
-        name: [each.role for each in found if not each.without_role]
-        for name, found in roles.items()
-        if all(each.sound for each in found) and not all(each.without_role for each in found)
-    }
+        if each.name in images and not each.without_role:
+            roles.setdefault(each.name, []).append(each.role)
+            if outcome_of(each.small) is Outcome.SUCCEEDED:
+                able.add(each.name)
+    usable = {name: of for name, of in roles.items() if name in able}
     lines = [
         json.dumps({name: {"image": images[name], "url": URL, "role": "both" if len(of) > 1 else of[0]}})
-        for name, of in sound.items()
+        for name, of in usable.items()
     ]
-    return ["\n".join([TO_ADD, *(f"  {line[1:-1]}" for line in lines)])] if lines else []
+    commands = [
+        command_line("-s", *((name, "-c", PEER) if role is Role.SERVER else (PEER, "-c", name)), "-t", "sat", *options)
+        for name, of in usable.items()
+        for role in of
+    ]
+    shown = [TO_ADD, *(f"  {line[1:-1]}" for line in lines), "", THEN, *(f"  {command}" for command in commands)]
+    return ["\n".join(shown)] if lines else []
 
 
 def _functional(results: Sequence[RunResult]) -> str:

@@ -38,6 +38,7 @@ from quicsat.model.implementation import Implementation
 from quicsat.model.outcomes import Outcome
 from quicsat.model.product_files import build_folder
 from quicsat.model.test_case import TestCase
+from quicsat.model.text import counted
 from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.pairs import left_out
 from quicsat.plan.select_implementations import select_images
@@ -86,11 +87,15 @@ def check(request: ImageRequest, clock: Clock, observer: Observer) -> Report:
     broken = any(result.verdict.outcome is Outcome.ERROR for result in results.results)
     if finished.fault:
         observer.say(finished.fault)
+    if finished.signal is not None:
+        left = results.manifest.planned_runs - len(results.done)
+        observer.say(f"Stopped by signal {finished.signal}, before {counted(left, 'run')} of the check.")
     parts = [
         image_tables.check([*found, *lost], console.width()),
         f"Logs and traces: {display_path(finished.directory)}",
     ]
-    parts += image_tables.entries(found, unnamed)
+    options = ("--clock", clock) if clock is Clock.VIRTUAL else ()
+    parts += image_tables.entries(found, unnamed, options)
     return Report(
         "\n\n".join(parts),
         missing=bool(lost or finished.fault or broken),

@@ -35,7 +35,13 @@ def earlier_campaigns(root: Path, clock: Clock, resumed: ResultSet | None = None
 def lines(past: Sequence[ResultSet] = ()) -> Observer:
     """Prints messages, and a line per finished run; ``past``: earlier campaigns, for estimates of durations."""
     progress = Progress(past)
-    return Observer(console.message, done=lambda result: console.message(progress.line(result)), planned=progress.begin)
+
+    def done(result: RunResult) -> None:
+        line = progress.line(result)
+        if result.verdict.outcome is not Outcome.SKIPPED:  # one message announces all skipped runs of a pair
+            console.message(line)
+
+    return Observer(console.message, done=done, planned=progress.begin)
 
 
 class Progress:

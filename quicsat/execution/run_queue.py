@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
@@ -17,7 +17,6 @@ from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import RunResult
 from quicsat.model.run import Run
-from quicsat.model.text import command_line
 from quicsat.model.units import seconds
 from quicsat.plan.duration_estimate import Durations
 from quicsat.plan.limits import CampaignLimits
@@ -28,7 +27,6 @@ STALLING = (Outcome.TIMEOUT, Outcome.ERROR)
 """Outcomes that cost much time and give little information."""
 NOT_SUCCEEDED = (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED)
 """Outcomes for which the pair is responsible."""
-AGAIN = ("--retry", "skipped")
 PATIENCE = 1.0
 """Seconds between two checks of the clock outside the time windows."""
 
@@ -147,7 +145,7 @@ class RunQueue(Iterator[Run]):
             cell = run.key[:3]
             if limits.skip_on_failure and cell in self._failed:
                 reason = f"{run.client.name} with server {run.server.name} did not succeed in {run.test_case.name}."
-                return self._skipped(ErrorCode.BREAKER, reason, again=("--no-skip-on-failure", *AGAIN))
+                return self._skipped(ErrorCode.BREAKER, reason)
             if limits.breaker is None or cell not in self._bad:
                 return None  # a pair is skipped only if its own last run stalled; each pair gets a first run
             for name, role in ((run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)):
@@ -199,10 +197,10 @@ class RunQueue(Iterator[Run]):
 
     # ---- messages ------------------------------------------------------------------------------
 
-    def _skipped(self, code: ErrorCode, reason: str, about: str = "", again: Sequence[str] = AGAIN) -> Verdict:
+    def _skipped(self, code: ErrorCode, reason: str, about: str = "") -> Verdict:
         if (key := about or reason) not in self._said:
             self._said.add(key)
-            self._say(f"{reason} Its remaining runs are skipped; `{command_line('resume', *again)}` makes them.")
+            self._say(f"{reason} Its remaining runs are skipped.")
         return Verdict(Outcome.SKIPPED, code, reason)
 
     def _tell(self, text: str) -> None:

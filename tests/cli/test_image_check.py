@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -163,3 +164,31 @@ def test_what_a_container_wrote_is_kept(tmp_path: Path) -> None:
 def test_the_name_of_an_image_without_an_entry(image: str, name: str | None) -> None:
     found = image_check.nameless(image, ["ours"])
     assert (found.name if found else None) == name
+
+
+def checked(role: Role, outcome: Outcome | None, *, without_role: bool = False) -> ImageCheck:
+    """A role of an image with problems, in which the small transfer had an outcome."""
+    small = result(image_check.SMALL, Verdict(outcome)) if outcome else None
+    return ImageCheck("ours", role, small=small, without_role=without_role, problems=(image_check.Remark("retry", ""),))
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "role", "pairs"),
+    [
+        (checked(Role.CLIENT, Outcome.SUCCEEDED), checked(Role.SERVER, Outcome.SUCCEEDED), "both",
+         ["quic-go -c ours", "ours -c quic-go"]),
+        (checked(Role.CLIENT, Outcome.SUCCEEDED), checked(Role.SERVER, Outcome.SKIPPED), "both",
+         ["quic-go -c ours", "ours -c quic-go"]),
+        (checked(Role.CLIENT, None, without_role=True), checked(Role.SERVER, Outcome.SUCCEEDED), "server",
+         ["ours -c quic-go"]),
+        (checked(Role.CLIENT, Outcome.FAILED), checked(Role.SERVER, Outcome.SKIPPED), "", []),
+    ],
+)  # fmt: skip
+def test_an_image_that_carries_a_file_in_one_role_gets_an_entry_and_commands_that_measure(
+    client: ImageCheck, server: ImageCheck, role: str, pairs: list[str]
+) -> None:
+    shown = "\n".join(image_tables.entries([client, server], {"ours": "me/ours:dev"}, ("--clock", "virtual")))
+    [*entries] = [json.loads(f"{{{line}}}") for line in shown.splitlines() if line.startswith('  "')]
+    assert [(each["ours"]["image"], each["ours"]["role"]) for each in entries] == [("me/ours:dev", role)] * bool(role)
+    commands = [line.strip() for line in shown.splitlines() if " -t sat" in line]
+    assert commands == [f"./run.py -s {pair} -t sat --clock virtual" for pair in pairs]

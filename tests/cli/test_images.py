@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,7 +26,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.report.plot_request import Draw
 from quicsat.results import store
 from tests.cli.conftest import CommandLine, numbers
-from tests.fakes import FakeEngine, Life, end_with, endpoint, install, only_as
+from tests.fakes import FakeEngine, Life, end_with, endpoint, hang, install, only_as
 
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONAL = """
@@ -275,6 +277,20 @@ def test_check_of_an_image_that_no_entry_names(images: Images, engine: Workshop)
     assert rows(out)["mine client"][1:] == ["yes", "✓", "5.00", "✓", "1/1", "no", "yes"]
     assert "mine does not support the role of a server." in out
     assert '"mine": {"image": "me/mine:dev", "url": "https://example.org", "role": "client"}' in out
+
+
+def test_a_check_that_is_interrupted_says_so_and_shows_what_is_known(images: Images, engine: Workshop) -> None:
+    def interrupt(life: Life) -> int:
+        if life.environment["TESTCASE"] not in ("handshake", "transfer"):
+            return end_with(127)(life)
+        engine.programs["silent"] = endpoint
+        os.kill(os.getpid(), signal.SIGTERM)
+        return hang(life)
+
+    engine.programs["silent"] = only_as(Role.CLIENT, interrupt)
+    status, out, err = images("check", "silent")
+    assert (status, "silent client" in rows(out)) == (128 + signal.SIGTERM, True)
+    assert "Stopped by signal 15" in err
 
 
 def test_an_image_with_neither_role_is_not_sound(images: Images, engine: Workshop) -> None:

@@ -22,6 +22,7 @@ from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.perturbation import NOMINAL, USUAL, perturbation_of
 from quicsat.model.results import Measurement
+from quicsat.model.text import command_line
 from quicsat.results import store
 from tests.cli.conftest import GOOD, LINK, Checkout, CommandLine
 from tests.fakes import Life, endpoint, hang, only_as
@@ -376,6 +377,10 @@ def test_pairs_that_lack_a_required_success_are_skipped(checkout: Checkout) -> N
     words = ("-s", "good", "-c", "good", "bad", "-t", "tiny", "other", "--skip-compliance-check", "--seed", "1")
     err = checkout.err(*words, "--require", "OT", "--parallel", "2", status=1)
     assert "bad with server good did not succeed in other." in err
+    assert "good_bad/other/1: failed" in err
+    assert "good_bad/tiny/1" not in err  # one message announces all of them
+    again = command_line("resume", checkout.results.resolve(), "--retry", "skipped")
+    assert f"1 run was skipped. To make the skipped runs: {again}" in err
     record = checkout.stored
     found = {(each.client, each.test_case): each.verdict.outcome for each in record.results}
     assert found == {

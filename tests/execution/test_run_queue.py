@@ -214,8 +214,7 @@ def test_repetitions_after_a_failure_are_skipped(outcome: Outcome) -> None:
     """Whatever other pairs of the same server do, and however soon it failed, as with QIR-SE's option."""
     told = Told(runs("bad", "good", repetitions=3), CampaignLimits(skip_on_failure=True))
     assert carry_out(told, {"bad": outcome}) == "bad1 good1 -bad2 good2 -bad3 good3"
-    [said] = told.said
-    assert said.endswith("`./run.py resume --no-skip-on-failure --retry skipped` makes them.")
+    assert len(told.said) == 1
 
 
 def test_a_failure_in_one_test_case_skips_no_other() -> None:
