@@ -39,6 +39,8 @@ ADAPTED = {
 }
 """What the owner of the repository changes in the files of ci/example, as they and docs/guide/ci.md say."""
 MAIN, CHANGE, MERGED = "main", "change", "refs/pull/7/merge"
+PULL_REQUEST = {"number": 7, "pull_request": {"number": 7, "head": {"ref": CHANGE}, "base": {"ref": MAIN}}}
+"""The event that GitHub sends of it, as far as it matters."""
 IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -88,10 +90,6 @@ class ExampleRepository:
         _git(self.clone, "checkout", "--quiet", "--detach", MAIN)
         _git(self.clone, "merge", "--quiet", "--no-ff", "-m", "Merge", CHANGE)
         _git(self.clone, "push", "--quiet", "origin", f"HEAD:{MERGED}")
-
-    def commit_of(self, name: str) -> str:
-        """Hash of the commit of a branch."""
-        return _git(self.clone, "rev-parse", name).strip()
 
 
 def commit_all(folder: Path, message: str) -> None:

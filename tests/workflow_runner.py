@@ -38,6 +38,12 @@ class Ended:
     duration: float
     """Seconds."""
 
+    @property
+    def failed_with(self) -> int | None:
+        """Exit status of the step that made the job of a workflow fail."""
+        found = re.search(r"^\[.*\] exit status (\d+)$", self.output, re.MULTILINE)
+        return int(found[1]) if found else None
+
 
 @dataclass(frozen=True)
 class WorkflowRunner:
