@@ -111,6 +111,9 @@ test-fast: setup-dev  ## the tests that need neither engine nor browser
 test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles; variants (an hour)
 	$(PYTEST) -m endpoints
 
+raise: setup-dev  ## raise the version of NAME=quinn to the newest one (or VERSION=…), rebuild and test its image, write the changed facts
+	$(PYTHON) -m scripts.raise_version $(NAME) $(VERSION)
+
 test-arm64: setup-dev images  ## build picoquic and aioquic for arm64, and check them with QEMU (qemu-user-static, arch-test; an hour)
 	$(PYTHON) -m tests.arm64
 
