@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 T = TypeVar("T")
+Row = TypeVar("Row")
 USUAL_LETTERS, LETTER_WIDTH = 12, 0.055
 """Letters of a label for which figures have room, and the inches that one more takes."""
 FAR = 0.6
@@ -28,6 +29,10 @@ FEW = 8
 """Pairs that have a colour and an entry of the legend each; more of them are grey."""
 WIDTH = 6.3
 """Inches: the text width of an A4 page."""
+MOST_ROWS = 40
+"""Rows of a picture with a row for each pair."""
+MOST_PICTURES = 12
+"""Pictures of single pairs in a test case if neither plots nor pairs are named."""
 
 
 class Group(StrEnum):
@@ -137,6 +142,13 @@ def stem(request: PlotRequest, campaign: CampaignResults, *parts: str) -> str:
     return "-".join(part for part in (*named, *parts) if part)
 
 
+def slowest(request: PlotRequest, ranked: Sequence[Pair]) -> tuple[Sequence[Pair], str]:
+    """Of pairs from the slowest one on, those of which pictures are made, and a note if some are left out."""
+    if request.plots or request.pairs or len(ranked) <= MOST_PICTURES:
+        return ranked, ""
+    return ranked[:MOST_PICTURES], f"This is one of the {MOST_PICTURES} slowest of {len(ranked)} pairs; --pair selects"
+
+
 def pair_style(results: ResultSet, pair: Pair) -> theme.Style:
     """The same in all figures of a campaign, or of a selection of its pairs if all have more than there are colours."""
     few = next((each for each in (results.planned, results.pairs) if len(each) <= len(theme.PAIR_COLOURS)), None)
@@ -168,16 +180,27 @@ def draw_spread(
 ) -> None:
     """Pale lines, a thick one for their mean, and a band between the quartiles; ``size``: the unit of the axis."""
     for line in lines:
-        ax.plot([place for place, _ in line], [value / size for _, value in line], color=theme.PALE, linewidth=0.6)
+        ax.plot([place for place, _ in line], [value / size for _, value in line], color=theme.PALE, linewidth=0.6,
+                zorder=1)  # fmt: skip
     places = [place for place, *_ in spread]
     means, lows, highs = ([row[number] / size for row in spread] for number in (1, 2, 3))
-    ax.fill_between(places, lows, highs, color=theme.BLUE, alpha=0.2, linewidth=0)
+    ax.fill_between(places, lows, highs, color=theme.BLUE, alpha=0.3, linewidth=0, zorder=1.5)
     ax.plot(places, means, color=theme.BLUE, marker="o", linewidth=2)
 
 
 def room(names: Iterable[str]) -> float:
     """Inches that the longest of these labels takes beyond those of ``USUAL_LETTERS``."""
     return LETTER_WIDTH * max(0, max(map(len, names), default=0) - USUAL_LETTERS)
+
+
+def in_parts(rows: Mapping[Row, T], most: int) -> list[tuple[str, dict[Row, T]]]:
+    """At most so many rows each, with the end of the name of the picture: empty for the first."""
+    every = list(rows.items())
+    starts = range(0, len(every), most)
+    return [
+        (str(number) if number > 1 else "", dict(every[start : start + most]))
+        for number, start in enumerate(starts, start=1)
+    ]
 
 
 def nonempty(values: Sequence[T], otherwise: str) -> Sequence[T]:

@@ -86,7 +86,7 @@ def _panel(rows: Sequence[tuple[float, str, float]], facts: Mapping[str, Any], p
     for case in facts["cases"]:
         if points := [(place(time), value) for time, name, value in rows if name == case]:
             found.append((case, points, _trend(points, span)))
-    return Panel(found, {**facts, "kind": kind, "span": span})
+    return Panel(found, {**facts, "kind": kind})
 
 
 def _trend(points: Sequence[tuple[float, float]], span: tuple[float, float]) -> list[tuple[float, float]]:
@@ -114,11 +114,9 @@ def draw(ax: Axes, panel: Panel) -> None:
         if trend:
             ax.plot([x / scale for x, _ in trend], [y / size for _, y in trend], color=style.colour,
                     linestyle=style.dash, marker=style.mark, markersize=3.5, linewidth=1.5, label=case)  # fmt: skip
-    low, high = (edge / scale for edge in facts["span"])
-    margin = 0.03 * (high - low)
     if by_date:
         theme.dates(ax)
-        ax.set(xlabel="date (UTC)", ylabel=facts["label"], xlim=(low - margin, high + margin))
+        ax.set(xlabel="date (UTC)", ylabel=facts["label"])
         theme.legend_above(ax)
     else:
         ax.set_xticks(range(0, 25, 4))

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from quicsat.model.names import FLOW_SIGN
+from quicsat.model.text import counted
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, room, sentences, single_panel, stem
+from quicsat.plots.base import (
+    MOST_ROWS,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    each_case,
+    in_parts,
+    nonempty,
+    room,
+    sentences,
+    single_panel,
+    stem,
+)
 from quicsat.report.flow_tables import flows_of, pair_of, with_flows
 from quicsat.report.plot_request import PlotRequest
 
@@ -32,8 +46,22 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             first, second = flows_of(run)
             if first.share is not None:
                 cells.setdefault((pair_of(first), pair_of(second)), []).append(first.share)
-    drawings = [_drawing(file, name, cells) for (file, name), cells in links.items() if cells]
+    drawings = [
+        _drawing(
+            "-".join(filter(None, (file, part))), name, {cell: cells[cell] for row in rows.values() for cell in row}
+        )
+        for (file, name), cells in links.items()
+        for part, rows in in_parts(_rows(cells), MOST_ROWS)
+    ]
     return nonempty(drawings, "no run has two flows that receive at the same time.")
+
+
+def _rows(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """The cells of each first pair."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell[0], []).append(cell)
+    return found
 
 
 def _drawing(file: str, name: str, cells: dict[Cell, list[float]]) -> Drawing:
@@ -47,10 +75,10 @@ def _drawing(file: str, name: str, cells: dict[Cell, list[float]]) -> Drawing:
     few, most = min(counts), max(counts)
     caption = sentences(
         "Each square shows the share of the first flow in the bytes that arrive while both flows receive data: mean, "
-        f"minimum and maximum of n = {few if few == most else f'{few} to {most}'} successful repetitions. 50 % is "
-        "fair. Below 50 %, the first flow gets less than the second"
+        f"minimum and maximum of n = {'' if few == most else f'{few} to '}{counted(most, 'successful repetition')}",
+        "50 % is fair. Below 50 %, the first flow gets less than the second",
     )
-    size = (max(4.2, 2.6 + 0.75 * len(seconds)) + room(firsts), max(2.6, 1.9 + 0.5 * len(firsts)))
+    size = (max(4.2, 2.6 + 0.75 * len(seconds)) + room(firsts), max(2.6, 1.9 + 0.36 * len(firsts)))
     panel = Panel(rows, {"firsts": firsts, "seconds": seconds})
     return Drawing(file, f"{name}: share of the first of two flows", caption, single_panel(panel), size)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quicsat.model.flow import flow_directory
-from quicsat.model.names import pair_folder
-from quicsat.model.results import RunResult
+from quicsat.model.names import FLOW_SIGN, pair_folder
+from quicsat.model.results import Pair, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS, PERCENT
 from quicsat.plots import theme
-from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, stem
+from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, slowest, stem
 from quicsat.report.flow_tables import flows_of, pair_of, with_flows
 from quicsat.report.pair_series import read_series
 from quicsat.report.plot_request import CampaignResults, PlotRequest
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 WINDOW, STEP = 1.0, 0.1
 """Seconds over which rates are averaged, and between two points."""
+TIME = "time since the first packet [s]"
+HIGHEST = 102.0
+"""Per cent at which the axis ends, so that a line at 100 is whole."""
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -33,12 +36,16 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     for campaign, case in each_case(request):
         if campaign.directory is None:
             continue
-        runs = with_flows(campaign.results.results, case)
-        for pair in dict.fromkeys((each.server, each.client) for each in runs):
-            mine = sorted((each for each in runs if (each.server, each.client) == pair), key=_share)
-            shown = mine[(len(mine) - 1) // 2]
-            if (rates := _rates(request, campaign.directory / shown.key.path, shown)) is not None:
-                drawings.append(_drawing(request, campaign, case, shown, rates, len(mine)))
+        of_pairs: dict[Pair, list[RunResult]] = {}
+        for run in sorted(with_flows(campaign.results.results, case), key=_share):
+            of_pairs.setdefault((run.server, run.client), []).append(run)
+        middles = {pair: mine[(len(mine) - 1) // 2] for pair, mine in of_pairs.items()}
+        pairs, note = slowest(request, sorted(middles, key=lambda pair: (_share(middles[pair]), pair)))
+        for pair in pairs:
+            rates = _rates(request, campaign.directory / middles[pair].key.path, middles[pair])
+            if rates is not None:
+                about = f"The figure shows repetition {middles[pair].repetition}, the one of n = {len(of_pairs[pair])}"
+                drawings.append(_drawing(request, campaign, case, middles[pair], rates, (about, note)))
     return nonempty(drawings, "no run with several flows has stored series.")
 
 
@@ -61,7 +68,12 @@ def _rates(request: PlotRequest, directory: Path, run: RunResult) -> list[Sample
 
 
 def _drawing(
-    request: PlotRequest, campaign: CampaignResults, case: TestCase, run: RunResult, rates: Sequence[Samples], n: int
+    request: PlotRequest,
+    campaign: CampaignResults,
+    case: TestCase,
+    run: RunResult,
+    rates: Sequence[Samples],
+    notes: tuple[str, str],
 ) -> Drawing:
     total = np.sum([each.value for each in rates], axis=0)
     names = [f"{number}: {pair_of(flow)}" for number, flow in enumerate(flows_of(run), start=1)]
@@ -72,18 +84,21 @@ def _drawing(
     values = run.measurement.values if run.measurement else {}
     jain, converged = values.get("jain_index"), values.get("convergence_time")
     caption = sentences(
-        f"The figure shows repetition {run.repetition}, the one of n = {n} with the median share of the first flow. "
-        f"Each value counts the new bytes that arrive at the clients within {WINDOW:g} s",
+        f"{notes[0]} with the median share of the first flow. Each value counts the new bytes that arrive at the "
+        f"clients within {WINDOW:g} s",
         f"While all flows receive data, Jain's index is {jain:.3f}" if jain is not None else "",
         f"The shares are first within 10 % of fair after {converged:.1f} s"
         if converged is not None
         else "The shares are never within 10 % of fair",
+        notes[1],
     )
-    first = flows_of(run)[0]
-    title = f"Flows, {case.abbreviation}: {pair_of(first)}"
+    first, *others = map(pair_of, flows_of(run))
+    beside = others[0] if len(others) == 1 else f"{len(others)} flows"
+    title = f"{first} beside {beside}, {case.abbreviation.partition(FLOW_SIGN)[0]}"
+    end = max(float(each.time[-1]) for each in rates)
     panels = (
-        (Panel(goodput, {"ylabel": "goodput [Mbit/s]", "xlabel": "", "highest": None}),),
-        (Panel(shares, {"ylabel": "share [%]", "xlabel": "time since the first packet [s]", "highest": 100}),),
+        (Panel(goodput, {"ylabel": "goodput [Mbit/s]", "xlabel": "", "highest": None, "end": end}),),
+        (Panel(shares, {"ylabel": "share [%]", "xlabel": TIME, "highest": HIGHEST, "end": end}),),
     )
     name = stem(request, campaign, case.name, pair_folder(run.server, run.client))
     return Drawing(name, title, caption, panels, (6.6, 4.8))
@@ -95,7 +110,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         style = theme.of_position(number)
         ax.plot(x, y, color=style.colour, linestyle=style.dash, label=name)
     ax.set(xlabel=panel.facts["xlabel"], ylabel=panel.facts["ylabel"])
-    ax.set_xlim(left=0)
+    ax.set_xlim(0, panel.facts["end"])
     ax.set_ylim(bottom=0, top=panel.facts["highest"])
     if panel.facts["highest"] is None:
         theme.legend_above(ax)

@@ -72,9 +72,6 @@ def draw(ax: Axes, panel: Panel) -> None:
             ax.annotate("", xy=(date / DAY, after / MBPS), xytext=(date / DAY, before / MBPS),
                         arrowprops={"arrowstyle": "-|>", "color": style.colour, "linewidth": 1.5})  # fmt: skip
     theme.dates(ax)
-    moments = [date / DAY for _, points, *_ in panel.rows for date, _ in points]
-    margin = max(0.04 * (max(moments) - min(moments)), 1 / 24)
-    ax.set_xlim(min(moments) - margin, max(moments) + margin)
     ax.set(xlabel="start of the campaign (UTC)", ylabel="mean goodput [Mbit/s]")
     ax.set_ylim(bottom=0)
     ax.legend(title="server", loc="center left", bbox_to_anchor=(1.01, 0.5))

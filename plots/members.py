@@ -11,6 +11,7 @@ from quicsat.model.text import counted
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
 from quicsat.plots.base import (
+    MOST_ROWS,
     WIDTH,
     Drawing,
     Group,
@@ -28,7 +29,6 @@ from quicsat.statistics.samples import GOODPUT, Sample, samples
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_ROWS = 40
 HEIGHT, REST = 0.24, 1.2
 """Inches of a row, and of all else."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from quicsat.plots.base import (
     Panel,
     Plot,
     draw_spread,
+    in_parts,
     nonempty,
     pair_style,
     sentences,
@@ -40,14 +41,12 @@ from quicsat.statistics.samples import GOODPUT, MARKS, Sample, samples
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-T = TypeVar("T")
 WIDE = 20.0
 """Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""
 COLUMNS = 4
 """Maps side by side."""
 MOST_MAPS = 24
-MOST_ROWS = 40
-"""Pairs in a picture of a map each, and in one with a row each; more are in further pictures."""
+"""Maps in a picture; more are in further pictures."""
 QUEUE = re.compile(r"\bqueue( limit)?$")
 """Keys whose numbers without a unit are packets."""
 
@@ -118,16 +117,6 @@ def _drawings(request: PlotRequest, campaign: CampaignResults, cases: Sequence[T
     return drawings
 
 
-def in_parts(pairs: Mapping[Pair, T], most: int) -> list[tuple[str, dict[Pair, T]]]:
-    """At most so many pairs each, with the end of the name of the picture: empty for the first."""
-    rows = list(pairs.items())
-    starts = range(0, len(rows), most)
-    return [
-        (str(number) if number > 1 else "", dict(rows[start : start + most]))
-        for number, start in enumerate(starts, start=1)
-    ]
-
-
 def axes_of(cases: Sequence[TestCase]) -> list[Axis]:
     """The swept keys of a family, in the order of the document."""
     found: dict[str, dict[SweptValue, None]] = {}
@@ -186,7 +175,7 @@ def _lines(
         sentences(
             f"Each line shows the mean {number.words} of a pair (server, client){spread}",
             OF_MANY if len(pairs) > FEW else "",
-            _numbers(pairs),
+            numbers_in_words(pairs),
         ),
         single_panel(Panel(rows, facts)),
     )
@@ -235,7 +224,7 @@ def _map(
     size = (2.0 + width * (0.6 + 0.42 * len(axes[0].values)), 1.6 + len(grid) * (1.0 + 0.34 * len(axes[1].values)))
     caption = sentences(
         f"Each panel shows the mean {number.words} of a pair (server, client). Lighter colours mean lower values",
-        _numbers(pairs), "T means that at least one repetition timed out, and × that at least one failed",
+        numbers_in_words(pairs), "T means that at least one repetition timed out, and × that at least one failed",
     )  # fmt: skip
     title = _title(members, number, axes, rest)
     return Drawing("", title, caption, grid, (max(size[0], 5.0), max(size[1], 3.0)))
@@ -264,7 +253,8 @@ def _title(members: Members, number: MetricAxis, axes: Sequence[Axis], rest: Seq
     return ", ".join([f"{family.abbreviation}: {number.words} against {keys}", *rest])
 
 
-def _numbers(pairs: Mapping[tuple[str, str], Mapping[tuple[SweptValue, ...], Sample]]) -> str:
+def numbers_in_words(pairs: Mapping[tuple[str, str], Mapping[tuple[SweptValue, ...], Sample]]) -> str:
+    """Two sentences of a caption: n, and how many repetitions did not succeed."""
     many = [sample for mine in pairs.values() for sample in mine.values()]
     succeeded, conclusive = sum(sample.succeeded for sample in many), sum(sample.conclusive for sample in many)
     lost = conclusive - succeeded

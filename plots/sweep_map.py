@@ -8,9 +8,21 @@ from typing import Any
 from quicsat.model.family import Family, SweptValue
 from quicsat.model.results import Pair
 from quicsat.model.test_case import TestCase
-from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, room, sentences, single_panel, stem
+from quicsat.plots.base import (
+    MOST_ROWS,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    in_parts,
+    nonempty,
+    room,
+    sentences,
+    single_panel,
+    stem,
+)
 from quicsat.plots.metric_axis import metric_axis
-from quicsat.plots.sweep import MOST_ROWS, Axis, axes_of, draw_map, in_parts, map_cell, pairs_of, swept_value
+from quicsat.plots.sweep import Axis, axes_of, draw_map, map_cell, numbers_in_words, pairs_of, swept_value
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.intervals import of_repetitions
 from quicsat.statistics.overview import by_family
@@ -75,10 +87,11 @@ def _drawing(
         sentences(
             f"Each cell shows the mean {number.words} of a pair. Lighter colours mean lower values; the scale is "
             f"relative to the highest value {scale}",
+            numbers_in_words(pairs),
             "T means that at least one repetition timed out, and × that at least one failed",
         ),
         single_panel(Panel(rows, facts)),
-        (2.6 + 0.55 * len(axis.values) + room(facts["rows"]), 1.5 + 0.32 * len(pairs)),
+        (2.6 + 0.55 * len(axis.values) + room(facts["rows"]), max(2.4, 1.5 + 0.32 * len(pairs))),
     )
 
 

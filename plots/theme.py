@@ -159,12 +159,17 @@ def box(percentiles: Sequence[float]) -> dict[str, Any]:
 
 
 def logarithmic(ax: Axes, name: str) -> None:
-    """Make the axis ``x`` or ``y`` logarithmic, with plain numbers at 1, 2 and 5."""
-    from matplotlib.ticker import LogLocator, NullFormatter
+    """Make the axis ``x`` or ``y`` logarithmic, with plain numbers: at 1, 2 and 5, and more within a decade.
+
+    What is on the axis is drawn before.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     ax.set(**{f"{name}scale": "log"})
     axis = ax.xaxis if name == "x" else ax.yaxis
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axis.get_view_interval()
+    ticks = LogLocator(subs=(1, 2, 5) if high > 10 * low else (1, 2, 3, 4, 5, 6, 8))
+    axis.set_major_locator(ticks if high > 4 * low else MaxNLocator(6))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
 
@@ -188,9 +193,12 @@ def legend_above(ax: Axes, title: str = "", most: int = 4, **options: Any) -> No
 
 
 def dates(ax: Axes) -> None:
-    """Days since 1970 as dates, with few words."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    """Days since 1970 as dates, with few words, and with an hour at both ends of what was drawn before at least."""
+    from matplotlib.dates import HOURS_PER_DAY, AutoDateLocator, ConciseDateFormatter
 
+    first, last = ax.dataLim.intervalx
+    margin = max(0.04 * (last - first), 1 / HOURS_PER_DAY)
+    ax.set_xlim(first - margin, last + margin)
     locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quicsat.model.results import ObjectTimes, RunResult
+from quicsat.model.results import ObjectTimes, Pair, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.workload import ObjectType
 from quicsat.plots import theme
-from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from quicsat.plots.base import (
+    WIDTH,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    each_case,
+    nonempty,
+    sentences,
+    single_panel,
+    slowest,
+    stem,
+)
 from quicsat.report.object_tables import label_of, with_objects
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 
@@ -19,18 +31,21 @@ if TYPE_CHECKING:
 
 ROW = 0.045
 """Inches that an object takes."""
-MOST_PAIRS = 12
-"""Pictures per test case."""
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case with a workload: the repetition with the median completion time."""
     drawings = []
     for campaign, case in each_case(request):
-        runs = with_objects(campaign.results.results, case)
-        for pair in list(dict.fromkeys((each.server, each.client) for each in runs))[:MOST_PAIRS]:
-            mine = sorted((each for each in runs if (each.server, each.client) == pair), key=_end)
-            drawings.append(_drawing(request, campaign, case, mine[(len(mine) - 1) // 2], len(mine)))
+        of_pairs: dict[Pair, list[RunResult]] = {}
+        for run in sorted(with_objects(campaign.results.results, case), key=_end):
+            of_pairs.setdefault((run.server, run.client), []).append(run)
+        middles = {pair: mine[(len(mine) - 1) // 2] for pair, mine in of_pairs.items()}
+        pairs, note = slowest(request, sorted(middles, key=lambda pair: (-_end(middles[pair]), pair)))
+        for pair in pairs:
+            about = f"The figure shows repetition {middles[pair].repetition}, which has the median completion time of "
+            notes = f"{about}n = {len(of_pairs[pair])}, over {middles[pair].protocol.value}", note
+            drawings.append(_drawing(request, campaign, case, middles[pair], notes))
     return nonempty(drawings, "no test case has a workload whose objects are known.")
 
 
@@ -38,11 +53,14 @@ def _end(run: RunResult) -> float:
     return max(each.finished for each in run.measurement.objects) if run.measurement else 0.0
 
 
-def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, run: RunResult, n: int) -> Drawing:
+def _drawing(
+    request: PlotRequest, campaign: CampaignResults, case: TestCase, run: RunResult, notes: tuple[str, str]
+) -> Drawing:
     found = run.measurement.objects if run.measurement else ()
     caption = sentences(
-        f"The figure shows repetition {run.repetition}, which has the median completion time of n = {n}, over "
-        f"{run.protocol.value}. Thin lines run from the request to the first byte, and bars from there to the last byte"
+        notes[0],
+        "Thin lines run from the request to the first byte, and bars from there to the last byte",
+        notes[1],
     )
     title = (
         f"{run.server} serves {run.client}, {case.abbreviation}: {counted(len(found), 'object')} in {_end(run):.2f} s"

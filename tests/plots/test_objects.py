@@ -31,7 +31,7 @@ def test_a_box_per_server_and_size() -> None:
 
 
 def test_a_waterfall_per_pair_shows_the_median_run() -> None:
-    first, second = waterfall.PLOT.table(plot_request(CAMPAIGN))
+    second, first = waterfall.PLOT.table(plot_request(CAMPAIGN))
     assert (first.stem, second.stem) == ("sat+page-quic-go_aioquic", "sat+page-picoquic_aioquic")
     [panel] = panels(first)
     ends = {

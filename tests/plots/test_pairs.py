@@ -9,7 +9,7 @@ import pytest
 
 from quicsat.model.implementation import Protocol
 from quicsat.model.results import ResultSet
-from quicsat.plots.base import Drawing, Plot
+from quicsat.plots.base import MOST_PICTURES, Drawing, Plot
 from quicsat.plots.discovery import draw, plots
 from quicsat.plots.drawn_before import content_of
 from quicsat.report import campaign_tables
@@ -17,6 +17,7 @@ from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.report.table import render
 from quicsat.statistics.samples import samples
 from tests.campaign_builder import LOSSES, NAMES, PAGE, TERRESTRIAL, Shape, campaign
+from tests.plots import requests
 from tests.plots.drawn import plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 
@@ -47,6 +48,20 @@ def test_no_figure_shows_or_names_other_pairs(
         assert not any(name in content_of(drawing) for name in OTHERS)
         assert "not run" not in drawing.caption.replace("· not run", "")
         assert " 9 pairs" not in drawing.caption
+
+
+@pytest.mark.parametrize("name", ["flows", "waterfall"])
+def test_pictures_of_many_pairs_are_the_slowest_unless_they_are_named(name: str, tmp_path: Path) -> None:
+    plot = plots()[name]
+    if name == "flows":
+        whole = requests.flows(16, tmp_path)
+    else:
+        whole = plot_request(campaign(Shape(NAMES[:4], NAMES[:4], (PAGE,), repetitions=1, failing=0)))
+    drawings = plot.table(whole)
+    assert len(drawings) == MOST_PICTURES
+    assert "12 slowest of 16 pairs" in drawings[0].caption
+    assert len(plot.table(replace(whole, plots=(name,)))) == 16
+    assert [each.stem for each in plot.table(replace(whole, pairs=(PAIR,)))][:12] == [each.stem for each in drawings]
 
 
 def test_pairs_that_were_not_planned_are_not_missing() -> None:
