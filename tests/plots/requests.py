@@ -138,7 +138,7 @@ def with_traces(pairs: int, place: Path) -> PlotRequest:
     """Repetitions with series, of at most ``FEW`` pairs."""
     servers, clients = ends(pairs)
     every = [(server, client) for server in servers for client in clients][:FEW]
-    return PlotRequest((with_series(place, every, size=2 * 2**20),), place, objectives=(Objective(1e6, 3.0),))
+    return PlotRequest((with_series(place, every, size=2 * 2**20),), place, objectives=(Objective(1_000_000, 3.0),))
 
 
 OVER_TIME = ("offset", "data-rate", "data-size", "packet-number", "packet-size", "return-path", "rtt")
