@@ -277,11 +277,11 @@ def changed_designs() -> list[tuple[str, Design, Callable[[Comparison], bool], b
 
 
 def main() -> int:
-    """Print two tables; 1 if a bar is missed with significance."""
+    """Print the tables; 1 if a bar is missed with significance."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--campaigns", type=int, default=200,
                         help="pairs of campaigns per line of ten repetitions; with fewer, twice as many")  # fmt: skip
-    parser.add_argument("--only", default="", help="only rows of the first table with these words")
+    parser.add_argument("--only", default="", help="only rows of the first and the last table with these words")
     options = parser.parse_args()
     campaigns = options.campaigns
     started, missed = time.monotonic(), False
@@ -301,11 +301,11 @@ def main() -> int:
     for repetitions, (hits, trials) in together.items():
         print(f"{'all with the same seeds':56} {repetitions:3} repetitions        {shown(hits, trials)} of {trials}")
         missed |= wilson(hits, trials)[0] > ALARMS_ALLOWED
-    if options.only:
-        return int(missed)
-    missed |= power_table(campaigns)
+    missed |= not options.only and power_table(campaigns)
     print("\na real change: share of comparisons that report it")
     for number, (name, design, told, barred) in enumerate(changed_designs()):
+        if options.only not in name:
+            continue
         hits = count(design, told, campaigns // 2, 1000 + number)
         star = "*" if barred else " "
         words = f"{name:52} {design.repetitions:3} repetitions {star}"

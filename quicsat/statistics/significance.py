@@ -232,9 +232,9 @@ def allot(smallest: Sequence[Sequence[float]], shares: Sequence[float], level: f
     """The level of each test of several families, by the smallest p-value that it can reach; 0 for those not made.
 
     Each family has a share of the level, and its tests that can become significant have equal parts of it. The share
-    of a family without any goes to the others.
+    of a family without any goes to the others; first that of families that could not even with all of the level.
     """
-    active = [True] * len(shares)
+    active = [any(which_can_tell(each, level)) for each in smallest]
     while total := sum(share for share, on in zip(shares, active, strict=True) if on):
         levels = [level * share / total * on for share, on in zip(shares, active, strict=True)]
         able = [which_can_tell(each, part) for each, part in zip(smallest, levels, strict=True)]

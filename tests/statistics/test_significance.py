@@ -10,6 +10,7 @@ import pytest
 
 from quicsat.statistics.significance import (
     alike,
+    allot,
     difference,
     holm,
     mann_whitney,
@@ -189,3 +190,20 @@ def test_a_shift_of_whole_repetitions_is_found() -> None:
     rng = np.random.default_rng(3)
     one, other = ((level * rng.normal(1, 0.02, (16, 6))).tolist() for level in (1.0, 1.05))
     assert stratified(one, other, whole=True)[1] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("smallest", "expected"),
+    [
+        ([[0.001], [0.001, 0.002]], [[0.02], [0.015, 0.015]]),
+        ([[0.04], [0.001]], [[0.0], [0.05]]),
+        ([[], [0.04, 1.0]], [[], [0.05, 0.0]]),
+        ([[1.0], [0.04]], [[0.0], [0.05]]),
+        ([[0.06], [0.06]], [[0.0], [0.0]]),
+    ],
+    ids=["both can", "one cannot with its share", "one has no tests", "one never can", "neither ever can"],
+)
+def test_what_a_family_cannot_use_of_the_level_goes_to_the_others(
+    smallest: list[list[float]], expected: list[list[float]]
+) -> None:
+    assert allot(smallest, (0.4, 0.6), 0.05) == [pytest.approx(levels) for levels in expected]
