@@ -13,6 +13,7 @@ from quicsat.model.implementation import CongestionControl
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ImageFacts, Measurement, ObjectTimes, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
+from quicsat.model.time_shares import TimeShare
 from quicsat.model.units import MBPS
 from quicsat.model.workload import ObjectType, RequestOrder, Workload
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
@@ -136,7 +137,10 @@ def _dated(made: Shape, case: TestCase, result: RunResult, number: int, rate: fl
     if result.measurement is None or rate is None:
         return replace(result, evidence=evidence)
     time = 8 * case.total_size / rate + 3 * case.link.round_trip_delay
-    numbers = Measurement({**result.measurement.values, "completion_time": time}, objects=_objects(case, rate))
+    shares = {share.metric: time * (place + 1) / 105 for place, share in enumerate(TimeShare)}
+    numbers = Measurement(
+        {**result.measurement.values, **shares, "completion_time": time}, objects=_objects(case, rate)
+    )
     return replace(result, evidence=evidence, measurement=numbers)
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import datetime
 import heapq
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import StringIO
 from itertools import count
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from aioquic.quic.configuration import QuicConfiguration
@@ -43,9 +45,29 @@ class Link:
     """The client's first packet is lost."""
     standing_queue: float = 0.0
     """Seconds that every packet to the client waits in a queue that others keep filled."""
+    outage: tuple[float, float] = (math.inf, math.inf)
+    """From when to when nothing arrives."""
+    drops: frozenset[int] = frozenset()
+    """The server's packets that are lost, counted from 1."""
     lost: list[int] = field(default_factory=lambda: [0, 0])
     """Packets lost to the server and to the client."""
     sent: list[int] = field(default_factory=lambda: [0, 0])
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """What the server knows of itself after it has sent all that it can."""
+
+    time: float
+    connection_blocked: bool
+    """All that flow control allows on the connection was sent."""
+    stream_blocked: bool
+    """The same of the first stream."""
+    nothing_left: bool
+    """All that the application gave was sent."""
+    slow_start: bool
+    probes: int
+    """Times in a row that the PTO expired."""
 
 
 @dataclass
@@ -57,6 +79,7 @@ class Simulated:
     key_log: str
     received: dict[int, int]
     """Bytes per stream that the client got."""
+    states: list[ServerState] = field(default_factory=list)
 
     def write(self, directory: Path, offset: float = 0.0) -> None:
         """As the directory of a run; the server's clock is ``offset`` seconds ahead."""
@@ -73,14 +96,33 @@ def transfer(
     link: Link | None = None,
     seed: int = 1,
     midway: Callable[[QuicConnection], None] | None = None,
+    pause: tuple[int, float] | None = None,
     **options: object,
 ) -> Simulated:
-    """Fetch files of these sizes, a stream each; ``options`` are aioquic's configuration of both ends.
+    """Fetch files of these sizes, a stream each; ``options`` are aioquic's configuration of both ends;
+    with ``steady_windows``, those of the client keep their size.
 
-    ``midway`` may do something to the client's connection when half of the bytes have arrived.
+    ``midway`` may do something to the client's connection when half of the bytes have arrived. ``pause``: the server's
+    application gives so many bytes of each file at once, and the rest at this time.
     """
     with mock.patch("os.urandom", random.Random(seed).randbytes):
-        return _Simulation(sizes, link or Link(), random.Random(seed), midway, options).run()
+        return _Simulation(sizes, link or Link(), random.Random(seed), midway, pause, options).run()
+
+
+class _SteadyClient(QuicConnection):
+    """A client whose windows keep their size; those of aioquic double. For links without loss."""
+
+    def _write_connection_limits(self, builder: Any, space: Any) -> None:
+        limit, window = self._local_max_data, self._configuration.max_data
+        if limit.used + window // 2 > limit.value:
+            limit.value = (limit.used + window) // 2
+            super()._write_connection_limits(builder, space)
+
+    def _write_stream_limits(self, builder: Any, space: Any, stream: Any) -> None:
+        window, used = self._configuration.max_stream_data, stream.receiver.highest_offset
+        if used + window // 2 > stream.max_stream_data_local:
+            stream.max_stream_data_local = (used + window) // 2
+            super()._write_stream_limits(builder, space, stream)
 
 
 class _Simulation:
@@ -90,18 +132,23 @@ class _Simulation:
         link: Link,
         chance: random.Random,
         midway: Callable[[QuicConnection], None] | None,
+        pause: tuple[int, float] | None,
         options: dict[str, object],
     ) -> None:
+        self.pause = pause
+        self.rest: list[tuple[int, bytes]] = []
+        self.states: list[ServerState] = []
         self.sizes, self.link, self.chance, self.midway = sizes, link, chance, midway
         self.secrets = StringIO()
         alpn = ["hq-interop"]
         client = QuicConfiguration(is_client=True, alpn_protocols=alpn, server_name="server4", verify_mode=0)
         server = QuicConfiguration(is_client=False, alpn_protocols=alpn, secrets_log_file=self.secrets)
         server.certificate, server.private_key = _certificate()
+        kind = _SteadyClient if options.pop("steady_windows", False) else QuicConnection
         for name, value in options.items():
             setattr(client, name, value)
             setattr(server, name, value)
-        self.client = QuicConnection(configuration=client)
+        self.client = kind(configuration=client)
         self.server: QuicConnection | None = None
         self.server_configuration = server
         self.traces: tuple[list[Packet], list[Packet]] = ([], [])
@@ -126,14 +173,19 @@ class _Simulation:
                 break
             timers = [c.get_timer() for c in (self.client, self.server) if c is not None]
             moments = [t for t in timers if t is not None] + [m[0] for m in self.under_way[:1]]
+            moments += [self.pause[1]] if self.pause and self.rest else []
             now = max(now, min(moments)) + 1e-6  # a timer that is due is over, in spite of rounding
             for connection in (self.client, self.server):
                 timer = connection.get_timer() if connection is not None else None
                 if connection is not None and timer is not None and timer <= now:
                     connection.handle_timer(now)
+            if self.pause and self.server is not None and now >= self.pause[1]:
+                for stream, data in self.rest:
+                    self.server.send_stream_data(stream, data, end_stream=True)
+                self.rest.clear()
             self._deliver(now)
         self._deliver(now + 60)
-        return Simulated(*self.traces, self.secrets.getvalue(), self.received)
+        return Simulated(*self.traces, self.secrets.getvalue(), self.received, self.states)
 
     def _react(self, connection: QuicConnection, event: object) -> None:
         if isinstance(event, HandshakeCompleted) and connection is self.client:
@@ -144,7 +196,9 @@ class _Simulation:
         if connection is self.server:
             if event.end_stream:
                 data = self.chance.randbytes(self.sizes[event.stream_id // 4])
-                self.server.send_stream_data(event.stream_id, data, end_stream=True)
+                first = self.pause[0] if self.pause else len(data)
+                self.server.send_stream_data(event.stream_id, data[:first], end_stream=first >= len(data))
+                self.rest += [(event.stream_id, data[first:])] if first < len(data) else []
             return
         self.received[event.stream_id] += len(event.data)
         if event.end_stream:
@@ -164,12 +218,33 @@ class _Simulation:
                 took = 8 * len(data) / self.link.rate
                 full = start - now > self.link.queue * 8 * 1200 / self.link.rate
                 listed = self.link.first_lost and not from_server and self.link.sent[0] == 1
+                listed |= from_server and self.link.sent[1] in self.link.drops
                 if full or self.chance.random() < self.link.loss or listed:
                     self.link.lost[from_server] += 1
                     continue
                 self.free[from_server] = start + took
+                if self.link.outage[0] <= start < self.link.outage[1]:
+                    self.link.lost[from_server] += 1
+                    continue
                 arrival = start + took + self.link.delay + (self.link.standing_queue if from_server else 0.0)
                 heapq.heappush(self.under_way, (arrival, next(self.number), from_server, data))
+
+        if self.server is not None:
+            self._note(now, self.server)
+
+    def _note(self, now: float, server: QuicConnection) -> None:
+        stream = server._streams.get(0)
+        recovery, sender = server._loss, stream.sender if stream else None
+        self.states.append(
+            ServerState(
+                time=now,
+                connection_blocked=server._remote_max_data_used >= server._remote_max_data,
+                stream_blocked=sender is not None and sender.highest_offset >= stream.max_stream_data_remote,
+                nothing_left=sender is not None and sender.highest_offset >= sender._buffer_stop,
+                slow_start=recovery._cc.ssthresh is None,
+                probes=recovery._pto_count,
+            )
+        )
 
     def _deliver(self, now: float) -> None:
         while self.under_way and self.under_way[0][0] <= now:

@@ -20,6 +20,7 @@ from quicsat.analysis.negotiated import negotiated
 from quicsat.analysis.objects import object_metrics, object_times
 from quicsat.analysis.queue_drops import link_losses
 from quicsat.analysis.series_metrics import gilbert, sending_times, series_metrics
+from quicsat.analysis.time_shares import link_conditions, time_shares
 from quicsat.analysis.uploads import upload_values
 from quicsat.analysis.visits import visit_times
 from quicsat.model.bounds import LEAST_PACKETS, TooLongError, bounded_memory, bounded_time
@@ -485,6 +486,7 @@ def _measure(flow: _Flow, traces: RunTraces, sizes: tuple[int, ...]) -> Measurem
         values |= _link_losses(pair, series, case, report)
     objects = _objects(traces, series, case, sizes)
     values |= object_metrics(series, objects)
+    values |= traces.optional("shares of the transfer's time", lambda: _time_shares(traces, series, flow), {})
     facts = (
         None if isinstance(pair, TcpTracePair) else traces.optional("handshake", lambda: negotiated(pair.client), None)
     )
@@ -496,6 +498,16 @@ def _measure(flow: _Flow, traces: RunTraces, sizes: tuple[int, ...]) -> Measurem
         *(f"The traces give a value below 0 for {name}, which is left out." for name in below),
     )
     return Measurement(_known(values), notes, objects, negotiated=facts, sending_times=sending_times(series))
+
+
+def _time_shares(traces: RunTraces, series: Series, flow: _Flow) -> dict[str, float | None]:
+    """Seconds for which the transfer waited for each thing; nothing over TCP, and beside other flows."""
+    pair, case, evidence = traces.trace_pair, flow.run.endpoint_test_case, flow.evidence
+    if not isinstance(pair, QuicTracePair) or case.flows or not traces.readable:
+        return {}
+    link = link_conditions(case.link, evidence.simulator, evidence.seed, traces.start, last_sent(series))
+    found = time_shares(pair, series, link)
+    return {} if found is None else {share.metric: seconds for share, seconds in found.seconds.items()}
 
 
 def _link_losses(

@@ -15,6 +15,7 @@ from quicsat.model.emulated_link import EmulatedLink, Profile, SimulatorReport
 from quicsat.model.evidence import ResourceUse
 from quicsat.model.implementation import Role
 from quicsat.model.test_case import Link
+from quicsat.model.time_shares import TimeShare
 from quicsat.model.units import MIB
 from quicsat.traces.columns import Datagrams, Form, Trace
 from quicsat.traces.streams import new_bytes, response_frames
@@ -124,6 +125,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("client_memory_peak", "B", "Peak memory use of the client", "lower"),
     Metric("server_system_calls_per_mib", "calls", "System calls of the server per MiB of the files", "lower"),
     Metric("client_system_calls_per_mib", "calls", "System calls of the client per MiB of the files", "lower"),
+    *(Metric(share.metric, "s", f"Time in: {share.label}", "lower") for share in TimeShare),
     Metric("clock_uncertainty", "s", "Uncertainty of the offset between the clocks of both ends", "lower"),
 )
 

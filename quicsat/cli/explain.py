@@ -43,7 +43,7 @@ def run(options: Options, program: Program) -> int:
     from quicsat.analysis.endpoint_log_tail import CUT
     from quicsat.analysis.run_outcome import cited_frames
     from quicsat.model.run import OUTPUT
-    from quicsat.report.run_story import end_of, fragility
+    from quicsat.report.run_story import end_of, fragility, time_line
     from quicsat.report.unused_link import why_slow
     from quicsat.results.compression import stored
     from quicsat.results.summary import VIRTUAL_ONLY
@@ -57,10 +57,10 @@ def run(options: Options, program: Program) -> int:
     case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
     number = f", attempt {result.attempt}" if result in results.earlier else ""
     console.show(f"{result.key}{number}: {verdict.summary}")
-    if reason := printable(verdict.reason or result.evidence.fault, None):
-        console.show(reason)
-    if (result.server, result.client, result.test_case) in results.virtual_only:
-        console.show(f"This pair {VIRTUAL_ONLY}.")
+    reason = printable(verdict.reason or result.evidence.fault, None)
+    virtual_only = (result.server, result.client, result.test_case) in results.virtual_only
+    for line in filter(None, (reason, f"This pair {VIRTUAL_ONLY}." if virtual_only else "", time_line(result))):
+        console.show(line)
     output = stored(place / OUTPUT)
     logs = directory / output.name if is_file(output) else None
     if CUT in reason:

@@ -9,6 +9,7 @@ import numpy as np
 
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.text import counted
+from quicsat.model.time_shares import TimeShare
 from quicsat.model.units import byte_size, mbit_per_s, percent, seconds
 from quicsat.results.summary import figures
 from quicsat.statistics.samples import GOODPUT, samples
@@ -16,6 +17,8 @@ from quicsat.traces.series import UNKNOWN, Packets, Series, StreamData
 
 SILENCE_TRIPS, SILENCE_LEAST = 3.0, 0.5
 """Round trips, and seconds, for which neither end sends before the story tells it."""
+LEAST_SHARE = 0.05
+"""Of a transfer's time, for one that the story names."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,25 @@ def end_of(result: RunResult) -> str:
         words.append(f"the link at the client's side lost {forward} packets to the client and {back} from it")
     took = f"The transfer took {seconds(evidence.transfer_time)}" if evidence.transfer_time else "There was no transfer"
     return f"{', '.join([took, *words])}."
+
+
+def time_line(result: RunResult) -> str:
+    """What the time of the transfer went into, the largest share first; empty if it is not known.
+
+    Shares of less than ``LEAST_SHARE`` are summed up.
+    """
+    values = result.measurement.values if result.measurement else {}
+    spent = {share: values[share.metric] for share in TimeShare if share.metric in values}
+    total = sum(spent.values())
+    if not total:
+        return ""
+    order = sorted(spent, key=lambda share: -spent[share])
+    large = [share for share in order if spent[share] >= LEAST_SHARE * total]
+    words = [f"{share.label} {percent(spent[share] / total)}" for share in large]
+    rest = total - sum(spent[share] for share in large)
+    if rest > 0.005 * total:
+        words.append(f"others {percent(rest / total)}")
+    return f"The transfer's {seconds(total)}: {', '.join(words)}."
 
 
 def fragility(results: ResultSet, of: RunResult) -> str:

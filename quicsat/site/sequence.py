@@ -30,11 +30,11 @@ from quicsat.model.text import printable
 from quicsat.site.packets import PackedColumn, pack
 from quicsat.traces.columns import Datagrams, Frame, Trace
 from quicsat.traces.congestion import Recovery
+from quicsat.traces.flow_control import busiest_connection, connection_limit, data_sent
 from quicsat.traces.packet_matching import PacketMatches
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import RunTraces
 from quicsat.traces.series import Packets, Series
-from quicsat.traces.streams import new_bytes
 
 MOST = 150_000
 """Datagrams of a diagram: the first of a longer run."""
@@ -153,27 +153,22 @@ def flow_control(traces: RunTraces) -> list[PackedColumn]:
     if not isinstance(pair, QuicTracePair) or not len(pair.server.frames):
         return []
     trace, times = pair.server, pair.server_times
-    ours = trace.from_server[trace.frames.packet]
-    news, packet = new_bytes(trace)[ours], trace.frames.packet[ours]
-    largest = trace.connection[packet]
-    if not len(largest) or largest.max() < 0:
+    connection = busiest_connection(trace)
+    if connection is None:
         return []
-    connection = int(np.bincount(largest[largest >= 0], weights=news[largest >= 0]).argmax())
-    mine = trace.connection[packet] == connection
+    sent, limit = data_sent(trace, times, connection), connection_limit(trace, times, connection)
     signals = trace.signals
-    of_it = trace.connection[signals.packet] == connection
-    raised = of_it & (signals.kind == Frame.MAX_DATA) & ~trace.from_server[signals.packet]
-    blocked = of_it & np.isin(signals.kind, (Frame.DATA_BLOCKED, Frame.STREAM_DATA_BLOCKED))
-    blocked &= trace.from_server[signals.packet]
-    initial = trace.connections[connection].client_parameters.get("initial_max_data", 0)
-    limits = np.maximum.accumulate(np.concatenate([[int(initial)], signals.first[raised]]))
-    since = np.concatenate([[0.0], times[signals.packet[raised]]])
-    sent = times[packet[mine]], np.cumsum(news[mine])
-    end = float(max(sent[0][-1], since[-1]))
-    limit = np.append(since, end), np.append(limits, limits[-1])
+    blocked = np.isin(signals.kind, (Frame.DATA_BLOCKED, Frame.STREAM_DATA_BLOCKED))
+    blocked &= trace.from_server[signals.packet] & (trace.connection[signals.packet] == connection)
+    since = np.append(0.0, limit.time[1:])
+    end = float(max(sent.time[-1], since[-1]))
     return [
-        *_steps("flow_sent", *sent),
-        *(_steps("flow_limit", *limit) if limits[-1] else []),
+        *_steps("flow_sent", sent.time, sent.value),
+        *(
+            _steps("flow_limit", np.append(since, end), np.append(limit.value, limit.value[-1]))
+            if limit.value[-1]
+            else []
+        ),
         PackedColumn("flow_blocked_time", times[signals.packet[blocked]], PRECISION * 10),
     ]
 

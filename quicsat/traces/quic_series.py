@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def series(trace_pair: QuicTracePair, protocol: Protocol) -> Series:
     client_time, server_time = trace_pair.client_times, trace_pair.server_times
     at_client = _by_datagram(trace_pair.client, mine, trace_pair.at_client)
     at_server = _by_datagram(trace_pair.server, theirs, trace_pair.at_server)
-    acknowledged = _QuicAcknowledgements(trace_pair.server, server_time)
+    acknowledged = _acknowledgements(trace_pair)
     return Series(
         protocol=protocol,
         clock=known,
@@ -54,6 +55,11 @@ def series(trace_pair: QuicTracePair, protocol: Protocol) -> Series:
         cwnd=Samples.of(),
         requests=_requests(trace_pair, client_time, server_time, theirs),
     )
+
+
+def declared_lost(trace_pair: QuicTracePair) -> Floats:
+    """When the server must have declared packets lost, by the packet threshold; seconds since the client's first."""
+    return np.unique(_acknowledgements(trace_pair).lost)
 
 
 def _named(connection: Integers, names: Integers) -> Integers:
@@ -151,6 +157,8 @@ class _QuicAcknowledgements:
         self._changes: list[tuple[Floats, Integers]] = []
         """Times and changes of the bytes in flight."""
         self._trips: list[tuple[float, float]] = []
+        self.lost: list[float] = []
+        """When packets were given up."""
         for connection in range(len(server.connections)):
             self._connection(connection)
 
@@ -212,6 +220,8 @@ class _QuicAcknowledgements:
             limit = highest - PACKET_THRESHOLD + 1
             if limit > given_up:
                 window = slice(max(given_up, 0), limit)
+                if (np.isnan(done[window]) & eliciting[window] & ~np.isnan(sent[window])).any():
+                    self.lost.append(now)
                 done[window] = np.where(np.isnan(done[window]), now, done[window])
                 given_up = limit
         return done
@@ -226,6 +236,11 @@ class _QuicAcknowledgements:
             return Samples.of()
         times = np.concatenate([change[0] for change in self._changes])
         return accumulated(times, np.concatenate([change[1] for change in self._changes]))
+
+
+@lru_cache(maxsize=2)
+def _acknowledgements(trace_pair: QuicTracePair) -> _QuicAcknowledgements:
+    return _QuicAcknowledgements(trace_pair.server, trace_pair.server_times)
 
 
 def accumulated(times: Floats, changes: Integers) -> Samples:

@@ -10,7 +10,9 @@ import pytest
 from quicsat.links.simulator_report import read_report
 from quicsat.model.emulated_link import ClientSideReport, DirectionReport
 from quicsat.model.evidence import Deadline, Exit
-from quicsat.report.run_story import StoryEvent, end_of, story
+from quicsat.model.results import Measurement
+from quicsat.model.time_shares import TimeShare
+from quicsat.report.run_story import StoryEvent, end_of, story, time_line
 from quicsat.traces.series import Packets
 from tests.fakes import REPORT
 from tests.results_builder import run_result
@@ -75,3 +77,11 @@ def test_the_end_of_a_run() -> None:
     assert end_of(lossy).endswith(", the link at the client's side lost 2 packets to the client and 1 from it.")
     none = replace(late.evidence, phases={}, client=None, server=None)
     assert end_of(replace(late, evidence=none)) == "There was no transfer."
+
+
+def test_what_the_time_went_into() -> None:
+    spent = {TimeShare.FULL_RATE: 4.0, TimeShare.RECOVERY: 5.9, TimeShare.TAIL: 0.1}
+    values = {share.metric: spent.get(share, 0.0) for share in TimeShare}
+    line = time_line(replace(run_result(5e6), measurement=Measurement(values)))
+    assert line == "The transfer's 10.0 s: recovery 59 %, link at its full rate 40 %, others 1 %."
+    assert time_line(run_result(5e6)) == time_line(run_result(None)) == ""

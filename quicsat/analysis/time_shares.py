@@ -1,0 +1,376 @@
+"""Where the time of a transfer went: each moment belongs to exactly one ``TimeShare``; docs/reference/time-shares.md.
+
+The link serves the packets one after the other. While it is busy, nothing that the sender does could be faster. While
+it is idle, the sender has a reason not to send, which the traces show: what it may send, what is in flight, and what
+ended its silence. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quicsat.analysis.link_events import link_history
+from quicsat.model.arrays import Flags, Floats, Integers
+from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
+from quicsat.model.outcomes import Cause
+from quicsat.model.test_case import Link
+from quicsat.model.time_shares import TimeShare
+from quicsat.traces.columns import Form, Message, Trace
+from quicsat.traces.flow_control import busiest_connection, connection_limit, data_sent, stream_limit
+from quicsat.traces.quic_series import QuicTracePair, declared_lost
+from quicsat.traces.series import Packets, Samples, Series
+
+OTHERS = 0.01
+"""Share of the data on other connections above which a run has no shares: each connection waits for something else."""
+REACTION, LATE_REACTION, REACTION_SHARE = 0.001, 0.010, 0.05
+"""Seconds after an acknowledgement within which a packet is sent because of it; the longer, the longer the pause that
+it ends, since the sender may pace the packet: up to this share of the pause."""
+PACING_TRIPS, PACING_LEAST = 0.25, 0.010
+"""Round trips, and seconds, up to which a pause that a timer ends is one of the pacing."""
+GROWTH, ROUNDS = 1.25, 3
+"""The bytes in flight no longer grow in slow start if they are not so many times as large after so many round trips;
+as BBR finds the end of its start-up (draft-ietf-ccwg-bbr, section 5.3.1.2)."""
+SHORTEST = 0.001
+"""Seconds of a round trip at least (kGranularity in RFC 9002, section 6.1.2)."""
+FRESH = 1 / 8
+"""Weight of a new round trip in the smoothed one."""
+SHARES = tuple(TimeShare)
+_NUMBER = {share: number for number, share in enumerate(SHARES)}
+
+
+@dataclass(frozen=True, eq=False)
+class LinkConditions:
+    """What the forward link did; times are seconds since the client's first packet."""
+
+    rate_times: Floats
+    rates: Floats
+    """bit/s from each of these times on; 0 while it sends nothing."""
+    outages: Sequence[tuple[float, float]] = ()
+    losses_take_time: bool = False
+    """All packets that were lost had taken their time on the link: none was dropped by the queue."""
+    header: int = 30
+    """Bytes of a packet on the link beside its UDP payload."""
+
+
+def link_conditions(
+    link: Link, report: SimulatorReport | None, seed: int, start: float, duration: float
+) -> LinkConditions:
+    """Those of a run that began at ``start`` by the clock of the report; ``duration``: seconds to look at."""
+    history = link_history(link, report, seed, start, duration)
+    outages = [(event.begin, event.end) for event in history.events if event.cause is Cause.LINK_OUTAGE]
+    times, rates = [-np.inf], [link.forward.rate]
+    profile = link.forward.profile if isinstance(link, EmulatedLink) else None
+    made = report.forward.profile if report is not None else None
+    if profile is not None and profile.rates:
+        began = made.began - start if made is not None and made.began is not None else 0.0
+        at_start = profile.begin(seed)
+        steps = profile.steps_between(profile.rates, at_start, at_start + max(duration - began, 1e-3))
+        times, rates = [began + time - at_start for time, _ in steps], [rate for _, rate in steps]
+    took_time = report is not None and report.forward.queue_drops == 0
+    return LinkConditions(np.array(times), np.array(rates), _merged(outages), took_time)
+
+
+def _merged(intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same times as intervals that do not overlap."""
+    found = list[tuple[float, float]]()
+    for begin, end in sorted(intervals):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """The time of a transfer in order; neighbours have different shares."""
+
+    time: Floats
+    """When each begins, and when the last one ends."""
+    share: Integers
+    """Of each: its place in ``SHARES``."""
+
+    @property
+    def seconds(self) -> dict[TimeShare, float]:
+        """How long the transfer waited for each; all of them, together its duration."""
+        total = np.bincount(self.share, np.diff(self.time), len(SHARES))
+        return {share: float(total[number]) for share, number in _NUMBER.items()}
+
+
+def time_shares(pair: QuicTracePair, series: Series, link: LinkConditions) -> Stretches | None:
+    """The shares of a transfer; None if no single connection brought the data, or too little could be decrypted."""
+    marks = _marks(pair, series)
+    if marks is None:
+        return None
+    sender = _Sender(pair, series, marks)
+    busy = _busy(series.forward, link)
+    edges = np.unique(np.concatenate([[0.0, *marks.times], busy.ravel(), *sender.edges, np.ravel(link.outages)]))
+    edges = edges[(edges >= 0) & (edges <= marks.end)]
+    middle = (edges[:-1] + edges[1:]) / 2
+    share = sender.reasons(middle)
+    for name, flags in (
+        (TimeShare.TAIL, middle >= marks.sent),
+        (TimeShare.OUTAGE, _within(middle, np.reshape(link.outages, (-1, 2)))),
+        (TimeShare.FULL_RATE, _within(middle, busy)),
+        (TimeShare.REQUEST, middle < marks.request),
+        (TimeShare.HANDSHAKE, middle < marks.handshake),
+    ):
+        share[flags] = _NUMBER[name]
+    new = np.flatnonzero(np.diff(share, prepend=-1))
+    return Stretches(np.append(edges[new], edges[-1]), share[new])
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Turning points of a transfer."""
+
+    connection: int
+    """In the server's trace."""
+    handshake: float
+    """When the server knew that the handshake was complete."""
+    request: float
+    """When the first request arrived at the server."""
+    sent: float
+    """When the server sent the packet that brought the last new byte."""
+    end: float
+    """When it arrived."""
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        return self.handshake, self.request, self.sent, self.end
+
+
+def _marks(pair: QuicTracePair, series: Series) -> _Marks | None:
+    connection, arrived = busiest_connection(pair.server), series.arrived
+    news = np.flatnonzero(arrived.new > 0)
+    asked = series.requests.arrived[~np.isnan(series.requests.arrived)]
+    if connection is None or not len(news) or not len(asked) or not len(series.rtt):
+        return None
+    last = news[arrived.time[news].argmax()]
+    mine = arrived.connection == arrived.connection[last]
+    if int(arrived.new[~mine].sum()) > OTHERS * int(arrived.new.sum()):
+        return None
+    forward = series.forward
+    carrier = (forward.number == arrived.number[last]) & (forward.connection == arrived.connection[last])
+    times = forward.sent[carrier & ~np.isnan(forward.arrived)]
+    if not len(times):
+        return None
+    request, messages = float(asked.min()), pair.server.messages
+    own = (messages.kind == Message.FINISHED) & ~pair.server.from_server[messages.packet]
+    own &= pair.server.connection[messages.packet] == connection
+    finished = pair.server_times[messages.packet[own]]
+    handshake = min(float(finished.min()), request) if len(finished) else request
+    return _Marks(connection, handshake, request, float(times.max()), float(arrived.time[last]))
+
+
+def _within(times: Floats, intervals: Floats) -> Flags:
+    """Whether each time is in one of the intervals, which do not overlap and are in order."""
+    if not len(intervals):
+        return np.zeros(len(times), dtype=np.bool_)
+    place = np.searchsorted(intervals[:, 0], times, "right") - 1
+    found: Flags = (place >= 0) & (times < intervals[place, 1])
+    return found
+
+
+def _near(times: Floats, distance: Floats, flags: Flags) -> Flags:
+    """Whether one of the times for which ``flags`` are true is less than ``distance`` away from each."""
+    marked = np.concatenate([[-np.inf], times[flags], [np.inf]])
+    place = np.searchsorted(marked, times)
+    found: Flags = np.minimum(times - marked[place - 1], marked[place] - times) < distance
+    return found
+
+
+def _busy(packets: Packets, link: LinkConditions) -> Floats:
+    """When the link was sending packets: intervals in order, rows of begin and end.
+
+    A link of constant delay: a packet leaves the link when it arrives, less the shortest time that one took beyond its
+    own transmission.
+    """
+    if not (link.rates > 0).any():
+        return np.zeros((0, 2))
+    order = np.argsort(packets.sent, kind="stable")
+    sent, arrived, size = packets.sent[order], packets.arrived[order], packets.size[order] + link.header
+    rate = link.rates[np.maximum(np.searchsorted(link.rate_times, sent, "right") - 1, 0)]
+    takes = np.divide(8.0 * size, rate, out=np.zeros(len(sent)), where=rate > 0)
+    came = ~np.isnan(arrived)
+    if not came.any():
+        return np.zeros((0, 2))
+    left = arrived - float((arrived - sent - takes)[came].min())
+    if link.losses_take_time:
+        left = _with_lost(sent, left, takes)
+        came = ~np.isnan(left)
+    begin, end = (left - takes)[came], left[came]
+    by_begin = np.argsort(begin, kind="stable")
+    begin, end = begin[by_begin], np.maximum.accumulate(end[by_begin])
+    first = np.concatenate([[True], begin[1:] > end[:-1] + 1e-6])
+    return np.stack([begin[first], end[np.append(np.flatnonzero(first)[1:] - 1, len(end) - 1)]], axis=1)
+
+
+def _with_lost(sent: Floats, left: Floats, takes: Floats) -> Floats:
+    """When each packet left the link, also those that were lost behind it: as soon as the link was free."""
+    found, free = left.tolist(), -np.inf
+    for row, (time, own, takes_own) in enumerate(zip(sent.tolist(), found, takes.tolist(), strict=True)):
+        free = own if own == own else max(time, free) + takes_own
+        found[row] = free
+    return np.array(found)
+
+
+# ---- the sender -----------------------------------------------------------------------------
+
+
+class _Sender:
+    """What the server did from the first request on, by its own trace."""
+
+    def __init__(self, pair: QuicTracePair, series: Series, marks: _Marks) -> None:
+        self._series, self._marks = series, marks
+        server, times = pair.server, pair.server_times
+        self._sends = _sends(server, times, marks)
+        self._credit = _Credit(server, times, series, marks.connection)
+        lost = declared_lost(pair)
+        self._recoveries = _recoveries(series, lost)
+        self._gaps = _gap_reasons(series, self._sends, self._recoveries, lost)
+
+    @property
+    def edges(self) -> Iterator[Floats]:
+        """When a reason may change."""
+        yield self._sends
+        yield self._recoveries.ravel()
+        yield from self._credit.edges
+
+    def reasons(self, times: Floats) -> Integers:
+        """Of each time: the place in ``SHARES`` of the reason for which the server does not send."""
+        place = np.clip(np.searchsorted(self._sends, times, "right") - 1, 0, len(self._gaps) - 1)
+        found = self._gaps[place].copy()
+        left, blocked_by_connection, blocked_by_stream = self._credit.at(times)
+        resting = found != _NUMBER[TimeShare.PTO]
+        found[resting & (left <= 0)] = _NUMBER[TimeShare.RECOVERY]
+        found[(left <= 0) & (times < self._credit.last_request)] = _NUMBER[TimeShare.REQUEST]
+        spread = np.isin(found, (_NUMBER[TimeShare.PACING], _NUMBER[TimeShare.CONGESTION_WINDOW]))
+        trip, _ = _smoothed(self._series.rtt, times)
+        for share, blocked in (
+            (TimeShare.STREAM_FLOW_CONTROL, (left > 0) & blocked_by_stream),
+            (TimeShare.CONNECTION_FLOW_CONTROL, (left > 0) & blocked_by_connection),
+        ):
+            found[blocked | (spread & _near(times, trip, blocked))] = _NUMBER[share]
+        return found
+
+
+def _sends(server: Trace, times: Floats, marks: _Marks) -> Floats:
+    """When the server sent packets that ask for an acknowledgement; the first is the arrival of the request."""
+    mine = server.from_server & server.eliciting & (server.form == Form.ONE_RTT)
+    sent = times[mine & (server.connection == marks.connection)]
+    return np.unique(np.concatenate([[marks.request], sent[(sent > marks.request) & (sent <= marks.sent)]]))
+
+
+class _Credit:
+    """What the server still has to send, and what flow control lets it send."""
+
+    def __init__(self, server: Trace, times: Floats, series: Series, connection: int) -> None:
+        requests = series.requests
+        known = ~np.isnan(requests.arrived)
+        self.last_request = float(requests.arrived[known].max())
+        self._arrived = requests.arrived[known]
+        streams = requests.stream[known].tolist()
+        self._sent = [data_sent(server, times, connection, stream) for stream in streams]
+        self._limits = [stream_limit(server, times, connection, stream) for stream in streams]
+        self._all = data_sent(server, times, connection)
+        self._limit = connection_limit(server, times, connection)
+        lengths = server.frames.length[server.from_server[server.frames.packet]]
+        self._packet = int(np.percentile(lengths, 75)) if len(lengths) else 1
+
+    @property
+    def edges(self) -> Iterator[Floats]:
+        """When something of it changes."""
+        yield self._arrived
+        for steps in (self._limit, *self._limits):
+            yield steps.time[1:]
+
+    def at(self, times: Floats) -> tuple[Integers, Flags, Flags]:
+        """Bytes of requested responses that were not sent, and whether the connection's or the streams' limit is
+        reached: less than a packet is left below it. The smaller one counts, of equal ones that of the connection."""
+        left = np.zeros(len(times), dtype=np.int64)
+        room = np.zeros(len(times), dtype=np.int64)
+        for arrived, sent, limit in zip(self._arrived.tolist(), self._sent, self._limits, strict=True):
+            gone = sent.at(times)
+            mine = np.where(times >= arrived, int(sent.value[-1]) - gone if len(sent.value) else 0, 0)
+            left += mine
+            room += np.minimum(np.maximum(limit.at(times) - gone, 0), mine)
+        whole = self._limit.at(times) - self._all.at(times)
+        needed = np.minimum(left, self._packet)
+        return left, (whole < needed) & (whole <= room), (room < needed) & (room < whole)
+
+
+def _recoveries(series: Series, lost: Floats) -> Floats:
+    """Recovery periods (RFC 9002, section 7.3.2): from a loss until a packet that was sent later is acknowledged."""
+    acknowledged, of = series.rtt.time, series.rtt.time - series.rtt.value
+    found = list[tuple[float, float]]()
+    end = -np.inf
+    for time in lost.tolist():
+        if time < end:
+            continue
+        later = np.flatnonzero((of >= time) & (acknowledged > time))
+        end = float(acknowledged[later[0]]) if len(later) else np.inf
+        found.append((time, end))
+    return np.array(found).reshape(-1, 2)
+
+
+def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats) -> Integers:
+    """Of each pause between two packets of the server, the last one without end: what it waited for."""
+    begin, end = sends, np.append(sends[1:], np.inf)
+    flight = series.in_flight
+    fewer = flight.time[np.flatnonzero(np.diff(flight.value, prepend=0.0) < 0)]
+    place = np.searchsorted(fewer, end, "right") - 1
+    answered = np.where(place >= 0, np.append(fewer, -np.inf)[place], -np.inf)
+    before = np.searchsorted(flight.time, end, "left") - 1
+    empty = np.where(before >= 0, np.append(flight.value, 0.0)[before], 0.0) <= 0
+    trip, measured = _smoothed(series.rtt, begin)
+    pause = np.where(np.isfinite(end), end - begin, 0.0)
+    reacted = (answered >= begin) & (end - answered <= np.clip(REACTION_SHARE * pause, REACTION, LATE_REACTION))
+    short = pause <= np.maximum(PACING_TRIPS * trip, PACING_LEAST)
+    expired = ~reacted & ~empty & ~short & ((pause >= trip) | ~measured)
+    starting = begin < _slow_start_end(series, lost)
+    found = np.full(len(sends), _NUMBER[TimeShare.UNKNOWN])
+    for share, flags in (
+        (TimeShare.APPLICATION, ~reacted & ~short & (answered >= begin)),
+        (TimeShare.PACING, ~reacted & short),
+        (TimeShare.CONGESTION_WINDOW, reacted),
+        (TimeShare.SLOW_START, starting & (reacted | short)),
+        (TimeShare.RECOVERY, _within((begin + np.minimum(end, begin + 1)) / 2, recoveries)),
+        (TimeShare.APPLICATION, ~reacted & empty),
+        (TimeShare.PTO, expired),
+    ):
+        found[flags] = _NUMBER[share]
+    return found
+
+
+def _smoothed(rtt: Samples, times: Floats) -> tuple[Floats, Flags]:
+    """The smoothed round trip at each time (RFC 9002, section 5.3), and whether one had been measured by then."""
+    mean, means = float(rtt.value[0]), [float(rtt.value[0])]
+    for value in rtt.value.tolist():
+        mean += FRESH * (value - mean)
+        means.append(mean)
+    place = np.searchsorted(rtt.time, times, "right")
+    return np.array(means)[place], place > 0
+
+
+def _slow_start_end(series: Series, lost: Floats) -> float:
+    """When slow start ended: at the first loss, or when bytes in flight had no longer grown for some round trips."""
+    first_loss = float(lost[0]) if len(lost) else np.inf
+    flight, trip = series.in_flight, float(series.rtt.value.min())
+    if not len(flight):
+        return first_loss
+    rounds = ((flight.time - flight.time[0]) / max(trip, SHORTEST)).astype(np.int64)
+    highest = np.zeros(int(rounds[-1]) + 1)
+    np.maximum.at(highest, rounds, flight.value)
+    full, since = 0.0, 0
+    for number, value in enumerate(highest.tolist()):
+        if value >= GROWTH * full:
+            full, since = value, number
+        elif number - since >= ROUNDS:
+            break
+    else:
+        return first_loss
+    return min(first_loss, float(flight.time[0]) + (since + 1) * trip)

@@ -1,0 +1,164 @@
+"""Shares of a transfer's time against what real aioquic endpoints know of themselves, over a link that is played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quicsat.analysis.time_shares import LinkConditions, Stretches, time_shares
+from quicsat.model.emulated_link import unknown_link
+from quicsat.model.implementation import Protocol
+from quicsat.model.time_shares import TimeShare
+from quicsat.traces.quic_series import QuicTracePair
+from quicsat.traces.run_traces import check_traces, read_run
+from quicsat.traces.series import Series
+from tests.simulated import Link, ServerState, Simulated, transfer
+
+TRIP = 0.6
+TOLERANCE = 0.05
+"""Of the duration."""
+
+
+@dataclass(frozen=True)
+class Case:
+    found: Stretches
+    simulated: Simulated
+    series: Series
+
+    @property
+    def duration(self) -> float:
+        return float(self.found.time[-1])
+
+    def seconds(self, *shares: TimeShare) -> float:
+        return sum(self.found.seconds[share] for share in shares)
+
+    def idle(self, is_true: Callable[[ServerState], bool]) -> float:
+        """Seconds for which something was true of the server while the link was not busy."""
+        states = self.simulated.states
+        times = np.array([state.time for state in states] + [self.duration])
+        busy = [
+            (begin, end)
+            for begin, end, share in zip(self.found.time, self.found.time[1:], self.found.share, strict=False)
+            if share == list(TimeShare).index(TimeShare.FULL_RATE)
+        ]
+        total = 0.0
+        for state, begin, end in zip(states, times, times[1:], strict=False):
+            if is_true(state):
+                total += end - begin - sum(max(0.0, min(end, b) - max(begin, a)) for a, b in busy)
+        return float(total)
+
+
+def case(place: Path, sizes: list[int], link: Link, **options: object) -> Case:
+    simulated = transfer(sizes, link, **options)  # type: ignore[arg-type]
+    simulated.write(place)
+    traces = read_run(place, Protocol.HQ, unknown_link(), check_traces(place, Protocol.HQ))
+    pair = traces.trace_pair
+    assert isinstance(pair, QuicTracePair)
+    outages = [link.outage] if np.isfinite(link.outage[0]) else []
+    conditions = LinkConditions(np.array([-np.inf]), np.array([link.rate]), outages, link.lost[1] == 0, header=0)
+    found = time_shares(pair, traces.series(), conditions)
+    assert found is not None
+    result = Case(found, simulated, traces.series())
+    check_partition(result)
+    return result
+
+
+def check_partition(found: Case) -> None:
+    """Every moment belongs to exactly one share, from the client's first packet to the last new byte."""
+    arrived = found.series.arrived
+    assert found.found.time[0] == 0.0
+    assert found.duration == pytest.approx(float(arrived.time[arrived.new > 0].max()))
+    assert (np.diff(found.found.time) > 0).all()
+    assert (np.diff(found.found.share) != 0).all()
+    assert sum(found.found.seconds.values()) == pytest.approx(found.duration)
+    assert found.seconds(TimeShare.UNKNOWN) < 0.05 * found.duration
+
+
+def near(found: Case, seconds: float) -> object:
+    return pytest.approx(seconds, abs=min(TRIP, TOLERANCE * found.duration))
+
+
+def test_flow_control_of_the_connection(tmp_path: Path) -> None:
+    found = case(tmp_path, [2_000_000], Link(), max_data=65_536, max_stream_data=10_000_000, steady_windows=True)
+    truth = found.idle(lambda state: state.connection_blocked and not state.nothing_left)
+    assert truth > 0.2 * found.duration
+    assert found.seconds(TimeShare.CONNECTION_FLOW_CONTROL) == near(found, truth)
+    assert found.seconds(TimeShare.STREAM_FLOW_CONTROL) == 0
+
+
+def test_flow_control_of_the_stream(tmp_path: Path) -> None:
+    found = case(tmp_path, [2_000_000], Link(), max_stream_data=65_536, max_data=10_000_000, steady_windows=True)
+    truth = found.idle(lambda state: state.stream_blocked and not state.nothing_left)
+    assert truth > 0.2 * found.duration
+    assert found.seconds(TimeShare.STREAM_FLOW_CONTROL) == near(found, truth)
+    assert found.seconds(TimeShare.CONNECTION_FLOW_CONTROL) == 0
+
+
+def test_an_application_that_pauses(tmp_path: Path) -> None:
+    found = case(tmp_path, [600_000], Link(), pause=(100_000, 8.0), max_data=10_000_000, max_stream_data=10_000_000)
+    truth = found.idle(lambda state: state.nothing_left and 1.5 < state.time < 8.0)
+    assert truth > 4
+    assert found.seconds(TimeShare.APPLICATION) == near(found, truth)
+
+
+def test_an_outage(tmp_path: Path) -> None:
+    options = {"max_data": 10_000_000, "max_stream_data": 10_000_000}
+    without = case(tmp_path / "without", [2_000_000], Link(), **options)
+    found = case(tmp_path / "with", [2_000_000], Link(outage=(2.0, 4.0)), **options)
+    assert without.seconds(TimeShare.OUTAGE) == 0
+    assert found.seconds(TimeShare.OUTAGE) == near(found, 2.0)
+    assert found.seconds(TimeShare.PTO, TimeShare.RECOVERY) > 0
+
+
+def test_silence_until_a_pto(tmp_path: Path) -> None:
+    options = {"max_data": 10_000_000, "max_stream_data": 10_000_000}
+    whole = case(tmp_path / "whole", [40_000], Link(), **options)
+    last = sum(packet.from_server for packet in whole.simulated.at_server)
+    found = case(tmp_path / "cut", [40_000], Link(drops=frozenset(range(last - 12, last + 1))), **options)
+    sends = [packet.time for packet in found.simulated.at_server if packet.from_server]
+    probe = next(state.time for state in found.simulated.states if state.probes and state.time > sends[last - 1])
+    truth = probe - max(time for time in sends if time < probe - 0.01)
+    assert truth > TRIP
+    assert len(sends) > last
+    early = whole.seconds(TimeShare.PTO)  # before the server knows the round trip
+    assert found.seconds(TimeShare.PTO) - early == near(found, truth)
+
+
+def test_a_link_at_its_full_rate(tmp_path: Path) -> None:
+    link = Link(delay=0.02, rate=2e6, queue=2000)
+    found = case(tmp_path, [1_000_000], link, max_data=10_000_000, max_stream_data=10_000_000)
+    forward = found.series.forward
+    first = float(found.series.requests.arrived[0])
+    truth = 8 * forward.size[forward.sent > first].sum() / link.rate
+    assert truth > 0.8 * found.duration
+    assert found.seconds(TimeShare.FULL_RATE) == near(found, truth)
+
+
+def test_slow_start(tmp_path: Path) -> None:
+    found = case(tmp_path, [3_000_000], Link(), max_data=100_000_000, max_stream_data=100_000_000)
+    truth = found.idle(lambda state: state.slow_start and not state.nothing_left)
+    assert truth > 0.2 * found.duration
+    begun = float(found.series.requests.arrived[0])
+    assert found.seconds(TimeShare.SLOW_START) == near(found, truth - begun)
+
+
+def test_handshake_request_and_tail(tmp_path: Path) -> None:
+    found = case(tmp_path, [100_000], Link(), max_data=10_000_000, max_stream_data=10_000_000)
+    assert found.seconds(TimeShare.HANDSHAKE, TimeShare.REQUEST) == pytest.approx(1.5 * TRIP, abs=0.02)
+    assert found.seconds(TimeShare.TAIL) == pytest.approx(TRIP / 2, abs=0.02)
+
+
+def test_losses_are_recovered(tmp_path: Path) -> None:
+    link = Link(loss=0.02, queue=10_000)
+    found = case(tmp_path, [2_000_000], link, max_data=10_000_000, max_stream_data=10_000_000)
+    none = case(tmp_path / "none", [2_000_000], Link(queue=10_000), max_data=10_000_000, max_stream_data=10_000_000)
+    assert none.seconds(TimeShare.RECOVERY) < 0.02 * none.duration
+    assert found.seconds(TimeShare.RECOVERY, TimeShare.CONGESTION_WINDOW) > 0.5 * found.duration
+
+
+def test_several_requests_share_one_partition(tmp_path: Path) -> None:
+    case(tmp_path, [200_000, 300_000, 100], Link(), max_data=10_000_000, max_stream_data=10_000_000)
