@@ -235,11 +235,12 @@ class _Simulation:
     def _note(self, now: float, server: QuicConnection) -> None:
         stream = server._streams.get(0)
         recovery, sender = server._loss, stream.sender if stream else None
+        limit = stream.max_stream_data_remote if stream else math.inf
         self.states.append(
             ServerState(
                 time=now,
                 connection_blocked=server._remote_max_data_used >= server._remote_max_data,
-                stream_blocked=sender is not None and sender.highest_offset >= stream.max_stream_data_remote,
+                stream_blocked=sender is not None and sender.highest_offset >= limit,
                 nothing_left=sender is not None and sender.highest_offset >= sender._buffer_stop,
                 slow_start=recovery._cc.ssthresh is None,
                 probes=recovery._pto_count,

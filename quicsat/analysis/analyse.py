@@ -486,7 +486,7 @@ def _measure(flow: _Flow, traces: RunTraces, sizes: tuple[int, ...]) -> Measurem
         values |= _link_losses(pair, series, case, report)
     objects = _objects(traces, series, case, sizes)
     values |= object_metrics(series, objects)
-    values |= traces.optional("shares of the transfer's time", lambda: _time_shares(traces, series, flow), {})
+    values |= traces.optional("shares of the transfer's time", lambda: _time_shares(traces, series, flow), _NO_VALUES)
     facts = (
         None if isinstance(pair, TcpTracePair) else traces.optional("handshake", lambda: negotiated(pair.client), None)
     )
@@ -500,14 +500,17 @@ def _measure(flow: _Flow, traces: RunTraces, sizes: tuple[int, ...]) -> Measurem
     return Measurement(_known(values), notes, objects, negotiated=facts, sending_times=sending_times(series))
 
 
+_NO_VALUES: dict[str, float | None] = {}
+
+
 def _time_shares(traces: RunTraces, series: Series, flow: _Flow) -> dict[str, float | None]:
     """Seconds for which the transfer waited for each thing; nothing over TCP, and beside other flows."""
     pair, case, evidence = traces.trace_pair, flow.run.endpoint_test_case, flow.evidence
     if not isinstance(pair, QuicTracePair) or case.flows or not traces.readable:
-        return {}
+        return _NO_VALUES
     link = link_conditions(case.link, evidence.simulator, evidence.seed, traces.start, last_sent(series))
     found = time_shares(pair, series, link)
-    return {} if found is None else {share.metric: seconds for share, seconds in found.seconds.items()}
+    return _NO_VALUES if found is None else {share.metric: taken for share, taken in found.seconds.items()}
 
 
 def _link_losses(

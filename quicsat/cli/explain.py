@@ -59,7 +59,8 @@ def run(options: Options, program: Program) -> int:
     console.show(f"{result.key}{number}: {verdict.summary}")
     reason = printable(verdict.reason or result.evidence.fault, None)
     virtual_only = (result.server, result.client, result.test_case) in results.virtual_only
-    for line in filter(None, (reason, f"This pair {VIRTUAL_ONLY}." if virtual_only else "", time_line(result))):
+    spent = time_line(result)
+    for line in filter(None, (reason, f"This pair {VIRTUAL_ONLY}." if virtual_only else "", spent)):
         console.show(line)
     output = stored(place / OUTPUT)
     logs = directory / output.name if is_file(output) else None
@@ -76,8 +77,8 @@ def run(options: Options, program: Program) -> int:
     if series is None:
         kept = f"no packets of this run; its logs are in {logs}" if logs else "neither packets nor logs of this run"
         console.show(f"quicsat has stored {kept}.")
-    if series is not None and (reason := why_slow(result, case, series)):
-        console.show(reason)
+    if series is not None and not spent and (slow := why_slow(result, case, series)):
+        console.show(slow)
     console.show(end_of(result))
     if fragile := fragility(results, result):
         console.show(fragile)
