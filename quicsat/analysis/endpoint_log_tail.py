@@ -36,6 +36,9 @@ SPOKEN = {
     ErrorCode.OUT_OF_MEMORY: None,
 }
 """The failures about which an endpoint may know more than the traces; None: the one that ended first."""
+PANICKED = {ErrorCode.TIMEOUT: Role.CLIENT}
+"""The failures in which an endpoint still ran: only a panic counts, of one of its threads. A server may panic because it
+is stopped."""
 PANICS = re.compile(
     r"panic: |fatal error: |unexpected fault address"  # Go
     r"|thread '[^']*' (\(\d+\) )?(panicked at|has overflowed its stack)|fatal runtime error: |Error: "  # Rust
@@ -65,13 +68,18 @@ def quote(verdict: Verdict, evidence: Evidence, test_case: TestCase, directory: 
     ``evidence`` is that of one flow, counted from 1, of the run with ``directory``. What an endpoint said is hostile:
     it is cut and made printable.
     """
-    if verdict.code is None or verdict.code not in SPOKEN:
+    if verdict.code in PANICKED:
+        role = PANICKED[verdict.code]
+    elif verdict.code in SPOKEN:
+        failing = first_failure(evidence, test_case)
+        role = SPOKEN[verdict.code] or (failing[0] if failing is not None else Role.SERVER)
+    else:
         return ""
-    failing = first_failure(evidence, test_case)
-    role = SPOKEN[verdict.code] or (failing[0] if failing is not None else Role.SERVER)
     lines = _lines(directory / OUTPUT, part_name(role, flow))
     if panic := _panic(lines):
         return f' The {role} says: "{printable(panic, LONGEST)}".'
+    if verdict.code in PANICKED:
+        return ""
     last = next((text for _, text in reversed(lines) if text), "")
     return f' The {role}\'s last line: "{printable(last, LONGEST)}".' if last else ""
 

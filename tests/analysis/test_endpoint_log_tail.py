@@ -44,6 +44,23 @@ def test_the_endpoint_that_failed_is_quoted(tmp_path: Path, code: ErrorCode, end
     assert words in said(tmp_path, code, *LINES, **ends)
 
 
+THREAD = 'Exception in thread "main" java.util.concurrent.ExecutionException: STREAM_LIMIT_ERROR'
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([f"client | {STAMP} {THREAD}", f"client | {STAMP} \tat Interop.main(Interop.java:179)"], THREAD),
+        ([f"client | {STAMP} Traceback (most recent call last):", f"client | {STAMP} OSError: gone"], "OSError: gone"),
+        (LINES, ""),
+        ([LINES[0], f"server | {STAMP} {THREAD}"], ""),  # perhaps because it was stopped
+    ],
+)
+def test_of_a_client_that_still_ran_only_a_panic_is_quoted(tmp_path: Path, lines: list[str], words: str) -> None:
+    found = said(tmp_path, ErrorCode.TIMEOUT, *lines, client=Exit(137, killed=True))
+    assert found == (f' The client says: "{words}".' if words else "")
+
+
 def test_nothing_to_quote(tmp_path: Path) -> None:
     assert said(tmp_path, ErrorCode.FILE_SIZE, *LINES) == ""
     assert said(tmp_path, ErrorCode.CLIENT_FAILED, LINES[-1], client=Exit(1)) == ""
