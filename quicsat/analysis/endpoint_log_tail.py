@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from quicsat.analysis.run_outcome import first_failure
@@ -20,7 +20,7 @@ from quicsat.results.compression import tail
 TAIL = 8 * 1024 * 1024
 """Bytes at the end of the output that are looked at: all that is kept of two endpoints, since a Go program prints the
 stacks of all goroutines after its panic."""
-LONGEST = 160
+LONGEST = 240
 """Characters of a line that are quoted."""
 CUT = '…".'
 """End of a quote whose line is longer."""
@@ -36,9 +36,9 @@ SPOKEN = {
     ErrorCode.OUT_OF_MEMORY: None,
 }
 """The failures about which an endpoint may know more than the traces; None: the one that ended first."""
-PANICKED = {ErrorCode.TIMEOUT: Role.CLIENT}
-"""The failures in which an endpoint still ran: only a panic counts, of one of its threads. A server may panic because it
-is stopped."""
+SURVIVED = (ErrorCode.CLIENT_FAILED, ErrorCode.TIMEOUT)
+"""The failures in which a server, or both endpoints, still ran: of them, only panics are quoted, of threads or tasks. A
+server may panic after the client's end because it is stopped."""
 PANICS = re.compile(
     r"panic: |fatal error: |unexpected fault address"  # Go
     r"|thread '[^']*' (\(\d+\) )?(panicked at|has overflowed its stack)|fatal runtime error: |Error: "  # Rust
@@ -63,25 +63,38 @@ STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\S* ?")
 
 def quote(verdict: Verdict, evidence: Evidence, test_case: TestCase, directory: Path, flow: int = 1) -> str:
     """What the endpoint that failed said about it: ``" The client's last line: …"``, or of a panic ``" The client says:
-    …"``; empty if the failure is none of an endpoint's or it said nothing.
+    …"``, also of one that an endpoint survived; empty if the failure is none of an endpoint's or it said nothing.
 
     ``evidence`` is that of one flow, counted from 1, of the run with ``directory``. What an endpoint said is hostile:
     it is cut and made printable.
     """
-    if verdict.code in PANICKED:
-        role = PANICKED[verdict.code]
-    elif verdict.code in SPOKEN:
+    output = directory / OUTPUT
+    words = ""
+    if verdict.code in SPOKEN:
         failing = first_failure(evidence, test_case)
         role = SPOKEN[verdict.code] or (failing[0] if failing is not None else Role.SERVER)
-    else:
-        return ""
-    lines = _lines(directory / OUTPUT, part_name(role, flow))
-    if panic := _panic(lines):
-        return f' The {role} says: "{printable(panic, LONGEST)}".'
-    if verdict.code in PANICKED:
-        return ""
-    last = next((text for _, text in reversed(lines) if text), "")
-    return f' The {role}\'s last line: "{printable(last, LONGEST)}".' if last else ""
+        lines = _lines(output, part_name(role, flow))
+        last = next((text for _, text in reversed(lines) if text), "")
+        words = _says(role, lines) or (f' The {role}\'s last line: "{printable(last, LONGEST)}".' if last else "")
+    elif verdict.code in SURVIVED:
+        words = _says(Role.CLIENT, _lines(output, part_name(Role.CLIENT, flow)))
+    if verdict.code in SURVIVED:
+        words += _says(Role.SERVER, _before_the_end(_lines(output, part_name(Role.SERVER, flow)), evidence))
+    return words
+
+
+def _says(role: Role, lines: Sequence[tuple[str, str]]) -> str:
+    panic = _panic(lines)
+    return f' The {role} says: "{printable(panic, LONGEST)}".' if panic else ""
+
+
+def _before_the_end(lines: Iterable[tuple[str, str]], evidence: Evidence) -> list[tuple[str, str]]:
+    """The lines of the server that it printed at least a second before the client's end; none if that is unknown."""
+    client = evidence.client
+    if client is None or client.life is None or evidence.real_link:
+        return []
+    end = datetime.fromtimestamp(client.life.end, UTC) - timedelta(seconds=1)
+    return [(stamp, text) for stamp, text in lines if stamp and stamp <= f"{end:%Y-%m-%dT%H:%M:%S}"]
 
 
 def _lines(output: Path, part: str) -> list[tuple[str, str]]:

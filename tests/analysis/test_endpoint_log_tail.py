@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from quicsat.analysis.endpoint_log_tail import LONGEST, quote
+from quicsat.model.emulated_link import Interval
 from quicsat.model.evidence import Exit
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.run import OUTPUT
@@ -53,12 +55,32 @@ THREAD = 'Exception in thread "main" java.util.concurrent.ExecutionException: ST
         ([f"client | {STAMP} {THREAD}", f"client | {STAMP} \tat Interop.main(Interop.java:179)"], THREAD),
         ([f"client | {STAMP} Traceback (most recent call last):", f"client | {STAMP} OSError: gone"], "OSError: gone"),
         (LINES, ""),
-        ([LINES[0], f"server | {STAMP} {THREAD}"], ""),  # perhaps because it was stopped
+        ([LINES[0], f"server | {STAMP} {THREAD}"], ""),
     ],
 )
 def test_of_a_client_that_still_ran_only_a_panic_is_quoted(tmp_path: Path, lines: list[str], words: str) -> None:
     found = said(tmp_path, ErrorCode.TIMEOUT, *lines, client=Exit(137, killed=True))
     assert found == (f' The client says: "{words}".' if words else "")
+
+
+@pytest.mark.parametrize(
+    ("code", "later", "quoted"),
+    [
+        (ErrorCode.CLIENT_FAILED, 2.0, True),
+        (ErrorCode.TIMEOUT, 2.0, True),
+        (ErrorCode.TIMEOUT, 0.1, False),  # perhaps because it was stopped
+        (ErrorCode.FILE_MISSING, 2.0, False),
+    ],
+)
+def test_a_panic_that_the_server_survived_is_quoted(
+    tmp_path: Path, code: ErrorCode, later: float, quoted: bool
+) -> None:
+    panicked = datetime.fromisoformat(STAMP).timestamp()
+    client = Exit(1, life=Interval(panicked - 5, panicked + later))
+    lines = [f"server | {STAMP} Traceback (most recent call last):", f"server | {STAMP} RuntimeError: exhausted"]
+    late = "server | 2026-11-21T17:13:42.056315986Z closed"
+    found = said(tmp_path, code, *lines, late, client=client)
+    assert found == (' The server says: "RuntimeError: exhausted".' if quoted else "")
 
 
 def test_nothing_to_quote(tmp_path: Path) -> None:
