@@ -45,8 +45,8 @@ NO_KEY_LOG = (
 NO_QLOG = "no qlog can be read; if the implementation can write one, write it to the directory in QLOGDIR."
 KILLED_SERVER = (
     "the server did not end after SIGTERM, so that it could not complete its logs: it must end within "
-    f"{STOP_GRACE + LOG_GRACE:.0f} s; it must handle the signal, because the kernel does not end the first process of a "
-    "container by default; if a shell starts it, use `exec`, because a shell does not pass the signal on."
+    f"{STOP_GRACE + LOG_GRACE:.0f} s; it must handle the signal, because the kernel does not end the first process of "
+    "a container by default; if a shell starts it, use `exec`, because a shell does not pass the signal on."
 )
 
 
