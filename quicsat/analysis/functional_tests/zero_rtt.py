@@ -54,7 +54,7 @@ def standard(client: Trace) -> Verdict | None:
         return None
     taken = any(client.connections[number].early_data for number in {*client.connection[sent].tolist()} - {-1})
     refused = "" if taken else "; the server did not accept early data"
-    where = f" ({frames_of(client, packets[late])})" if late.any() else ""
+    where = f"; the client sent others in 1-RTT packets ({frames_of(client, packets[late])})" if late.any() else ""
     reason = f"Only {len(early)} of {counted(len(asked), 'request was', 'requests were')} early{refused}{where}."
     return failed(ErrorCode.EARLY_DATA_LATE, reason)
 
