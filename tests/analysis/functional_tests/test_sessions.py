@@ -181,6 +181,7 @@ def too_late(words: str) -> Fault:
     return ErrorCode.EARLY_DATA_LATE, words
 
 
+OTHERS = "; the client sent others in 1-RTT packets"
 FIRST = [asked(Form.ONE_RTT, 0, connection=0), served(0, connection=0)]
 EARLY = [asked(Form.ZERO_RTT, stream) for stream in (0, 4, 8)]
 CLOSED = [asked(Form.ZERO_RTT, 0, decrypted=False)] * 2
@@ -190,13 +191,13 @@ REQUESTS: Rules = {
     "all early": ([*FIRST, *EARLY, *SERVED], None, None),
     "half early": ([*FIRST, *EARLY, *SERVED, *late(8)], None, None),
     "few early": (
-        [*FIRST, *EARLY, *late(4, 8), *SERVED], too_late("Only 1 of 4 requests were early; the client sent others in 1-RTT packets (frames 6, 7)."), None
+        [*FIRST, *EARLY, *late(4, 8), *SERVED], too_late(f"Only 1 of 4 requests were early{OTHERS} (frames 6, 7)."), None
     ),
     # what the server answered although no 1-RTT packet asked for it was asked for early
     "no early keys": ([*FIRST, *CLOSED, *SERVED], None, None),
     "no early keys, all late": (
         [*FIRST, *CLOSED, *late(0, 4, 8), *SERVED],
-        too_late("Only 0 of 4 requests were early; the client sent others in 1-RTT packets (frames 5, 6, 7)."), None,
+        too_late(f"Only 0 of 4 requests were early{OTHERS} (frames 5, 6, 7)."), None,
     ),
     "nearly all files over the first connection": (
         [row for stream in (0, 4, 8, 12) for row in (asked(Form.ONE_RTT, stream, 0), served(stream, 0))]
