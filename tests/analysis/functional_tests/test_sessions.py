@@ -191,7 +191,8 @@ REQUESTS: Rules = {
     "all early": ([*FIRST, *EARLY, *SERVED], None, None),
     "half early": ([*FIRST, *EARLY, *SERVED, *late(8)], None, None),
     "few early": (
-        [*FIRST, *EARLY, *late(4, 8), *SERVED], too_late(f"Only 1 of 4 requests were early{OTHERS} (frames 6, 7)."), None
+        [*FIRST, *EARLY, *late(4, 8), *SERVED],
+        too_late(f"Only 1 of 4 requests were early{OTHERS} (frames 6, 7)."), None,
     ),
     # what the server answered although no 1-RTT packet asked for it was asked for early
     "no early keys": ([*FIRST, *CLOSED, *SERVED], None, None),
