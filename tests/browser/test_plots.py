@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,8 +14,11 @@ import pytest
 from playwright.sync_api import Page
 
 from quicsat.site.serve import server
+from quicsat.traces import series
 from tests.browser.chromium import Site, Watched, pixels
 from tests.results_builder import result_set, runs
+from tests.series_builder import Transfer
+from tests.series_builder import series as made_series
 from tests.site import builder
 
 pytestmark = pytest.mark.browser
@@ -165,3 +170,33 @@ def test_states_of_the_congestion_control_stand_beside_their_lines(page: Watched
     assert "application limited" not in words
     assert 0 < words["slow start"] < 10
     assert 0 < words["recovery"] < 10
+
+
+def without_packets(found: Any) -> Any:
+    """Series, or a part of them, of a run in which nothing was sent."""
+    if isinstance(found, np.ndarray):
+        return found[:0]
+    if not is_dataclass(found) or isinstance(found, type):
+        return found
+    return replace(found, **{each.name: without_packets(getattr(found, each.name)) for each in fields(found)})
+
+
+@pytest.mark.parametrize("empty", [(1, 2, 3), (1, 2), ()])
+def test_panels_without_a_point_take_no_room(page: Watched, tmp_path: Path, empty: tuple[int, ...]) -> None:
+    directory = builder.on_disk(tmp_path / "results", result_set(runs(8e6, 7e6, 9e6)))
+    for number in empty:
+        series.save(without_packets(made_series(Transfer())), directory / f"picoquic_quiche/sat/{number}")
+    builder.build(directory, tmp_path / "site")
+    [path] = (tmp_path / "site").glob(CELL)
+    page.open(path.as_uri())
+    page.page.wait_for_selector("#plots[data-ready]", state="attached")
+    shown = page.page.locator(".panel:visible")
+    everything = len(empty) < 3
+    assert (shown.count() >= 5) is everything
+    assert (shown.count() == 0) is not everything
+    assert page.page.locator(".jump [href='#more']").count() == everything
+    assert page.page.locator("[aria-label=Repetitions]").count() == everything
+    if everything:
+        page.page.locator("[data-panel=offset]").scroll_into_view_if_needed()
+        page.page.wait_for_timeout(200)
+        assert len(pixels(page.page, "first" if len(empty) < 2 else "grey")) > 50

@@ -94,6 +94,7 @@
     const linesOf = (panel, column) => loaded(column).flatMap(({ data, number }) => (panel.lines || []).map(([name, factor, colour]) => (
       { x: data.column(`${name}_time`), y: data.column(`${name}_value`, factor), colour: number === column.bright ? ink[colour] : ink.grey, width: number === column.bright ? 2 : 1, run: number, name })));
     const curvesOf = (panel, column) => (panel.dots ? layersOf : linesOf)(panel, column);
+    const isEmpty = (panel) => !columns.some((column) => curvesOf(panel, column).some(({ x, y }) => x.length && (panel.dots || y.some(Boolean))));
     const heights = (panel, from, to) => {
       let low = panel.dots ? Infinity : 0, high = -Infinity;
       for (const { x, y } of columns.flatMap((column) => curvesOf(panel, column))) {
@@ -214,6 +215,8 @@
     };
     const drawUnseen = (each) => { if (!each.seen) { each.seen = true; drawPanel(each); } };
     const drawAll = () => { for (const each of panels) if (each.seen) drawPanel(each); };
+    // Panels without a point in any repetition take no room; those of cells side by side come and go together.
+    const hideEmpty = () => { for (const { box, panel } of panels) box.hidden = isEmpty(panel); };
 
     const nearest = ({ plot, panel, column }) => {
       const { left, top } = plot.cursor;
@@ -351,7 +354,8 @@
         button.addEventListener("click", async () => picture.give(`${column.name}-${panel.key}.${form.toLowerCase()}`, await content()));
         forms.append(button);
       }
-      place.append(make("div", { class: "panel", "data-panel": panel.key }, make("div", { class: "caption" }, make("h3", {}, title), key, forms), holder, told));
+      each.box = make("div", { class: "panel", "data-panel": panel.key }, make("div", { class: "caption" }, make("h3", {}, title), key, forms), holder, told);
+      place.append(each.box);
       const axis = (more) => ({ stroke: () => ink.dim, grid: { stroke: () => ink.line, width: 1 }, ticks: { stroke: () => ink.line, width: 1 }, font: "12px system-ui, sans-serif", ...more });
       each.size = () => ({ width: onPaper ? PAPER / columns.length : Math.max(holder.clientWidth, 200), height: panel.dots ? 340 : 220 });
       each.plot = new uPlot({
@@ -428,9 +432,9 @@
     }
     for (const column of columns) controls(column);
     for (const panel of PANELS) if (!panel.needs || has(panel.needs)) for (const column of columns) build(panel, column);
-    const [top, ...rest] = panels;
-    top.seen = true;
-    drawPanel(top);
+    hideEmpty();
+    const top = panels.find(({ box }) => !box.hidden);
+    if (top) drawUnseen(top);
     performance.mark("packets-drawn");
     note.textContent = "Drag to zoom, double-click to see all; Shift and wheel, pinch, or the keys + - 0 and arrows; R begins to measure. The view is in the address.";
     const seer = new IntersectionObserver((entries) => {
@@ -438,7 +442,7 @@
         if (isIntersecting) drawUnseen(panels.find(({ holder }) => holder === target));
       }
     }, { rootMargin: "300px" });
-    for (const { holder } of rest) seer.observe(holder);
+    for (const { holder } of panels) seer.observe(holder);
     addEventListener("themechange", () => { readInk(); for (const each of panels) if (each.seen) each.plot.redraw(); });
     addEventListener("paper", ({ detail }) => {
       onPaper = detail;
@@ -448,7 +452,16 @@
     for (const run of runs) {
       if (first.includes(run)) continue;
       try { await load(run); } catch { continue; }
+      hideEmpty();
       drawAll();
+    }
+    if (panels.every(({ box }) => box.hidden)) {
+      note.textContent = "These runs have no packets with data that could be plotted.";
+      for (const { place, rest } of columns) {
+        place.parentElement.querySelector("[aria-label^=Repetitions]")?.remove();
+        rest?.closest("section")?.remove();
+      }
+      document.querySelector(".jump [href='#more']")?.remove();
     }
     const thinned = Math.max(...runs.map((run) => (run.data ? run.data.every : 1)));
     if (thinned > 1) note.textContent += ` Repetitions other than the median show up to every ${thinned}th packet only.`;
