@@ -169,6 +169,10 @@ bench-gate-changes: images  ## gate with irrelevant and planted changes of four 
 	@$(PYTHON) run.py images build virtual-time ngtcp2 quiche
 	$(PYTHON) -m bench.gate_changes -o build/gate-changes
 
+bench-members: images  ## measure what 20 members of a pair in virtual time cost, in runs of one member (an hour)
+	@$(PYTHON) run.py images build virtual-time quiche
+	$(PYTHON) -m bench.members
+
 bench-coverage: setup  ## measure how often intervals cover the true value, and false alarms of step detection (ten minutes)
 	$(PYTHON) -m bench.coverage
 
