@@ -334,7 +334,6 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats
     starting = begin < _slow_start_end(series, lost)
     found = np.full(len(sends), _NUMBER[TimeShare.UNKNOWN])
     for share, flags in (
-        (TimeShare.APPLICATION, ~reacted & ~short & (answered >= begin)),
         (TimeShare.PACING, ~reacted & short),
         (TimeShare.CONGESTION_WINDOW, reacted),
         (TimeShare.SLOW_START, starting & (reacted | short)),

@@ -1,4 +1,4 @@
-"""``./run.py export``: writes results in the JSON formats of QIR and QIR-SE, and runs as qlogs."""
+"""``./run.py export``: writes results in the JSON formats of QIR and QIR-SE, and runs as qlogs or pcapng."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ from quicsat.cli.output_files import check_outputs, check_place
 from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.cli.stored_run import stored_run
 from quicsat.model.errors import HarnessFault, InputError
+from quicsat.model.implementation import Role
 from quicsat.model.text import escaped
 
 if TYPE_CHECKING:
+    from quicsat.analysis.link_qlog import LinkRun
     from quicsat.model.results import ResultSet
+    from quicsat.traces.quic_series import QuicTracePair
+    from quicsat.traces.series import Series
 
-QLOG = "qlog"
-QLOG_FOLDER = "qlog"
-"""In the directory of a run: where its exported qlogs are by default."""
+QLOG, PCAPNG = "qlog", "pcapng"
+QLOG_FOLDER, CAPTURE = "qlog", "run.pcapng"
+"""In the directory of a run: where its exported qlogs and its capture are by default."""
 GROUP = "Publish", 3
-SUMMARY = "Write results in the JSON format of QIR or QIR-SE, or a run as qlogs."
+SUMMARY = "Write results in the JSON format of QIR or QIR-SE, or a run as qlogs or as pcapng."
 DESCRIPTION = (
     "Write the results of a campaign in the JSON format of the QUIC Interop Runner (QIR) or of QIR-SE, the runner of "
-    "arXiv 2202.08228, or write a run as three qlogs: of the client, of the server and of the link."
+    "arXiv 2202.08228, or write a run as three qlogs (of the client, of the server and of the link) or as one pcapng "
+    "file with the traces of both ends, their keys, and comments."
 )
 EXAMPLES = (
     "export results/latest all.json --format qir",
     "export results/latest/quic-go_aioquic/sat/1 --format qlog",
+    "export results/latest/quic-go_aioquic/sat/1 --format pcapng   # opens in Wireshark, decrypted",
 )
 
 
@@ -38,16 +44,17 @@ class Options(CommandOptions, group="output"):
 
     directory: Path = option(
         type=Path, metavar="DIR",
-        help="Directory of the campaign, or for qlogs of a run; example: results/latest.",
+        help="Directory of the campaign, or for qlog and pcapng of a run; example: results/latest.",
     )  # fmt: skip
     file: Path | None = option(
         type=Path, nargs="?", default=None, metavar="FILE",
-        help=f"File to write, or directory for qlogs (default: none, or {QLOG_FOLDER} in the directory of the run; "
+        help=f"File to write, or directory for qlogs (default: none, or {QLOG_FOLDER} or {CAPTURE} in the directory of "
+        "the run; "
         "example: all.json).",
     )  # fmt: skip
     format: str = option(
-        "--format", choices=(QIR, QIR_SE, QLOG), default=QIR_SE, metavar="FORMAT",
-        help=f"Write this format: {QIR}, {QIR_SE} or {QLOG} (default: {QIR_SE}; example: {QIR}).",
+        "--format", choices=(QIR, QIR_SE, QLOG, PCAPNG), default=QIR_SE, metavar="FORMAT",
+        help=f"Write this format: {QIR}, {QIR_SE}, {QLOG} or {PCAPNG} (default: {QIR_SE}; example: {QIR}).",
     )  # fmt: skip
 
 
@@ -55,8 +62,9 @@ def run(options: Options, program: Program) -> int:
     """Write the file or the qlogs, whose names are printed."""
     from quicsat.results import store
 
-    if options.format == QLOG:
-        console.show("\n".join(escaped(str(path)) for path in _write_qlogs(options.directory, options.file)))
+    if options.format in (QLOG, PCAPNG):
+        paths = _write_run(options.directory, options.file, options.format)
+        console.show("\n".join(escaped(str(path)) for path in paths))
         return ExitStatus.SUCCESS
     if options.file is None:
         raise InputError(f"The format {options.format} needs FILE, the name of the file to write: {EXAMPLES[0]}")
@@ -86,8 +94,8 @@ def _log_directory(directory: Path, file: Path) -> str:
     return place.name if place == beside else os.path.relpath(place, beside)
 
 
-def _write_qlogs(directory: Path, target: Path | None) -> list[Path]:
-    """The qlogs of the run ``directory``; raises InputError if it is no run over QUIC with traces, MachineError."""
+def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
+    """The files of the run ``directory``; raises InputError if it is no run over QUIC with traces, MachineError."""
     from quicsat.analysis.link_qlog import LinkRun
     from quicsat.analysis.qlog_export import write_qlogs
     from quicsat.analysis.reanalysis import planned
@@ -98,8 +106,7 @@ def _write_qlogs(directory: Path, target: Path | None) -> list[Path]:
 
     results, result, place, named = stored_run(directory, EXAMPLES[1])
     evidence = result.evidence
-    planned_run = planned(results.manifest, result).under(evidence.perturbation)
-    case = planned_run.test_case
+    case = planned(results.manifest, result).under(evidence.perturbation).test_case
     try:
         found = check_traces(place, result.protocol, most=trace_packets(case))
         if not (len(found.client.datagrams) and len(found.server.datagrams)):
@@ -109,12 +116,43 @@ def _write_qlogs(directory: Path, target: Path | None) -> list[Path]:
     except HarnessFault as fault:
         raise InputError(f"{directory}: {fault.reason}") from fault
     if not isinstance(traces.trace_pair, QuicTracePair):
-        raise InputError(f"{directory}: ran over TCP, of which there is no qlog.")
+        raise InputError(f"{directory}: ran over TCP, and can only be exported with its campaign.")
+    link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
+    if form == PCAPNG:
+        file = target or named / CAPTURE
+        check_outputs([("FILE", file)])
+        try:
+            return [_write_capture(place, file, traces.trace_pair, traces.series(), link)]
+        except OSError as error:
+            raise cannot_write(file, error) from error
     folder = target or named / QLOG_FOLDER
     check_place(folder, str(folder))
     try:
         make_directories(folder if target is None else folder.resolve())
-        link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
         return write_qlogs(folder, str(result.key), traces.trace_pair, traces.series(), link)
     except OSError as error:
         raise cannot_write(folder, error) from error
+
+
+def _write_capture(place: Path, file: Path, pair: QuicTracePair, series: Series, link: LinkRun) -> Path:
+    """One capture with both traces of the run in ``place``, by the client's clock; its path. Raises OSError."""
+    from quicsat.analysis.packet_comments import comments
+    from quicsat.analysis.time_shares import link_conditions, time_shares
+    from quicsat.model.whole_file import new_file
+    from quicsat.traces.key_log import key_lines
+    from quicsat.traces.pcapng_writer import Place, write_pcapng
+    from quicsat.traces.records import NANOSECONDS, records_before_fault
+    from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
+
+    last = max(float(table.sent.max(initial=0.0)) for table in (series.forward, series.back))
+    conditions = link_conditions(link.link, link.report, link.seed, link.start, last)
+    of_client, of_server = comments(pair, series, time_shares(pair, series, conditions))
+    ahead = pair.clock.offset if pair.clock.uncertainty else 0.0
+    places = [
+        Place(Role.CLIENT, records_before_fault(place / CLIENT_TRACE), of_client),
+        Place(Role.SERVER, records_before_fault(place / SERVER_TRACE), of_server, round(-ahead * NANOSECONDS)),
+    ]
+    keys = "\n".join(key_lines(*(place / log for log in KEY_LOGS))) + "\n"
+    with new_file(file) as capture:
+        write_pcapng(capture, keys, places)
+    return file

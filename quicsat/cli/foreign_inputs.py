@@ -13,12 +13,12 @@ from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.config import quantities
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
+from quicsat.model.implementation import Role
 from quicsat.model.stored_files import resolved
 from quicsat.model.text import counted
 from quicsat.model.whole_file import scratch_directory, take_file
 
 if TYPE_CHECKING:
-    from quicsat.model.implementation import Role
     from quicsat.model.run import RunKey
     from quicsat.model.test_case import TestCase
     from quicsat.results.document import StoredResults
@@ -108,11 +108,31 @@ def _stage(triple: Path, target: Path) -> None:
     if missing or len(files) > 3:
         raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. Name captures as {TRIPLE}.")
     names = [CLIENT_TRACE, SERVER_TRACE, KEY_LOGS[0]]
+    if len(files) == 1 and _stage_ends(files[0], target):
+        return
     if len(files) == 2 and key_lines(files[1]) and not embedded_secrets(files[1]):
         del names[1]
     for file, name in zip(files, names, strict=False):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         take_file(resolved(file), target / name)
+
+
+def _stage_ends(file: Path, target: Path) -> bool:
+    """Whether a capture has the packets of both ends, as ``export`` writes it; then each gets a file of its own."""
+    from quicsat.model.whole_file import new_file
+    from quicsat.traces.pcapng_writer import Place, write_pcapng
+    from quicsat.traces.records import embedded_secrets, records_by_interface
+    from quicsat.traces.run_traces import CLIENT_TRACE, SERVER_TRACE
+
+    ends = records_by_interface(resolved(file))
+    if ends.keys() != {*Role}:
+        return False
+    secrets = embedded_secrets(resolved(file)).decode(errors="replace")
+    for role, name in ((Role.CLIENT, CLIENT_TRACE), (Role.SERVER, SERVER_TRACE)):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        with new_file(target / name) as trace:
+            write_pcapng(trace, secrets, [Place(role, ends[role], {})])
+    return True
 
 
 def scratch(program: Program) -> Path:

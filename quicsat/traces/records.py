@@ -87,6 +87,14 @@ def records(path: Path, most: int = LEAST_PACKETS) -> Iterator[PacketRecord]:
     return _in_order(unsorted_records(path, most), path.name)
 
 
+def records_before_fault(path: Path, most: int = LEAST_PACKETS) -> list[PacketRecord]:
+    """The records up to the first fault; those of :func:`records`."""
+    found = list[PacketRecord]()
+    with suppress(DamagedTraceError):
+        found.extend(records(path, most))
+    return found
+
+
 def unsorted_records(path: Path, most: int = LEAST_PACKETS) -> Iterator[PacketRecord]:
     """All records, whatever their times; raises ``DamagedTraceError`` at the first fault.
 
@@ -119,6 +127,31 @@ def embedded_secrets(path: Path) -> bytes:
                     found.append(secrets)
                     room -= len(secrets)
     return b"\n".join(found)
+
+
+def records_by_interface(path: Path, most: int = LEAST_PACKETS) -> dict[str, list[PacketRecord]]:
+    """The packets of a pcapng file by the names of their interfaces, up to its first fault; empty for other files.
+
+    The first ``most`` packets.
+    """
+    found: dict[str, list[PacketRecord]] = {}
+    interfaces = list[_Interface]()
+    with suppress(DamagedTraceError, HarnessFault), _opened(path) as stream:
+        if stream.read(4) != SECTION_BYTES:
+            return {}
+        for kind, order, body, where in _blocks(stream, path.name, most):
+            if kind == SECTION:
+                interfaces = []
+            elif kind == INTERFACE and len(interfaces) < MOST_INTERFACES:
+                interfaces.append(_interface(body, order, where))
+            elif kind == ENHANCED_PACKET:
+                record = _enhanced(body, order, interfaces, where)
+                (index,) = struct.unpack_from(f"{order}I", body)
+                found.setdefault(interfaces[index].name, []).append(record)
+                most -= 1
+                if most < 0:
+                    break
+    return found
 
 
 @contextmanager
@@ -227,8 +260,8 @@ SECRETS_LIMIT = 4 * 1024 * 1024
 """Bytes of key logs in a file that are read."""
 MOST_INTERFACES = 1000
 """Interfaces that a section of a file describes."""
-TIME_RESOLUTION, TIME_OFFSET = 9, 14
-"""Codes of the options if_tsresol and if_tsoffset."""
+NAME, TIME_RESOLUTION, TIME_OFFSET = 2, 9, 14
+"""Codes of the options if_name, if_tsresol and if_tsoffset."""
 
 
 class _Block(NamedTuple):
@@ -246,6 +279,7 @@ class _Interface(NamedTuple):
     """Per second."""
     offset: int
     """Seconds to add to each time."""
+    name: str = ""
 
 
 def _pcapng(stream: BinaryIO, name: str, most: int) -> Iterator[PacketRecord]:
@@ -307,9 +341,11 @@ def _interface(body: bytes, order: str, where: str) -> _Interface:
     if len(body) < 8:
         raise DamagedTraceError(Condition.CORRUPT, f"{where} is too short to describe an interface.")
     link_type, _reserved, snap_length = struct.unpack_from(f"{order}HHI", body)
-    ticks, offset, position = 1_000_000, 0, 8
+    ticks, offset, name, position = 1_000_000, 0, "", 8
     while position + 4 <= len(body):
         code, length = struct.unpack_from(f"{order}HH", body, position)
+        if code == NAME:
+            name = body[position + 4 : position + 4 + length].decode(errors="replace")
         if code == TIME_RESOLUTION and length == 1 and position + 4 < len(body):
             exponent = body[position + 4]
             ticks = 2 ** (exponent & 0x7F) if exponent & 0x80 else 10 ** min(exponent, 18)
@@ -318,7 +354,7 @@ def _interface(body: bytes, order: str, where: str) -> _Interface:
         if code == 0:
             break
         position += 4 + (length + 3) // 4 * 4
-    return _Interface(link_type, snap_length, ticks, offset)
+    return _Interface(link_type, snap_length, ticks, offset, name)
 
 
 def _enhanced(body: bytes, order: str, interfaces: list[_Interface], where: str) -> PacketRecord:

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from quicsat.results.store import write_result_json
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.records import embedded_secrets, records_before_fault, records_by_interface
+from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 from tests.cli.conftest import GOOD, ROOT, Checkout, CommandLine
 from tests.results_builder import result_set, run_result
 
@@ -195,6 +198,29 @@ def test_qlogs_of_a_run(stored: Path, tmp_path: Path, quicsat: CommandLine) -> N
     head = json.loads((tmp_path / "a/b/link.sqlog").read_bytes()[1:].split(b"\x1e")[0])
     assert head["trace"]["title"] == "picoquic_quiche/sat/1: the link"
     assert "parameters_set" in (tmp_path / "a/b/link.sqlog").read_text()
+
+
+def test_a_capture_of_a_run_is_read_back(stored: Path, tmp_path: Path, quicsat: CommandLine) -> None:
+    assert quicsat.out("export", stored, "--format", "pcapng") == f"{stored / 'run.pcapng'}\n"
+    file = tmp_path / "run.pcapng"
+    quicsat.out("export", stored, file, "--format", "pcapng")
+    ends = records_by_interface(file)
+    assert ends == {
+        "client": records_before_fault(stored / CLIENT_TRACE), "server": records_before_fault(stored / SERVER_TRACE)
+    }  # fmt: skip
+    logs = sorted(key_lines(*(stored / log for log in KEY_LOGS)))
+    assert sorted(embedded_secrets(file).decode().split("\n")[:-1]) == logs
+    assert b"first loss of" in file.read_bytes()
+    assert b"the last new byte" in file.read_bytes()
+    told = quicsat.out("analyse", file, "--format", "csv").splitlines()
+    names, values = (line.split(",") for line in told[:2])
+    found = dict(zip(names, values, strict=True))
+    split = quicsat.out(
+        "analyse", f"{stored / CLIENT_TRACE}:{stored / SERVER_TRACE}:{stored / KEY_LOGS[0]}", "--format", "csv"
+    )
+    assert told == split.splitlines()
+    assert found["outcome"] == "streams complete"
+    assert "frame 1" in quicsat.out("packets", file, 1)
 
 
 def test_qlogs_that_cannot_be_written(stored: Path, tmp_path: Path, quicsat: CommandLine) -> None:
