@@ -140,7 +140,7 @@ def _write_capture(place: Path, file: Path, pair: QuicTracePair, series: Series,
     from quicsat.analysis.time_shares import link_conditions, time_shares
     from quicsat.model.whole_file import new_file
     from quicsat.traces.key_log import key_lines
-    from quicsat.traces.pcapng_writer import Place, write_pcapng
+    from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
     from quicsat.traces.records import NANOSECONDS, records_before_fault
     from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 
@@ -149,8 +149,8 @@ def _write_capture(place: Path, file: Path, pair: QuicTracePair, series: Series,
     of_client, of_server = comments(pair, series, time_shares(pair, series, conditions))
     ahead = pair.clock.offset if pair.clock.uncertainty else 0.0
     places = [
-        Place(Role.CLIENT, records_before_fault(place / CLIENT_TRACE), of_client),
-        Place(Role.SERVER, records_before_fault(place / SERVER_TRACE), of_server, round(-ahead * NANOSECONDS)),
+        CapturedEnd(Role.CLIENT, records_before_fault(place / CLIENT_TRACE), of_client),
+        CapturedEnd(Role.SERVER, records_before_fault(place / SERVER_TRACE), of_server, round(-ahead * NANOSECONDS)),
     ]
     keys = "\n".join(key_lines(*(place / log for log in KEY_LOGS))) + "\n"
     with new_file(file) as capture:

@@ -120,7 +120,7 @@ def _stage(triple: Path, target: Path) -> None:
 def _stage_ends(file: Path, target: Path) -> bool:
     """Whether a capture has the packets of both ends, as ``export`` writes it; then each gets a file of its own."""
     from quicsat.model.whole_file import new_file
-    from quicsat.traces.pcapng_writer import Place, write_pcapng
+    from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
     from quicsat.traces.records import embedded_secrets, records_by_interface
     from quicsat.traces.run_traces import CLIENT_TRACE, SERVER_TRACE
 
@@ -131,7 +131,7 @@ def _stage_ends(file: Path, target: Path) -> bool:
     for role, name in ((Role.CLIENT, CLIENT_TRACE), (Role.SERVER, SERVER_TRACE)):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         with new_file(target / name) as trace:
-            write_pcapng(trace, secrets, [Place(role, ends[role], {})])
+            write_pcapng(trace, secrets, [CapturedEnd(role, ends[role], {})])
     return True
 
 

@@ -28,7 +28,7 @@ EMPTY_LINK_TYPE = 1
 """Of a place without packets: Ethernet."""
 
 
-class Place(NamedTuple):
+class CapturedEnd(NamedTuple):
     """Where packets were captured."""
 
     name: str
@@ -39,7 +39,7 @@ class Place(NamedTuple):
     """Nanoseconds to add to its times."""
 
 
-def write_pcapng(file: BinaryIO, key_log: str, places: Sequence[Place]) -> None:
+def write_pcapng(file: BinaryIO, key_log: str, places: Sequence[CapturedEnd]) -> None:
     """A section with an interface per place, the key log, and all packets by time."""
     file.write(_block(SECTION, struct.pack("<IHHQ", BYTE_ORDER, *VERSION, UNKNOWN_LENGTH)))
     for place in places:
@@ -57,7 +57,7 @@ def write_pcapng(file: BinaryIO, key_log: str, places: Sequence[Place]) -> None:
         file.write(_block(ENHANCED_PACKET, head + _padded(record.data) + options))
 
 
-def _numbered(interface: int, place: Place) -> Iterable[tuple[int, int, PacketRecord, str]]:
+def _numbered(interface: int, place: CapturedEnd) -> Iterable[tuple[int, int, PacketRecord, str]]:
     for number, record in enumerate(place.records, 1):
         yield record.time + place.shift, interface, record, place.comments.get(number, "")
 
