@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from quicsat.model.arrays import Floats
-from quicsat.model.stored_files import files
+from quicsat.model.stored_files import files_below
 from quicsat.model.text import counted, printable
 from quicsat.traces import qlog
 from quicsat.traces.series import Samples
@@ -21,8 +21,8 @@ THRESHOLDS = ("ssthresh",)
 LOST, STATE = "packet_lost", "congestion_state_updated"
 WORDS = tuple(name.encode() for name in (*WINDOWS, *THRESHOLDS, LOST, STATE))
 MEMBERS = (*WINDOWS, *THRESHOLDS, "new")
-SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
-PACKED = (".zst", ".xz", ".bz2", ".lz4", ".br", ".zip")
+SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz", ".qlog.zst", ".sqlog.zst")
+PACKED = (".xz", ".bz2", ".lz4", ".br", ".zip")
 MOST_STATES = 500
 MOST_NOTES = 3
 """Qlogs of a run that notes name."""
@@ -66,12 +66,14 @@ def congestion_window(folder: Path, start: float) -> Samples:
 
 
 def recovery(folder: Path, start: float) -> Recovery:
-    """What all qlogs in ``folder`` say; ``start``: when the client's first packet arrived at the server, seconds."""
+    """What all qlogs below ``folder`` say; ``start``: when the client's first packet arrived at the server, seconds."""
     given_up, notes = list[float](), list[str]()
     windows, thresholds, states = list[Change](), list[Change](), list[tuple[float, str]]()
     room = qlog.Room()
-    packed = [path for path in files(folder) if path.name.endswith(PACKED) and "qlog" in path.name]
-    notes += [f"{qlog.shown_name(path)} is not read: of compressed qlogs, only those of gzip are." for path in packed]
+    packed = [path for path in files_below(folder) if path.name.endswith(PACKED) and "qlog" in path.name]
+    notes += [
+        f"{qlog.shown_name(path)} is not read: of compressed qlogs, only those of gzip and zstd are." for path in packed
+    ]
     for path in _qlogs(folder):
         try:
             found = qlog.read(path, *WORDS, members=MEMBERS, room=room)
@@ -103,7 +105,7 @@ def recovery(folder: Path, start: float) -> Recovery:
 
 
 def _qlogs(folder: Path) -> list[Path]:
-    return [path for path in files(folder) if path.name.endswith(SUFFIXES)]
+    return [path for path in files_below(folder) if path.name.endswith(SUFFIXES)]
 
 
 def _timed(found: qlog.Qlog, start: float, notes: list[str], name: str) -> list[Timed]:

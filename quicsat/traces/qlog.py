@@ -1,7 +1,7 @@
 """Reads a qlog, whichever of its dialects a stack writes, as events; pure but for the file.
 
 JSON (draft-marx-qlog-main-schema-00 and later, draft-ietf-quic-qlog-main-schema-00 to -13), JSON-SEQ (RFC 7464) and
-lines of JSON, each also in a gzip file. Of a file that was cut, all events before the cut are read.
+lines of JSON, each also in a gzip or zstd file. Of a file that was cut, all events before the cut are read.
 
 Whatever is no event is passed over and counted: an endpoint has written it.
 """
@@ -24,6 +24,7 @@ from typing import Any
 from quicsat.model.gzip_file import MAGIC, DamagedGzipError, unpacked
 from quicsat.model.stored_files import open_file
 from quicsat.model.text import escaped, quoted
+from quicsat.traces import zstd_file
 
 LIMIT = 128 * 1024 * 1024
 """Bytes of qlogs that are read together, after decompression; 10 MiB take up to about 40 MB."""
@@ -167,21 +168,21 @@ def shown_name(path: Path) -> str:
 
 
 def _content(path: Path, limit: int) -> tuple[bytes, str]:
-    """At most ``limit`` bytes of a file, unpacked, and why the rest is missing: too large, or a damaged gzip file."""
+    """At most ``limit`` bytes of a file, unpacked, and why the rest is missing: too large, or a damaged archive."""
     content, fault = bytearray(), ""
     with open_file(path) as stream:
-        packed = stream.read(len(MAGIC)) == MAGIC
+        begin = stream.read(len(zstd_file.MAGIC))
         stream.seek(0)
-        if not packed:
+        if not begin.startswith((MAGIC, zstd_file.MAGIC)):
             whole = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
             return whole[:limit], TOO_LARGE if len(whole) > limit else ""
         try:
-            for piece in unpacked(stream):
+            for piece in (unpacked if begin.startswith(MAGIC) else zstd_file.unpacked)(stream):
                 content += piece
                 if len(content) > limit:
                     fault = TOO_LARGE
                     break
-        except DamagedGzipError:
+        except (DamagedGzipError, zstd_file.DamagedZstdError):
             fault = CUT
         except OSError as error:
             if error.errno != errno.EFBIG:

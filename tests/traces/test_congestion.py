@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from quicsat.traces.congestion import MOST_NOTES, congestion_window, recovery
@@ -165,7 +166,20 @@ def test_several_traces_of_a_file_are_told_apart(tmp_path: Path, form: str, kind
 
 def test_a_qlog_that_is_compressed_otherwise_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.qlog").write_text(json.dumps({"traces": [traced([12])]}))
-    (tmp_path / "b.sqlog.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    (tmp_path / "b.sqlog.xz").write_bytes(b"\xfd7zXZ")
     found = recovery(tmp_path, 0.0)
     assert found.window.value.tolist() == [12]
-    assert found.notes == ("b.sqlog.zst is not read: of compressed qlogs, only those of gzip are.",)
+    assert found.notes == ("b.sqlog.xz is not read: of compressed qlogs, only those of gzip and zstd are.",)
+
+
+def test_qlogs_in_folders_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "server/of-today"
+    folder.mkdir(parents=True)
+    (folder / "a.qlog").write_text(json.dumps({"traces": [traced([12])]}))
+    packed = pa.compress(json.dumps({"traces": [traced([13])]}).encode(), codec="zstd", asbytes=True)
+    (folder / "b.qlog.zst").write_bytes(packed)
+    (folder / "c.qlog.zst").write_bytes(packed[:-8])
+    found = recovery(tmp_path, 0.0)
+    assert sorted(found.window.value.tolist())[:2] == [12, 13]
+    assert all("c.qlog.zst" in note for note in found.notes)
+    assert len(found.notes) == 1

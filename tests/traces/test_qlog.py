@@ -8,6 +8,7 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from quicsat.traces import qlog
@@ -26,6 +27,10 @@ SEQUENCE = (
     '{"time": 250, "name": "recovery:metrics_updated", "data": {"congestion_window": 12000}}',
 )
 CONTAINED = {"traces": [{"events": [{"time": 250, "name": "recovery:metrics_updated", "data": WINDOW}]}]}
+
+
+def zstd(content: bytes) -> bytes:
+    return bytes(pa.compress(content, codec="zstd", asbytes=True))
 
 
 @pytest.mark.parametrize(
@@ -66,11 +71,12 @@ CONTAINED = {"traces": [{"events": [{"time": 250, "name": "recovery:metrics_upda
         "".join(f"\x1e{record}" for record in SEQUENCE),
         gzip.compress("\n".join(SEQUENCE).encode()),
         gzip.compress(SEQUENCE[0].encode()) + gzip.compress(f"\n{SEQUENCE[1]}".encode()),
+        zstd("\n".join(SEQUENCE).encode()),
     ],
     ids=[
         "json", "event-fields", "draft-00", "sequence", "lines", "quic", "quic-recovery", "transport", "no-header",
         "no-namespace", "category-type", "crlf", "lines-bom", "json-bom", "json-crlf", "sequence-crlf", "sequence-only",
-        "gzip", "gzip-members",
+        "gzip", "gzip-members", "zstd",
     ],
 )  # fmt: skip
 def test_dialects(tmp_path: Path, content: bytes | str | dict[str, Any]) -> None:
@@ -203,6 +209,11 @@ def test_all_events_before_the_cut(tmp_path: Path) -> None:
     found = qlog.read(written(tmp_path / "a.qlog.gz", whole[: len(whole) // 2]))
     assert 0 < len(found.events) < 400
     assert found.passed_over[qlog.CUT] >= 1
+    many = "\n".join(['{"trace": {}}', *(json.dumps(event) for event in events * 40_000)]).encode()
+    whole = zstd(many)
+    found = qlog.read(written(tmp_path / "a.qlog.zst", whole[: len(whole) // 2]))
+    assert 0 < len(found.events) < 80_000
+    assert found.passed_over[qlog.CUT] >= 1
 
 
 @pytest.mark.parametrize(
@@ -221,6 +232,7 @@ def test_all_events_before_the_cut(tmp_path: Path) -> None:
         SEQUENCE[0],
         "\x1e[1]\n\x1e[2]\n",
         b"\x1f\x8bnot gzip",
+        b"\x28\xb5\x2f\xfdnot zstd",
     ],
 )
 def test_what_holds_no_event_of_quic(tmp_path: Path, content: bytes | str | dict[str, Any]) -> None:
