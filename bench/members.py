@@ -49,14 +49,16 @@ class Cost:
 
 
 def campaign(pair: str, link: str, members: int, place: Path) -> Cost:
-    """Run a campaign with a check of its images, as by default, and look at what it used; raises CalledProcessError."""
+    """Run a campaign with a check of its images, as by default, and look at what it used; raises MachineError."""
     server, client = pair.split("/")
     words = ["--clock", "virtual", "-s", server, "-c", client, "-t", link, "--repetitions", str(members)]
     words += ["--seed", "7", "-l", str(place)]
     parent = _parent()
     others = {each: _used(each) for each in parent.iterdir() if each.is_dir()}
     before, own, begin = _used(parent), _ended_children(), time.monotonic()
-    subprocess.run([sys.executable, "run.py", *words], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    ended = subprocess.run([sys.executable, "run.py", *words], cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+    if ended.returncode:
+        raise MachineError(f"{pair}: the campaign ended with exit status {ended.returncode}.")
     wall, used = time.monotonic() - begin, _used(parent) - before
     used -= sum(_used(each) - earlier for each, earlier in others.items() if each.exists())
     return Cost(wall, _ended_children() - own, used)
