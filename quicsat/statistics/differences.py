@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from quicsat.model.negotiated import FACTS, fact_in_words
 from quicsat.model.results import RunResult
 from quicsat.model.text import printable
+from quicsat.model.time_shares import TimeShare
 from quicsat.model.units import byte_size, mbit_per_s, percent, seconds
 from quicsat.statistics.samples import value_of
 
@@ -99,6 +100,19 @@ def _times(before: Sequence[RunResult], after: Sequence[RunResult]) -> Iterator[
     longer = "longer" if change > 0 else "less"
     where = f": {', then '.join(parts)}" if parts else ""
     yield f"The transfer takes {seconds(abs(change))} {longer} ({seconds(total[1])}){where}."
+    yield from _shares(before, after, change)
+
+
+def _shares(before: Sequence[RunResult], after: Sequence[RunResult], change: float) -> Iterator[str]:
+    """What the transfer waited longer or less for, the largest difference first; all of them sum up to ``change``."""
+    found = list[tuple[float, str]]()
+    for share in TimeShare:
+        then, now = _mean(before, share.metric), _mean(after, share.metric)
+        if then is not None and now is not None and abs(now - then) >= max(LEAST_TIME, LEAST * abs(change)):
+            found.append((now - then, share.label))
+    if found:
+        found.sort(key=lambda each: -abs(each[0]))
+        yield f"By what it waited for: {', '.join(f'{_signed(taken)} {label}' for taken, label in found)}."
 
 
 def _signed(duration: float) -> str:

@@ -436,3 +436,19 @@ def test_small_differences_are_not_told() -> None:
 
 def test_failed_runs_have_no_numbers_to_compare() -> None:
     assert differences([run_with()], [run_result(None)]) == ()
+
+
+def test_what_the_transfer_waited_longer_for() -> None:
+    def with_shares(**spent: float) -> list[RunResult]:
+        values = {"goodput": 8e6, "completion_time": sum(spent.values())}
+        values |= {f"time_in_{name}": taken for name, taken in spent.items()}
+        return [replace(run_result(8e6), measurement=Measurement(values))]
+
+    found = differences(
+        with_shares(recovery=1.0, tail=0.3, pacing=2.0), with_shares(recovery=2.9, tail=0.31, pacing=1.7)
+    )
+    assert found[:2] == (
+        "The transfer takes 1.6 s longer (4.9 s): +1.61 s until the last byte.",
+        "By what it waited for: +1.90 s recovery, −0.30 s pacing.",
+    )
+    assert "By what it waited for" not in " ".join(differences(with_shares(tail=1.0), with_shares(tail=1.0)))
