@@ -147,13 +147,19 @@ def _wrapped(text: str, columns: int | None) -> str:
 
 
 def _wrapped_line(line: str, columns: int) -> str:
-    if len(line) <= columns or ESCAPE in line or line.lstrip().startswith(f"{PROGRAM} "):
+    if len(line) <= columns or ESCAPE in line or _is_command(line):
         return line
     indent = line[: len(line) - len(line.lstrip())]
     text, sign, words = line.rpartition(COMMAND)
     if sign:  # half of a command is another one
         return f"{_wrapped_line(f'{text}:', columns)}\n{indent}{PROGRAM} {words}"
     return textwrap.fill(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _is_command(line: str) -> bool:
+    """Whether a line is a command to copy; ``./run.py plan: …`` is a fault."""
+    words = line.split(maxsplit=2)
+    return len(words) > 1 and words[0] == PROGRAM and not words[1].endswith(":")
 
 
 def colour() -> bool:

@@ -134,7 +134,8 @@ class Parser(argparse.ArgumentParser):
             for first, second in wrong
         )
         fault = escaped(message) if message.endswith("?") else f"{escaped(message)}."
-        self.exit(ExitStatus.USAGE, f"{self.prog}: {fault}{hints} See {self.prog} --help.\n")
+        console.message(f"{self.prog}: {fault}{hints} See {self.prog} --help.")
+        self.exit(ExitStatus.USAGE)
 
     def _choices(self, message: str) -> list[str]:
         """What the option or argument of a fault may be."""
@@ -165,10 +166,10 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         """Wrap a description; examples keep their lines."""
         if "\n" in text:
             return super()._fill_text(text, width, indent)
-        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+        return "\n".join(f"{indent}{line}" for line in self._split_lines(text, width - len(indent)))
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        """Wrap the help of an option; names and paths keep their hyphens within a line, so that they can be copied."""
+        """Wrap a text; names and paths keep their hyphens within a line, so that they can be copied."""
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:

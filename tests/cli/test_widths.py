@@ -61,6 +61,7 @@ MEASURED = (
     f"plan {PAIRS} --all",
     f"plan {PAIRS} --repetitions 10000 --timeout 13h",
     "plan --nope",
+    "tables {root} --table pear",
     "resume {unfinished}",
     "demo",
     "setup",
@@ -117,7 +118,7 @@ def too_wide(text: str, columns: int) -> list[str]:
         line
         for line in text.splitlines()
         if len(line) > columns
-        and (not line.lstrip().startswith("./run.py ") or " # " in line)
+        and (not line.lstrip().startswith("./run.py ") or " # " in line or line.split()[1].endswith(":"))
         and len(line.split()) > 1
     ]
 
