@@ -1,6 +1,6 @@
 """The repository of an implementation that uses quicsat in its continuous integration: the files of ci/example, in git.
 
-Its implementation is aioquic. Its source is one number: the initial congestion window, in packets.
+Its implementation is aioquic with an initial congestion window of its own.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPLEMENTATION, PARTNER = "aioquic", "quic-go"
-WINDOW = "window"
-"""File with the initial window."""
+SOURCE = "sitecustomize.py"
+"""What Python imports before all else."""
+WINDOW, HALF = 10, 5
+"""Initial windows in packets: that of aioquic, and that of the change."""
 DOCKERFILE = f"""\
 FROM {{image}}
-COPY {WINDOW} /
-RUN find /opt/aioquic -path '*/congestion/base.py' \\
-    -exec sed -i "s/^K_INITIAL_WINDOW = .*/K_INITIAL_WINDOW = $(cat /{WINDOW})/" {{{{}}}} +
+ENV PYTHONPATH=/source
+COPY {SOURCE} /source/
 """
 TESTS = "tests.yaml"
 CASE = "short"
@@ -46,6 +47,11 @@ IDENTITY = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "A"), ("EMAIL", "a@example.org"))
 }
+
+
+def source(window: int) -> str:
+    """Content of ``SOURCE``: aioquic with this initial window."""
+    return f"from aioquic.quic.congestion import base\n\nbase.K_INITIAL_WINDOW = {window}\n"
 
 
 def exported_checkout(folder: Path) -> Path:
@@ -76,7 +82,7 @@ class ExampleRepository:
         (self.clone / "interop").mkdir()
         (self.clone / "interop/Dockerfile").write_text(DOCKERFILE.format(image=image))
         (self.clone / TESTS).write_text(TEST_CASES)
-        (self.clone / WINDOW).write_text("10\n")
+        (self.clone / SOURCE).write_text(source(WINDOW))
         commit_all(self.clone, "An implementation")
         _git(self.clone, "push", "--quiet", "origin", MAIN)
 

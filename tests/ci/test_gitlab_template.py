@@ -16,7 +16,7 @@ from threading import Thread
 import pytest
 
 from quicsat.cli.exit_status import ExitStatus
-from tests.example_repository import IMPLEMENTATION, MAIN, WINDOW, ExampleRepository, commit_all
+from tests.example_repository import HALF, IMPLEMENTATION, MAIN, SOURCE, ExampleRepository, commit_all, source
 from tests.pipeline_runner import PipelineRunner
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,8 @@ mkdir -p "$QUICSAT_CACHE" && echo an image >"$QUICSAT_CACHE/images.tar"
 """
 MEASURE = """\
 #!/bin/bash
-echo "measure $QUICSAT_IMPLEMENTATION $QUICSAT_IMAGE $QUICSAT_AGAINST" $(cat window base/window) >>"$CALLS"
+windows=$(grep -ho '[0-9]*$' {.,base}/sitecustomize.py)
+echo "measure $QUICSAT_IMPLEMENTATION $QUICSAT_IMAGE $QUICSAT_AGAINST" $windows >>"$CALLS"
 [[ -f $QUICSAT_EXPECT ]] || exit 2
 mkdir -p "$QUICSAT_OUTPUT/campaign/base/1"
 touch "$QUICSAT_OUTPUT/comment.md" "$QUICSAT_OUTPUT/junit.xml" "$QUICSAT_OUTPUT/campaign/base/1/left.pcap" \\
@@ -41,7 +42,7 @@ exit "$STATUS"
 def runner(tmp_path: Path) -> Iterator[PipelineRunner]:
     """The example in the repository of an implementation; the template comes from a server, as GitLab gets it."""
     repository = ExampleRepository(tmp_path, "scratch")
-    repository.open_pull_request({WINDOW: "5\n"})
+    repository.open_pull_request({SOURCE: source(HALF)})
     quicsat = tmp_path / "quicsat"
     for name, text in (("prepare", PREPARE), ("measure", MEASURE)):
         (quicsat / "ci").mkdir(parents=True, exist_ok=True)

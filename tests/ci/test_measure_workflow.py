@@ -14,7 +14,16 @@ from pathlib import Path
 import pytest
 
 from quicsat.cli.exit_status import ExitStatus
-from tests.example_repository import IMPLEMENTATION, PARTNER, PULL_REQUEST, TESTS, WINDOW, ExampleRepository
+from tests.example_repository import (
+    HALF,
+    IMPLEMENTATION,
+    PARTNER,
+    PULL_REQUEST,
+    SOURCE,
+    TESTS,
+    ExampleRepository,
+    source,
+)
 from tests.workflow_runner import WorkflowRunner
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +46,7 @@ DOCKER = """\
 words=$*
 while (($#)); do
     [[ $1 != --output ]] || touch "$2"
-    [[ $1 != build ]] || words+=" with $(cat "${@: -1}/window")"
+    [[ $1 != build ]] || words+=" with $(grep -o '[0-9]*$' "${@: -1}/sitecustomize.py")"
     shift
 done
 echo "docker $words" >>"$CALLS"
@@ -57,7 +66,7 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkflowRunner:
     for name in ("endpoints", "ns3-scenarios", "virtual-time"):
         (quicsat / name).mkdir()
     repository = ExampleRepository(tmp_path, "scratch")
-    repository.open_pull_request({WINDOW: "5\n"})
+    repository.open_pull_request({SOURCE: source(HALF)})
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}", prepend=":")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     return WorkflowRunner(repository.clone, tmp_path, own=quicsat, variables={"ORIGIN": repository.origin.as_uri()})
