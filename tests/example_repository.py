@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,7 +87,7 @@ class ExampleRepository:
         commit_all(self.clone, "An implementation")
         _git(self.clone, "push", "--quiet", "origin", MAIN)
 
-    def open_pull_request(self, files: dict[str, str]) -> None:
+    def open_pull_request(self, files: Mapping[str, str]) -> None:
         """Push a branch that changes these files, and the merge commit that the host makes of it and ``main``."""
         _git(self.clone, "checkout", "--quiet", "-b", CHANGE)
         for name, text in files.items():

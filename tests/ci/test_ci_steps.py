@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -111,7 +112,7 @@ def test_measure_compares_two_images(stage: Stage, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     [measured] = stage.calls
     options = cli.parse(re.findall(r"\[(.*?)\]", measured))
-    assert (options.against, options.repetitions) == ("me/quic-go:main", 7)
+    assert (options.against, options.repetitions, options.wait) == ("me/quic-go:main", 7, math.inf)
     [case] = options.test
     assert Path(case).is_relative_to(stage.folder), case
     assert (ROOT / Path(case).relative_to(stage.folder)).is_file()
