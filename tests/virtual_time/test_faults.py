@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 
 import pytest
 
 from quicsat.model.units import MIB
-from tests.virtual_time.machine import Machines, description, disk
+from tests.virtual_time.machine import Machines, description, disk, input_disk
 
 PATIENCE = 60
+STOP = """
+while :; do
+    for stat in /proc/[0-9]*/stat; do
+        read -r process name state _ 2>/dev/null <"$stat" || continue
+        [[ $name$state != "(uml-userspace)R" ]] || { kill -STOP "$process" && exit; }
+    done
+done
+"""
+"""Stops the process of the host for which the guest's kernel waits: it computes for a process of the guest."""
+KILL = """
+while :; do
+    for stat in /proc/[1-9][0-9][0-9]*/stat; do
+        read -r process name _ parent _ 2>/dev/null <"$stat" || continue
+        [[ $name$parent != "(linux)1" ]] || kill -KILL "$process"
+    done
+done
+"""
+"""Kills processes of the host that the guest's kernel has made and that have not begun: they still have its name."""
 
 
 def archive(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
@@ -99,3 +118,25 @@ def test_a_panic_ends_the_kernel(machines: Machines) -> None:
     ended = machines.boot("exit 0", parameters=["rdinit=/nothing"], patience=PATIENCE)
     assert ended.status == 134
     assert "Kernel panic" in ended.console
+
+
+def test_a_guest_that_hangs_ends(machines: Machines) -> None:
+    with machines.guest({"input": input_disk("while :; do :; done")}) as identity:
+        api = machines.daemon.slow
+        api.start(identity)
+        api.exec_start(api.exec_create(identity, ["bash", "-c", STOP])["Id"])
+        assert api.wait(identity, timeout=PATIENCE)["StatusCode"] == 1
+        console = api.logs(identity).decode(errors="replace")
+    assert "virtual-time: the guest is ended: all of it slept for 20 s (kernel and processes: S" in console
+
+
+def test_a_process_of_the_host_that_ends_before_it_begins_is_started_again(machines: Machines) -> None:
+    """The kernel hears of its end before it knows its number."""
+    script = "for ((number = 0; number < 1000; number++)); do (:); done; exit 7"
+    with machines.guest({"input": input_disk(script)}) as identity:
+        api = machines.daemon.slow
+        api.start(identity)
+        api.exec_start(api.exec_create(identity, ["bash", "-c", KILL])["Id"], detach=True)
+        assert api.wait(identity, timeout=2 * PATIENCE)["StatusCode"] == 0
+        console = api.logs(identity).decode(errors="replace")
+    assert re.search(r"um: process \d+ of the host has ended, status 0x9\b", console)
