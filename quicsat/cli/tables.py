@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 TABLES = (
     "summary", "pairs", "families", "congestion", "implementations", "variance", "clusters", "groups", "links",
-    "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "negotiated", "objectives",
-    "attempts", "history",
+    "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "time-shares", "negotiated",
+    "objectives", "attempts", "history",
 )  # fmt: skip
 GROUP = "Results", 2
 SUMMARY = "Show statistics of campaigns as text, Markdown, CSV or LaTeX."
@@ -81,6 +81,7 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
         negotiated_tables,
         object_tables,
         run_tables,
+        time_share_tables,
     )
 
     results = campaign.results
@@ -108,4 +109,5 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
             console.message(warning)
         return [table]
     others = run_tables.PER_CAMPAIGN | object_tables.PER_CAMPAIGN | flow_tables.PER_CAMPAIGN
+    others = others | time_share_tables.PER_CAMPAIGN
     return [(campaign_tables.PER_CAMPAIGN | others)[name](results, cases)]

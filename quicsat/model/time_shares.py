@@ -50,3 +50,8 @@ LABELS = {
     TimeShare.TAIL: "tail",
     TimeShare.UNKNOWN: "unknown",
 }
+AVOIDABLE = frozenset({
+    TimeShare.SLOW_START, TimeShare.CONGESTION_WINDOW, TimeShare.PACING, TimeShare.CONNECTION_FLOW_CONTROL,
+    TimeShare.STREAM_FLOW_CONTROL, TimeShare.APPLICATION, TimeShare.RECOVERY, TimeShare.PTO,
+})  # fmt: skip
+"""What the endpoints decide: without it, a transfer would take that much less time at most."""

@@ -1,0 +1,54 @@
+"""What held the pairs of a campaign up, and what would be gained without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.test_case import TestCase
+from quicsat.model.time_shares import AVOIDABLE, TimeShare
+from quicsat.report.successes import mean, successes
+from quicsat.report.table import Column, Table, Unit
+
+Spent = dict[TimeShare, float]
+"""Mean seconds of each share."""
+
+
+def mean_shares(runs: Iterable[RunResult]) -> tuple[Spent, int]:
+    """Of the runs whose shares are known, and how many these are."""
+    known = [each.measurement.values for each in runs if each.measurement]
+    known = [values for values in known if all(share.metric in values for share in TimeShare)]
+    return {share: mean(values[share.metric] for values in known) or 0.0 for share in TimeShare}, len(known)
+
+
+def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """A row per pair and test case: the largest reason that the endpoints decide; the largest gain first."""
+    columns = (
+        Column("test case"), Column("server"), Column("client"), Column("completion time", Unit.SECONDS, 2),
+        Column("link at its full rate", Unit.SHARE, 1), Column("largest reason"), Column("share", Unit.SHARE, 1),
+        Column("time without it, at least", Unit.SECONDS, 2), Column("unknown", Unit.SHARE, 1), Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = list[tuple[str | float | int, ...]]()
+    for case in cases:
+        found = list[tuple[str | float | int, ...]]()
+        runs = successes(results.results, case)
+        for server, client in dict.fromkeys((each.server, each.client) for each in runs):
+            spent, count = mean_shares(each for each in runs if (each.server, each.client) == (server, client))
+            if not count:
+                continue
+            total = sum(spent.values())
+            reason = max((share for share in TimeShare if share in AVOIDABLE), key=spent.__getitem__)
+            found.append((
+                case.abbreviation, server, client, total, spent[TimeShare.FULL_RATE] / total, reason.label,
+                spent[reason] / total, total - spent[reason], spent[TimeShare.UNKNOWN] / total, count,
+            ))  # fmt: skip
+        rows += sorted(found, key=lambda row: -float(row[6]))
+    note = (
+        "Values are means of n successful repetitions. The reason is the largest share of the time that the endpoints "
+        "decide. If it vanished, another reason could take its place, so the time without it is a lower bound."
+    )
+    return Table("time-shares", "Shares of the transfer's time", columns, tuple(rows), (note,))
+
+
+PER_CAMPAIGN = {"time-shares": time_shares}
+"""Tables of one campaign, by name."""

@@ -1,0 +1,29 @@
+"""What held pairs up, and the bound of what would be gained without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from quicsat.model.results import Measurement
+from quicsat.model.time_shares import TimeShare
+from quicsat.report.time_share_tables import time_shares
+from tests.results_builder import SAT, result_set, run_result
+
+
+def values(**spent: float) -> Measurement:
+    return Measurement({share.metric: spent.get(share, 0.0) for share in TimeShare})
+
+
+def test_the_largest_reason_of_each_pair() -> None:
+    first = replace(run_result(5e6, repetition=1), measurement=values(full_rate=4.0, pto=1.0, recovery=3.0))
+    second = replace(run_result(5e6, repetition=2), measurement=values(full_rate=4.0, pto=4.0, unknown=2.0))
+    other = replace(run_result(5e6, client="aioquic"), measurement=values(handshake=6.0, full_rate=1.0, pacing=3.0))
+    unknown = run_result(5e6, client="ngtcp2")
+    [longer, shorter] = time_shares(result_set([other, first, second, unknown]), (SAT,)).rows
+    assert shorter[5:7] == ("silence until a PTO", pytest.approx(5 / 18))
+    assert longer[2] == "aioquic"
+    assert longer[3:] == (10.0, 0.1, "pacing", 0.3, 7.0, 0.0, 1)
+    assert shorter[3:5] == (9.0, pytest.approx(4 / 9))
+    assert shorter[7:] == (6.5, pytest.approx(1 / 9), 2)
