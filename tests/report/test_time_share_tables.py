@@ -22,8 +22,7 @@ def test_the_largest_reason_of_each_pair() -> None:
     other = replace(run_result(5e6, client="aioquic"), measurement=values(handshake=6.0, full_rate=1.0, pacing=3.0))
     unknown = run_result(5e6, client="ngtcp2")
     [longer, shorter] = time_shares(result_set([other, first, second, unknown]), (SAT,)).rows
-    assert shorter[5:7] == ("silence until a PTO", pytest.approx(5 / 18))
-    assert longer[2] == "aioquic"
-    assert longer[3:] == (10.0, 0.1, "pacing", 0.3, 7.0, 0.0, 1)
-    assert shorter[3:5] == (9.0, pytest.approx(4 / 9))
-    assert shorter[7:] == (6.5, pytest.approx(1 / 9), 2)
+    assert list(longer[2:]) == ["aioquic", 10.0, 0.1, "pacing", 0.3, 7.0, 0.0, 1]
+    assert shorter[5] == "silence until a PTO"
+    numbers = [shorter[place] for place in (3, 4, 6, 7, 8, 9)]
+    assert numbers == pytest.approx([9.0, 4 / 9, 5 / 18, 6.5, 1 / 9, 2])
