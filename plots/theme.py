@@ -193,11 +193,11 @@ def legend_above(ax: Axes, title: str = "", most: int = 4, **options: Any) -> No
 
 
 def dates(ax: Axes) -> None:
-    """Days since 1970 as dates, with few words, and with an hour at both ends of what was drawn before at least."""
+    """Days since 1970 as dates, with few words; the axis shows what was drawn before, and two hours at least."""
     from matplotlib.dates import HOURS_PER_DAY, AutoDateLocator, ConciseDateFormatter
 
     first, last = ax.dataLim.intervalx
-    margin = max(0.04 * (last - first), 1 / HOURS_PER_DAY)
+    margin = max(0.04 * (last - first), 1 / HOURS_PER_DAY - (last - first) / 2)
     ax.set_xlim(first - margin, last + margin)
     locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
