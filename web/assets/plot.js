@@ -94,7 +94,7 @@
     const linesOf = (panel, column) => loaded(column).flatMap(({ data, number }) => (panel.lines || []).map(([name, factor, colour]) => (
       { x: data.column(`${name}_time`), y: data.column(`${name}_value`, factor), colour: number === column.bright ? ink[colour] : ink.grey, width: number === column.bright ? 2 : 1, run: number, name })));
     const curvesOf = (panel, column) => (panel.dots ? layersOf : linesOf)(panel, column);
-    const isEmpty = (panel) => !columns.some((column) => curvesOf(panel, column).some(({ x, y }) => x.length && (panel.dots || y.some(Boolean))));
+    const isEmpty = (panel) => !columns.some((column) => curvesOf(panel, column).some(({ x, y }) => (panel.dots ? x.length : x.length > 1 && y.some(Boolean))));
     const heights = (panel, from, to) => {
       let low = panel.dots ? Infinity : 0, high = -Infinity;
       for (const { x, y } of columns.flatMap((column) => curvesOf(panel, column))) {
@@ -215,7 +215,7 @@
     };
     const drawUnseen = (each) => { if (!each.seen) { each.seen = true; drawPanel(each); } };
     const drawAll = () => { for (const each of panels) if (each.seen) drawPanel(each); };
-    // Panels without a point in any repetition take no room; those of cells side by side come and go together.
+    // Panels without a point, or a line, in any repetition take no room; those of cells side by side come and go together.
     const hideEmpty = () => { for (const { box, panel } of panels) box.hidden = isEmpty(panel); };
 
     const nearest = ({ plot, panel, column }) => {
