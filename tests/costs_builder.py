@@ -9,7 +9,7 @@ from dataclasses import astuple, replace
 from quicsat.model.cpu_cost import CostModel
 from quicsat.model.emulated_link import DirectionReport, SimulatorReport
 from quicsat.model.evidence import HostFacts, ResourceUse
-from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.results import Measurement, ResultSet, RunResult
 from quicsat.model.test_case import MULTICONNECT, TestCase
 from quicsat.statistics.cost_fit import CostSample
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
@@ -68,5 +68,10 @@ def _run(sample: CostSample, repetition: int) -> RunResult:
     )
     forward = DirectionReport(sample.sent, sample.sent, 0, 0)
     report = SimulatorReport(0, True, 0, 0, 0, forward, DirectionReport(sample.received + 5, sample.received, 5, 0))
+    link = next(case for case in CASES if case.name == sample.link).emulated
+    waiting = 2 * TRUE.handshake + link.round_trip_delay + 8 * 1200 * (1 / link.forward.rate + 1 / link.back.rate)
+    assert run.measurement is not None
+    measurement = Measurement({**run.measurement.values, "handshake_time": waiting})
     host = HostFacts("6.1", "x86_64", 2, 2**33, "20.10", 0.5, processor=PROCESSOR)
-    return replace(run, evidence=replace(run.evidence, use={"server": use}, simulator=report, host=host))
+    evidence = replace(run.evidence, use={"server": use}, simulator=report, host=host)
+    return replace(run, evidence=evidence, measurement=measurement)

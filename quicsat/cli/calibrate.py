@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.program import CommandOptions, Program, flag, option
 from quicsat.config import cost_entry, loader, quantities
 from quicsat.config.inventory import Inventory
-from quicsat.model.cpu_cost import CpuCost
+from quicsat.model.cpu_cost import DEFAULT, CostModel, CpuCost
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.text import escaped
@@ -103,7 +103,7 @@ def run(options: Options, program: Program) -> int:
             console.message(finished.fault)
             status = ExitStatus.MACHINE
         campaigns = [finished.record.result_set]
-    fits = _fits(campaigns, _names(options.names, campaigns), [case.name for case in _cases(options, known)])
+    fits = _fits(campaigns, _names(options.names, campaigns), _cases(options, known), known.implementations)
     _show(fits)
     if all(fit is None for fit in fits.values()):
         return status or ExitStatus.FAILURE
@@ -199,17 +199,25 @@ def _measure(options: Options, program: Program, known: Inventory) -> CampaignOu
 
 
 def _fits(
-    campaigns: Sequence[ResultSet], names: Iterable[str], links: Collection[str]
+    campaigns: Sequence[ResultSet],
+    names: Collection[str],
+    cases: Iterable[TestCase],
+    known: Mapping[str, Implementation],
 ) -> dict[tuple[str, Role], CostFit | None]:
-    """By implementation and role, those without runs left out; ``links``: test cases to fit."""
+    """By implementation and role, those without runs left out; ``cases``: those to fit."""
     from quicsat.statistics.cost_fit import cost_fit, cost_samples
+    from quicsat.statistics.handshake_costs import handshake_costs
 
-    fits = {}
-    for name in names:
-        for role in Role:
-            if found := cost_samples(campaigns, name, role):
-                fitted = [each for each in found if each.link in links]
-                fits[name, role] = cost_fit(fitted, [each for each in found if each.link not in links])
+    links, fits = {case.name for case in cases}, {}
+    models = {(name, role): known[name].cpu_cost.of(role) for name in known.keys() - names for role in Role}
+    handshakes = handshake_costs(
+        campaigns, links, {each: model.handshake for each, model in models.items() if isinstance(model, CostModel)}
+    )
+    for endpoint in ((name, role) for name in names for role in Role):
+        if found := cost_samples(campaigns, *endpoint):
+            fitted = [each for each in found if each.link in links]
+            others = [each for each in found if each.link not in links]
+            fits[endpoint] = cost_fit(fitted, others, handshakes.get(endpoint, DEFAULT.handshake))
     return fits
 
 

@@ -37,7 +37,7 @@ class CostModel:
         return CALL, CLOCK, self.send, self.receive, self.wait, *datagrams, self.handshake
 
 
-DEFAULT = CostModel(9e-6, 3.3e-6, 12e-6, 15e-6, 18e-6, 0.9e-3)
+DEFAULT = CostModel(9e-6, 3.3e-6, 12e-6, 15e-6, 18e-6, 1.4e-3)
 """Of programs without a model of their own: about the medians of the measured ones, in both roles."""
 
 

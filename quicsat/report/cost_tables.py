@@ -17,10 +17,6 @@ USUAL_HANDSHAKE = (
     "All runs have one connection, so the handshake is the usual one, and start contains the difference: {names}."
 )
 
-MORE_THAN_HANDSHAKE = (
-    "A connection costs more than the packets leave for a handshake; virtual time charges only the handshake: {names}."
-)
-
 
 def cost_tables(fits: Mapping[str, CostFit | None]) -> tuple[Table, Table]:
     """The models, and what they leave open; ``fits``: by endpoint, None if there is none."""
@@ -29,8 +25,6 @@ def cost_tables(fits: Mapping[str, CostFit | None]) -> tuple[Table, Table]:
     usual = [name for name, fit in found.items() if not fit.handshake_known]
     notes = [NO_MODEL.format(least=LEAST_RUNS, names="; ".join(missing))] if missing else []
     notes += [USUAL_HANDSHAKE.format(names="; ".join(usual))] if usual else []
-    more = [name for name, fit in found.items() if fit.starts_more]
-    notes += [MORE_THAN_HANDSHAKE.format(names="; ".join(more))] if more else []
     units = [Column("endpoint"), *(Column(name, Unit.COUNT) for name in ("send", "receive", "wait", "sent", "received",
                                                                        "handshake"))]  # fmt: skip
     models = Table(

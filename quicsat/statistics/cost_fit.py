@@ -5,14 +5,13 @@ handshakes, calls and datagrams (``CostModel``). The costs are those with the sm
 errors, none of them below 0. Where the runs do not tell costs apart, such as that of a call from that of its only
 datagram, they are divided as in ``USUAL``.
 
-A connection also costs what the endpoint does for it besides the handshake, such as starting another program. Virtual
-time charges the handshake while the packets of the handshake wait for it, so its cost is at most the time that the
-packets left for computing (``CostSample.handshake``).
+A connection also costs what the endpoint does for it besides the handshake, such as starting another program, and the
+first handshake of a process takes longer than those after it. Virtual time charges the first handshake while its
+packets wait for it, so its cost is known from packets (``handshake_costs``), not from this fit.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 
@@ -20,22 +19,17 @@ import numpy as np
 
 from quicsat.model.arrays import Floats
 from quicsat.model.clock import Clock
-from quicsat.model.cpu_cost import CALL, CostModel
-from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.cpu_cost import CALL, DEFAULT, CostModel
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import MULTICONNECT, TestCase
+from quicsat.statistics.handshake_costs import is_plain
 
 COUNTING = 0.25e-6
 """Seconds that counting adds to each system call, see docs/measurements/cost.md; they are part of no cost."""
 USUAL = CostModel(send=5e-6, receive=2e-6, wait=5e-6, datagram_sent=10e-6, datagram_received=10e-6, handshake=0.3e-3)
 """The costs to which a fit tends where the runs do not tell costs apart, times a factor for slow implementations."""
-FIRST_HANDSHAKE = 0.9e-3
-"""Seconds that the first handshake of a process takes at least: it is not in caches, unlike those after it, from which
-the fit knows its cost (docs/measurements/virtual-time.md, What a handshake costs)."""
-INITIAL = 1200
-"""Bytes of the smallest datagrams in which client and server begin a handshake (RFC 9000, section 14.1)."""
 DOUBT, HANDSHAKE_DOUBT, NOISE = 0.5, 3.0, 0.1
 """Standard deviations, as shares: of costs of calls and datagrams from the usual ones, of that of a handshake, which
 differs more, and of CPU times from the model."""
@@ -63,9 +57,6 @@ class CostSample:
     sent: int
     received: int
     """Datagrams at its own end of the link."""
-    handshake: float | None = None
-    """Seconds of the first handshake without those that the link and the partner need at least: the endpoint computes
-    for its handshake for that long at most. None if unknown."""
 
     @property
     def calls(self) -> int:
@@ -92,9 +83,6 @@ class CostFit:
     """Seconds for the start of the program, which virtual time does not charge."""
     connection: float
     """Seconds for each connection."""
-    longest_handshake: float | None
-    """Seconds that the handshake takes at most, as packets show: the median of the test case where it is smallest; None
-    if unknown."""
     runs: int
     error: float
     """Median of the relative errors of the CPU times of all runs."""
@@ -107,11 +95,6 @@ class CostFit:
     handshake_known: bool
     """Whether the runs differ in the number of connections; else the handshake cannot be told from the start."""
 
-    @property
-    def starts_more(self) -> bool:
-        """Whether a connection costs more than its handshake can, such as the start of a program for each of them."""
-        return self.handshake_known and self.longest_handshake is not None and self.connection > self.longest_handshake
-
 
 def cost_samples(campaigns: Iterable[ResultSet], name: str, role: Role) -> tuple[CostSample, ...]:
     """What the campaigns show of an implementation in a role: runs in real time that succeeded and counted its calls.
@@ -120,17 +103,12 @@ def cost_samples(campaigns: Iterable[ResultSet], name: str, role: Role) -> tuple
     """
     found = []
     for campaign in campaigns:
-        usable = {case.name: case for case in campaign.manifest.test_cases if _usable(case)}
+        usable = {case.name: case for case in campaign.manifest.test_cases if is_plain(case)}
         for result in campaign.results:
             if (result.server if role is Role.SERVER else result.client) == name and result.test_case in usable:
                 sample = _sample(result, usable[result.test_case], role)
                 found += [sample] if sample is not None else []
     return tuple(found)
-
-
-def _usable(case: TestCase) -> bool:
-    simple = isinstance(case.link, EmulatedLink) and not case.link.has_gateways
-    return simple and not case.functional and not case.flows
 
 
 def _sample(result: RunResult, case: TestCase, role: Role) -> CostSample | None:
@@ -150,36 +128,25 @@ def _sample(result: RunResult, case: TestCase, role: Role) -> CostSample | None:
         sent, arriving, partner = arriving, sent, result.server
     connections = len(case.file_sizes) if case.client_test == MULTICONNECT else 1
     datagrams = sent.received, arriving.delivered
-    handshake = _handshake(result, case)
-    return CostSample(partner, case.name, cpu, connections, sends, receives, waits, others, *datagrams, handshake)
+    return CostSample(partner, case.name, cpu, connections, sends, receives, waits, others, *datagrams)
 
 
-def _handshake(result: RunResult, case: TestCase) -> float | None:
-    """See ``CostSample.handshake``."""
-    duration = result.measurement.values.get("handshake_time") if result.measurement else None
-    link = case.emulated
-    if duration is None or not link.forward.rate or not link.back.rate:
-        return None
-    least = link.round_trip_delay + 8 * INITIAL * (1 / link.forward.rate + 1 / link.back.rate)
-    return max(duration - least - FIRST_HANDSHAKE, 0.0)
-
-
-def cost_fit(samples: Sequence[CostSample], judged: Sequence[CostSample] = ()) -> CostFit | None:
+def cost_fit(
+    samples: Sequence[CostSample], judged: Sequence[CostSample] = (), handshake: float = DEFAULT.handshake
+) -> CostFit | None:
     """The model that explains the CPU times; None if there are fewer than ``LEAST_RUNS``.
 
-    It is judged on runs that were not used to fit it: all with one partner, and all over one link, in turn; and those
-    that were kept for that.
+    ``handshake``: seconds of the first one of a process. The model is judged on runs that were not used to fit it: all
+    with one partner, and all over one link, in turn; and those that were kept for that.
     """
     if len(samples) < LEAST_RUNS:
         return None
     start, *costs = (float(cost) for cost in _costs(samples))
-    model, longest = CostModel(*costs), _longest_handshake(samples)
-    handshake = model.handshake if longest is None else min(model.handshake, longest)
+    model = CostModel(*costs)
     return CostFit(
-        replace(model, handshake=max(handshake, FIRST_HANDSHAKE)),
+        replace(model, handshake=handshake),
         start,
         model.handshake,
-        longest,
         len(samples),
         float(np.median(errors(samples, samples))),
         _left_out_error(samples, lambda sample: sample.partner),
@@ -187,15 +154,6 @@ def cost_fit(samples: Sequence[CostSample], judged: Sequence[CostSample] = ()) -
         float(np.median(errors(samples, judged))) if judged else None,
         _handshake_known(samples),
     )
-
-
-def _longest_handshake(samples: Sequence[CostSample]) -> float | None:
-    """See ``CostFit``: all that disturbs a handshake makes it longer, losses and slow links most."""
-    found = defaultdict(list)
-    for sample in samples:
-        if sample.handshake is not None:
-            found[sample.link].append(sample.handshake)
-    return min((float(np.median(each)) for each in found.values()), default=None)
 
 
 def _handshake_known(samples: Sequence[CostSample]) -> bool:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from quicsat.model.clock import Clock
+from quicsat.model.cpu_cost import DEFAULT
 from quicsat.model.evidence import Evidence, ResourceUse
 from quicsat.model.gateways import PEPS
 from quicsat.model.implementation import Role
-from quicsat.model.results import Measurement, ResultSet
+from quicsat.model.results import ResultSet
 from quicsat.statistics import cost_fit
 from quicsat.statistics.cost_fit import cost_samples, non_negative
 from tests.costs_builder import CASES, PARTNERS, START, TRUE, campaign, samples
-from tests.results_builder import SAT, SATLOSS
 
 COUNT = len(PARTNERS) * len(CASES) * 6
 
@@ -28,7 +28,8 @@ def test_the_costs_of_noiseless_runs_are_found(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(cost_fit, "HANDSHAKE_DOUBT", 100.0)
     fit = cost_fit.cost_fit(samples())
     assert fit is not None
-    assert astuple(fit.model) == pytest.approx(astuple(TRUE), rel=0.01)
+    assert astuple(fit.model) == pytest.approx(astuple(replace(TRUE, handshake=DEFAULT.handshake)), rel=0.01)
+    assert fit.connection == pytest.approx(TRUE.handshake, rel=0.01)
     assert fit.start == pytest.approx(START, rel=0.01)
     assert fit.runs == COUNT
     assert fit.handshake_known
@@ -43,9 +44,10 @@ def test_noise_of_single_runs_is_what_remains() -> None:
     assert fit.partner_error is not None
     assert 0.04 < fit.error < 0.1  # the median of a normal distribution is at 0.67 of its standard deviation
     assert fit.error < fit.partner_error < 0.12
-    large = ("send", "wait", "datagram_sent", "datagram_received", "handshake")
+    large = ("send", "wait", "datagram_sent", "datagram_received")
     for name in large:  # a call that receives is too cheap to be seen
         assert getattr(fit.model, name) == pytest.approx(getattr(TRUE, name), rel=0.35)
+    assert fit.connection == pytest.approx(TRUE.handshake, rel=0.35)
 
 
 def test_costs_that_no_run_tells_apart_are_divided_as_usual() -> None:
@@ -61,54 +63,14 @@ def test_costs_that_no_run_tells_apart_are_divided_as_usual() -> None:
     assert model.send + model.datagram_sent == pytest.approx(30e-6, rel=0.03)
     assert model.receive + model.wait + model.datagram_received == pytest.approx(34e-6, rel=0.03)
     assert 1 < model.datagram_sent / model.send < 2.5
-    assert 0.5e-3 < model.handshake < 5e-3
+    assert 0.5e-3 < fit.connection < 5e-3
 
 
-def test_the_first_handshake_has_a_least_cost() -> None:
-    fit = cost_fit.cost_fit(samples(replace(TRUE, handshake=0.0)))
+def test_the_first_handshake_is_not_what_a_connection_costs() -> None:
+    fit, given = cost_fit.cost_fit(samples()), cost_fit.cost_fit(samples(), handshake=0.25)
     assert fit is not None
-    assert fit.model.handshake == cost_fit.FIRST_HANDSHAKE
-
-
-def test_a_program_for_each_connection_is_no_handshake() -> None:
-    """Its start takes three times as long as the handshake; packets show the handshake, and losses delay some."""
-    numbers = np.random.default_rng(5)
-    found = samples(replace(TRUE, handshake=4 * TRUE.handshake), noise=0.05)
-    delays = [numbers.exponential(0.05) if each.link == SATLOSS.name else 0.0 for each in found]
-    shown = [
-        replace(each, handshake=TRUE.handshake * numbers.uniform(0.8, 1.2) + delay)
-        for each, delay in zip(found, delays, strict=True)
-    ]
-    fit, blind = cost_fit.cost_fit(shown), cost_fit.cost_fit(found)
-    assert fit is not None
-    assert blind is not None
-    assert fit.model.handshake == pytest.approx(TRUE.handshake, rel=0.1)
-    assert fit.connection == pytest.approx(4 * TRUE.handshake, rel=0.25)
-    assert fit.starts_more
-    assert blind.model == replace(fit.model, handshake=fit.connection)
-    assert not blind.starts_more
-
-
-def test_packets_do_not_change_a_handshake_for_which_they_leave_time() -> None:
-    """Waiting is no computing."""
-    shown = [replace(each, handshake=3 * TRUE.handshake) for each in samples()]
-    fit, blind = cost_fit.cost_fit(shown), cost_fit.cost_fit(samples())
-    assert fit is not None
-    assert blind is not None
-    assert fit.model == blind.model
-    assert not fit.starts_more
-
-
-def test_time_for_the_handshake_is_without_link_and_partner() -> None:
-    first, *others = campaign().results
-    link = SAT.emulated
-    needed = link.round_trip_delay + 8 * 1200 * (1 / link.forward.rate + 1 / link.back.rate) + cost_fit.FIRST_HANDSHAKE
-    for duration, left in ((needed + 0.003, 0.003), (needed - 0.1, 0.0), (None, None)):
-        measurement = Measurement({} if duration is None else {"handshake_time": duration})
-        results = replace(campaign(), results=(replace(first, measurement=measurement), *others))
-        found = cost_samples([results], "mine", Role.SERVER)[0]
-        assert found.link == SAT.name
-        assert found.handshake == (None if left is None else pytest.approx(left))
+    assert given is not None
+    assert given == replace(fit, model=replace(fit.model, handshake=0.25))
 
 
 def test_runs_for_judging_are_not_fitted() -> None:
