@@ -63,11 +63,11 @@ def _fitted(sums: Mapping[Pair, float]) -> dict[Endpoint, float]:
     """Times with the smallest absolute errors; a number could be added for all servers, and subtracted for clients."""
     endpoints = list(dict.fromkeys(endpoint for pair in sums for endpoint in pair))
     pairs = np.array([[endpoint in pair for endpoint in endpoints] for pair in sums], dtype=np.float64)
-    measured, weights = np.array(list(sums.values())), np.ones(len(sums))
-    times = np.zeros(len(endpoints))
+    measured = np.array(list(sums.values()))
+    times, weights = np.zeros(len(endpoints)), np.ones(len(sums))
     for _ in range(STEPS):
-        times = np.linalg.lstsq(pairs * weights[:, None], measured * weights, rcond=None)[0]
-        weights = np.sqrt(RESOLUTION / np.maximum(np.abs(pairs @ times - measured), RESOLUTION))
+        times[:] = np.linalg.lstsq(pairs * weights[:, None], measured * weights, rcond=None)[0]
+        weights[:] = np.sqrt(RESOLUTION / np.maximum(np.abs(pairs @ times - measured), RESOLUTION))
     return dict(zip(endpoints, times.tolist(), strict=True))
 
 
