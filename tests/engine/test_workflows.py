@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from quicsat.cli.exit_status import ExitStatus
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images import build_recipes
 from quicsat.results.store import load
 from tests.engine.conftest import ROOT, URL, need
 from tests.example_repository import (
+    HALF,
     IMPLEMENTATION,
     PARTNER,
     PULL_REQUEST,
@@ -29,9 +31,14 @@ from tests.example_repository import (
     exported_checkout,
     source,
 )
-from tests.workflow_runner import WorkflowRunner
+from tests.workflow_runner import Ended, WorkflowRunner
 
-HARMLESS = {SOURCE: f"{source(WINDOW)}# A comment.\n"}
+HARMLESS, HALVED = {SOURCE: f"{source(WINDOW)}# A comment.\n"}, {SOURCE: source(HALF)}
+HERE, OTHER = "", "Emulated CPU"
+"""Names of processors: this machine's own, and another one."""
+CPUINFO = f"processor\t: 0\nvendor_id\t: Emulated\ncpu family\t: 1\nmodel name\t: {OTHER}\nflags\t\t: fpu sse sse2\n\n"
+MOUNTED = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/cpuinfo && exec "$@"')
+
 STARVED = 1500
 """Seconds; a job takes a minute on two idle cores."""
 
@@ -50,21 +57,38 @@ def quicsat(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             daemon.quick.remove_image(image.reference, force=True)
 
 
-@pytest.mark.timeout(STARVED)
-def test_a_harmless_pull_request_is_measured_and_green(quicsat: Path, tmp_path: Path) -> None:
-    """Both images are measured in one job, with the same members, and only the image of the change is another one."""
-    repository = ExampleRepository(tmp_path, build_recipes.expected()[IMPLEMENTATION])
-    repository.open_pull_request(HARMLESS)
+def run(folder: Path, quicsat: Path, change: Mapping[str, str], processor: str) -> Ended:
+    """Run the job for a pull request that changes these files, on a machine with this processor."""
+    repository = ExampleRepository(folder, build_recipes.expected()[IMPLEMENTATION])
+    repository.open_pull_request(change)
     variables = {"DOCKER_HOST": URL, "ORIGIN": repository.origin.as_uri()}
-    runner = WorkflowRunner(repository.clone, tmp_path, own=quicsat, variables=variables)
-    done = runner.run("quicsat.yml", "pull_request", PULL_REQUEST)
-    assert (done.status, done.failed_with) == (0, None), done.output
+    (folder / "cpuinfo").write_text(CPUINFO)
+    inside = (*MOUNTED, str(folder / "cpuinfo")) if processor else ()
+    runner = WorkflowRunner(repository.clone, folder, own=quicsat, variables=variables, inside=inside)
+    return runner.run("quicsat.yml", "pull_request", PULL_REQUEST)
+
+
+@pytest.mark.timeout(STARVED)
+@pytest.mark.parametrize(
+    ("change", "processor", "status"),
+    [(HARMLESS, HERE, ExitStatus.SUCCESS), (HALVED, OTHER, ExitStatus.FAILURE)],
+    ids=["harmless", "halved, another processor"],
+)
+def test_a_pull_request_is_measured_and_judged(
+    quicsat: Path, tmp_path: Path, change: Mapping[str, str], processor: str, status: ExitStatus
+) -> None:
+    """Both images are measured in one job, on whichever processor; a smaller initial window is found."""
+    done = run(tmp_path, quicsat, change, processor)
+    failed = status != ExitStatus.SUCCESS
+    assert (done.status, done.failed_with) == ((1, status) if failed else (0, None)), done.output
     report = tmp_path / "report"
     with zipfile.ZipFile(tmp_path / "artifacts/quicsat.zip") as archive:
         archive.extractall(report)
-    assert (report / "comment.md").read_text().startswith("### ✅ ")
+    comment = (report / "comment.md").read_text()
+    assert comment.startswith("### ")
+    assert ("the goodput changed by -" in comment) is failed
     assert list(report.rglob("*.pcap")) == []
-    base, change = (load(report / "campaign" / name).result_set for name in ("base", "change"))
-    assert len(base.results) == len(change.results) == 3 * 5
-    assert base.manifest.images[IMPLEMENTATION].id != change.manifest.images[IMPLEMENTATION].id
-    assert base.manifest.images[PARTNER].id == change.manifest.images[PARTNER].id
+    for name in ("base", "change"):
+        measured = load(report / "campaign" / name).result_set
+        assert len(measured.results) == 3 * 5
+        assert (OTHER in measured.manifest.processor) is bool(processor)
