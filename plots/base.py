@@ -143,7 +143,7 @@ def stem(request: PlotRequest, campaign: CampaignResults, *parts: str) -> str:
 
 
 def slowest(request: PlotRequest, ranked: Sequence[Pair]) -> tuple[Sequence[Pair], str]:
-    """Of pairs from the slowest one on, those of which pictures are made, and a note if some are left out."""
+    """The pairs that get a picture, and a note if others get none; ``ranked``: all, from the slowest one on."""
     if request.plots or request.pairs or len(ranked) <= MOST_PICTURES:
         return ranked, ""
     return ranked[:MOST_PICTURES], f"This is one of the {MOST_PICTURES} slowest of {len(ranked)} pairs; --pair selects"

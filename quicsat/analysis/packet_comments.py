@@ -20,9 +20,9 @@ PAUSES = {
     TimeShare.APPLICATION: "the server's application had paused for {time}",
     TimeShare.OUTAGE: "the link had delivered nothing for {time}",
 }
-"""What is said of the packet that the server sends after a stretch of its time."""
+"""Comment on the first packet that the server sends after a share of its time."""
 LEAST_TRIPS = 0.1
-"""Round trips of a pause that is told."""
+"""Shortest pause that gets a comment, in round-trip times."""
 
 Comments = dict[int, str]
 """By the number of a frame in its trace."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,8 +53,8 @@ class Case:
         return float(total)
 
 
-def case(place: Path, sizes: list[int], link: Link, **options: object) -> Case:
-    simulated = transfer(sizes, link, **options)  # type: ignore[arg-type]
+def case(place: Path, sizes: list[int], link: Link, **options: Any) -> Case:
+    simulated = transfer(sizes, link, **options)
     simulated.write(place)
     traces = read_run(place, Protocol.HQ, unknown_link(), check_traces(place, Protocol.HQ))
     pair = traces.trace_pair
@@ -82,20 +83,23 @@ def near(found: Case, seconds: float) -> object:
     return pytest.approx(seconds, abs=min(TRIP, TOLERANCE * found.duration))
 
 
-def test_flow_control_of_the_connection(tmp_path: Path) -> None:
-    found = case(tmp_path, [2_000_000], Link(), max_data=65_536, max_stream_data=10_000_000, steady_windows=True)
-    truth = found.idle(lambda state: state.connection_blocked and not state.nothing_left)
+@pytest.mark.parametrize(
+    ("small", "large", "blocking", "other"),
+    [
+        ("max_data", "max_stream_data", TimeShare.CONNECTION_FLOW_CONTROL, TimeShare.STREAM_FLOW_CONTROL),
+        ("max_stream_data", "max_data", TimeShare.STREAM_FLOW_CONTROL, TimeShare.CONNECTION_FLOW_CONTROL),
+    ],
+    ids=["connection", "stream"],
+)
+def test_flow_control(tmp_path: Path, small: str, large: str, blocking: TimeShare, other: TimeShare) -> None:
+    found = case(tmp_path, [2_000_000], Link(), **{small: 65_536, large: 10_000_000}, steady_windows=True)
+    connection = blocking is TimeShare.CONNECTION_FLOW_CONTROL
+    truth = found.idle(
+        lambda state: (state.connection_blocked if connection else state.stream_blocked) and not state.nothing_left
+    )
     assert truth > 0.2 * found.duration
-    assert found.seconds(TimeShare.CONNECTION_FLOW_CONTROL) == near(found, truth)
-    assert found.seconds(TimeShare.STREAM_FLOW_CONTROL) == 0
-
-
-def test_flow_control_of_the_stream(tmp_path: Path) -> None:
-    found = case(tmp_path, [2_000_000], Link(), max_stream_data=65_536, max_data=10_000_000, steady_windows=True)
-    truth = found.idle(lambda state: state.stream_blocked and not state.nothing_left)
-    assert truth > 0.2 * found.duration
-    assert found.seconds(TimeShare.STREAM_FLOW_CONTROL) == near(found, truth)
-    assert found.seconds(TimeShare.CONNECTION_FLOW_CONTROL) == 0
+    assert found.seconds(blocking) == near(found, truth)
+    assert found.seconds(other) == 0
 
 
 def test_an_application_that_pauses(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from quicsat.images import releases
 from quicsat.images.registries import Releases
 from quicsat.images.releases import ReleaseState, pinned_version, releases_of
 from quicsat.model.errors import MachineError
+from quicsat.model.package import Package
 
 ROOT = Path(__file__).resolve().parents[2]
 KNOWN = load_implementations(ROOT / "implementations.json")
@@ -31,9 +33,9 @@ def test_each_image_that_is_built_names_its_package_and_pins_it_as_its_label_sta
 def test_versions_are_current_outdated_or_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     day = date(2026, 1, 2)
 
-    def look_up(wanted: object) -> dict[object, object]:
+    def look_up(wanted: Iterable[tuple[Package, str]]) -> dict[object, object]:
         answers: dict[object, object] = {}
-        for package, pinned in wanted:  # type: ignore[attr-defined]
+        for package, pinned in wanted:
             same = Releases(pinned, {pinned: day})
             newer = Releases("99.0", {"99.0": day})
             answers[package, pinned] = {"quinn": same, "quiche": newer}.get(package.name, MachineError("no answer"))
