@@ -22,6 +22,7 @@ from pathlib import Path
 from bench.gate_images import IRRELEVANT, build, changes_of, slug
 from bench.script import ROOT, judged, run
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.config.loader import load_implementations
 from quicsat.images.build_recipes import recipe_of
 from quicsat.model.errors import MachineError
 from quicsat.model.whole_file import write_atomically
@@ -68,7 +69,8 @@ def tried(folder: Path, name: str, change: str, tests: Sequence[str]) -> Tried:
         stored = json.loads(result.read_text())
         return Tried(**{**stored, "found": tuple(stored["found"])})
     place.mkdir(parents=True, exist_ok=True)
-    image, base = build(name, change), recipe_of(ROOT, name, f"endpoints/{name}").tag
+    implementation = load_implementations(ROOT / "implementations.json")[name]
+    image, base = build(name, change), recipe_of(ROOT, implementation).tag
     names = [name, *[each for each in PARTNERS if each != name][:2]]
     campaigns = place / f"campaigns-{time.time():.0f}"
     words = [

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from bench.script import DAEMON, ROOT
+from quicsat.config.loader import load_implementations
 from quicsat.images.build_recipes import build_context, recipe_of
 from quicsat.model.errors import MachineError
 from quicsat.model.whole_file import scratch_directory
@@ -145,7 +146,7 @@ def changes_of(name: str) -> tuple[str, ...]:
 
 def build(name: str, change: str) -> str:
     """Build the image of a change unless the daemon has it; its reference. Raises MachineError."""
-    recipe = recipe_of(ROOT, name, f"endpoints/{name}")
+    recipe = recipe_of(ROOT, load_implementations(ROOT / "implementations.json")[name])
     base = recipe.tag
     tag = f"quicsat-bench/{name}:{base.partition(':')[2]}-{slug(change)}"
     if not _docker("images", "--quiet", tag):

@@ -16,6 +16,7 @@ from quicsat.cli import reference
 from quicsat.cli.image_tables import sources, stated
 from quicsat.config.loader import load_implementations, load_known_test_cases
 from quicsat.docker.provenance import labels_of
+from quicsat.images.build_recipes import recipe_of
 from quicsat.model.outcomes import Check, ErrorCode
 from quicsat.plots.discovery import plots
 from quicsat.results.document import SCHEMA_FILE, json_schema
@@ -75,8 +76,9 @@ def figures() -> str:
 def image_sources() -> str:
     """From which sources the images of this repository are built."""
     known = load_implementations(ROOT / "implementations.json").values()
-    files = {each.name: ROOT / each.build / "Dockerfile" for each in known if each.build is not None}
-    return sources([stated(name, "", labels_of(file)) for name, file in files.items()], markdown=True) + "\n"
+    recipes = {each.name: recipe_of(ROOT, each) for each in known if each.build is not None}
+    stated_by = {name: labels_of(each.folder / "Dockerfile", each.arguments) for name, each in recipes.items()}
+    return sources([stated(name, "", labels) for name, labels in stated_by.items()], markdown=True) + "\n"
 
 
 TABLES: Mapping[Path, dict[str, Callable[[], str]]] = {

@@ -93,7 +93,8 @@ def _sources(request: ImageRequest, daemon: Daemon, packages: Sequence[Implement
             if each.image is not None and each.state is not ImageState.OUTDATED:
                 origins.append(image_tables.Origin(each.name, each.state, each.image.version, each.image.provenance))
             elif each.source == "built" and package.build is not None:
-                labels = provenance.labels_of(recipe_of(request.root, each.name, package.build).folder / "Dockerfile")
+                recipe = recipe_of(request.root, package)
+                labels = provenance.labels_of(recipe.folder / "Dockerfile", recipe.arguments)
                 origins.append(image_tables.stated(each.name, "as the Dockerfile states", labels))
     return Report(image_tables.sources(origins, width=console.width(), markdown=request.markdown))
 

@@ -10,6 +10,7 @@ from quicsat.config.yaml_fields import Fields
 from quicsat.model.cpu_cost import DEFAULT, CostModel, CpuCost
 from quicsat.model.implementation import (
     EVERY_CLIENT,
+    BuildArgument,
     CongestionControl,
     Contract,
     Implementation,
@@ -31,9 +32,10 @@ ROLES = {
 EXAMPLES = {"image": '"owner/name:tag"', "url": '"https://example.org/quic"', "role": '"both"'}
 """Keys that an implementation must have -> an example of the value; image is optional with a folder."""
 VIRTUAL_ONLY_KEY = "virtual time only"
+BUILD_ARGUMENTS_KEY = "build arguments"
 KEYS = (
     *EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants", "contract", "cpu cost",
-    VIRTUAL_ONLY_KEY, "package",
+    VIRTUAL_ONLY_KEY, "package", BUILD_ARGUMENTS_KEY,
 )  # fmt: skip
 CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
 CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
@@ -74,6 +76,7 @@ _PACKAGE = matching(
     "the name of a package, for Maven group:artifact, which neither begins nor ends with a punctuation mark",
 )
 _ARGUMENT = matching(r"[A-Z][A-Z0-9_]{0,39}", "the name of an argument of the Dockerfile, such as VERSION")
+_VALUE = matching(r"[ -~]{1,500}", "1 to 500 ASCII characters")
 _PARAMETERS = matching(
     r"[!-~]{1,100}(?: [!-~]{1,100}){0,9}", "one to ten words of ASCII characters, single blanks between"
 )
@@ -101,6 +104,7 @@ def read_implementation(name: str, fields: Fields) -> Implementation | None:
         cpu_cost=_read_cpu_cost(fields),
         virtual_only=_read_virtual_only(fields),
         package=_read_package(fields),
+        build_arguments=_read_build_arguments(fields),
     )
     return implementation if len(fields.problems) == faults else None
 
@@ -175,6 +179,26 @@ def _read_package(fields: Fields) -> Package | None:
     argument = section.read("argument", _ARGUMENT) or Package.argument
     unmaintained = section.read("unmaintained", one_line) or ""
     return Package(Registry(registry), name, argument, unmaintained) if registry and name else None
+
+
+def _read_build_arguments(fields: Fields) -> tuple[BuildArgument, ...]:
+    """In the order of their names, independent of the order in the file."""
+    if not fields.holds_mapping(BUILD_ARGUMENTS_KEY):
+        if BUILD_ARGUMENTS_KEY in fields:
+            fields.must_be_mapping(BUILD_ARGUMENTS_KEY, '{"VERSION": "3.6.5"}')
+        return ()
+    if "build" not in fields:
+        fields.note(f"{BUILD_ARGUMENTS_KEY} belong to an image that is built: name its folder with build.")
+    section = fields.part(BUILD_ARGUMENTS_KEY)
+    found = []
+    for name in sorted(section):
+        try:
+            _ARGUMENT(name)
+        except ValueError as fault:
+            section.note(f"{quoted(name)} {fault}", section.line_of(name))
+        if (value := section.read(name, _VALUE)) is not None:
+            found.append(BuildArgument(name, value))
+    return tuple(found)
 
 
 def _section(fields: Fields, key: str, keys: Collection[str]) -> Fields | None:

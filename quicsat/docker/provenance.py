@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from quicsat.model.results import Provenance
 
@@ -26,6 +27,7 @@ FIELDS = {
 LABELS = (VERSION, PATCHES, *FIELDS.values())
 """What every Dockerfile of an endpoint states; an empty value stands for what the source does not tell."""
 NO_PATCHES = "none"
+NOTHING_GIVEN: Mapping[str, str] = MappingProxyType({})
 
 _CONTINUED = re.compile(r"\\\n")
 _ARG = re.compile(r"(\w+)(?:=(.*))?")
@@ -40,17 +42,17 @@ def of_labels(labels: Mapping[str, str]) -> Provenance:
     return Provenance(**told, patches=() if patches == NO_PATCHES else tuple(patches.split()) or None)
 
 
-def labels_of(dockerfile: Path) -> dict[str, str]:
-    """The labels that the last stage of a Dockerfile states, with the default values of its build arguments."""
-    return _read(dockerfile)[0]
+def labels_of(dockerfile: Path, given: Mapping[str, str] = NOTHING_GIVEN) -> dict[str, str]:
+    """The labels that the last stage of a Dockerfile states; build arguments have the values ``given``, or defaults."""
+    return _read(dockerfile, given)[0]
 
 
-def arguments_of(dockerfile: Path) -> dict[str, str]:
-    """The default values of a Dockerfile's build arguments; those of the last stage that declares one count."""
-    return _read(dockerfile)[1]
+def arguments_of(dockerfile: Path, given: Mapping[str, str] = NOTHING_GIVEN) -> dict[str, str]:
+    """The values of a Dockerfile's build arguments: those ``given``, else the defaults of the last stage with one."""
+    return _read(dockerfile, given)[1]
 
 
-def _read(dockerfile: Path) -> tuple[dict[str, str], dict[str, str]]:
+def _read(dockerfile: Path, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """The labels of the last stage, and the arguments of all stages."""
     before: dict[str, str] = {}
     everywhere: dict[str, str] = {}
@@ -63,7 +65,8 @@ def _read(dockerfile: Path) -> tuple[dict[str, str], dict[str, str]]:
             here, labels = {}, {}
         elif instruction == "ARG" and (found := _ARG.fullmatch(rest.strip())):
             name, value = found.groups()
-            here[name] = before.get(name, "") if value is None else _resolved(value.strip('"'), here)
+            default = before.get(name, "") if value is None else _resolved(value.strip('"'), here)
+            here[name] = given.get(name, default)
             everywhere[name] = here[name]
         elif instruction == "LABEL":
             for name, quoted, plain in _LABEL.findall(rest):

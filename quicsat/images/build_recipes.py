@@ -13,13 +13,16 @@ from quicsat.docker.archive import pack
 from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
-from quicsat.model.implementation import OWN_IMAGES
+from quicsat.model.implementation import OWN_IMAGES, Implementation
+from quicsat.model.names import VARIANT_SIGN
 from quicsat.model.test_case import TestCase
 
 BASE = "quicsat/base:trixie"
 """Debian 13, the base of all local builds."""
 BASES = {"ENDPOINT_BASE": ("endpoint-base", "endpoints/base"), "RUST_BASE": ("rust-base", "endpoints/base-rust")}
 """Build argument -> name and folder of the local image that it stands for: base or build environment."""
+RESERVED = frozenset({"BASE", *BASES})
+"""Build arguments that quicsat sets itself."""
 NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
 """Folders in endpoints/ that are not endpoints."""
 SIMULATOR = "ns3-scenarios"
@@ -77,7 +80,7 @@ def find_recipe(name: str, folder: str, root: Path | None = None) -> Recipe:
     dockerfile = own if own and own.is_file() else product_files.FILES / folder / "Dockerfile"
     if not dockerfile.is_file():
         raise MachineError(f"{name}: {folder}/Dockerfile does not exist: fix its folder or name an image with -r.")
-    asked = set(re.findall(r"^ARG (\w+)", dockerfile.read_text(encoding="utf-8"), re.MULTILINE))
+    asked = declared(dockerfile)
     arguments: dict[str, str] = {}
     if "BASE" in asked:
         arguments["BASE"] = BASE
@@ -85,17 +88,29 @@ def find_recipe(name: str, folder: str, root: Path | None = None) -> Recipe:
     return Recipe(name, dockerfile.parent, arguments)
 
 
+def declared(dockerfile: Path) -> set[str]:
+    """Names of the build arguments that a Dockerfile declares."""
+    return set(re.findall(r"^ARG (\w+)", dockerfile.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 def find_base(argument: str) -> Recipe:
     """How to build the image that a build argument in ``BASES`` stands for; raises :class:`MachineError`."""
     return find_recipe(*BASES[argument])
 
 
-def recipe_of(root: Path, name: str, folder: str) -> Recipe:
+def recipe_of(root: Path, implementation: Implementation) -> Recipe:
     """How to build an implementation: its image has the name of the folder, which implementations can share.
 
-    Raises :class:`MachineError`, which names the implementation, if the folder holds no Dockerfile.
+    With build arguments of its own, the image has the name of the implementation. Raises :class:`MachineError`, which
+    names the implementation, if it has no folder with a Dockerfile, or the Dockerfile does not declare an argument.
     """
-    return replace(find_recipe(name, folder, root), name=Path(folder).name)
+    name, folder = implementation.name.partition(VARIANT_SIGN)[0], implementation.build or ""
+    recipe = find_recipe(name, folder, root)
+    given = {argument.name: argument.value for argument in implementation.build_arguments}
+    if unknown := sorted(given.keys() - declared(recipe.folder / "Dockerfile")) or sorted(given.keys() & RESERVED):
+        reason = "is set by quicsat" if unknown[0] in RESERVED else f"is not declared by {folder}/Dockerfile"
+        raise MachineError(f"{name}: the build argument {unknown[0]} {reason}.")
+    return replace(recipe, name=name if given else Path(folder).name, arguments={**recipe.arguments, **given})
 
 
 def expected() -> dict[str, str]:

@@ -93,9 +93,9 @@ def check_lock(path: Path, root: Path, implementations: Iterable[Implementation]
 
 def _references(root: Path, implementation: Implementation) -> set[str]:
     """What the image of an implementation may be called; raises :class:`MachineError`."""
-    name, folder = implementation.name, None if implementation.replaced else implementation.build
+    built = implementation.build is not None and not implementation.replaced
     references = {implementation.image} if implementation.image else set[str]()
-    return references | ({recipe_of(root, name, folder).tag} if folder is not None else set())
+    return references | ({recipe_of(root, implementation).tag} if built else set())
 
 
 def _own_references(name: str) -> set[str]:

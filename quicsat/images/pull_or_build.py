@@ -90,7 +90,7 @@ class Images:
                 return local
             if folder is None or self._policy is Policy.PULL:
                 return self._pull_only(implementation)
-            recipe = recipe_of(self._root, name, folder)
+            recipe = recipe_of(self._root, implementation)
             if built := self._found(recipe.tag, "built"):
                 return built
             self._may_fetch(name, implementation.image or recipe.tag)

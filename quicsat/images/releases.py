@@ -46,13 +46,13 @@ def pinned_version(root: Path, implementation: Implementation) -> str:
     Versions of Debian are without Debian's revision. A pin may name the package, as in ``apt-get install
     curl=8.14.1``.
     """
-    package, folder = implementation.package, implementation.build
+    package = implementation.package
     assert package is not None
-    assert folder is not None
-    dockerfile = recipe_of(root, implementation.name, folder).folder / "Dockerfile"
-    version = arguments_of(dockerfile).get(package.argument, "").rpartition("=")[2]
+    recipe = recipe_of(root, implementation)
+    version = arguments_of(recipe.folder / "Dockerfile", recipe.arguments).get(package.argument, "").rpartition("=")[2]
     if not version:
-        raise MachineError(f"{implementation.name}: {folder}/Dockerfile has no ARG {package.argument} with a value.")
+        file = f"{implementation.build}/Dockerfile"
+        raise MachineError(f"{implementation.name}: {file} has no ARG {package.argument} with a value.")
     return upstream(version) if package.registry is Registry.DEBIAN else version
 
 

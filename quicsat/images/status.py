@@ -64,11 +64,11 @@ class Got:
 
 def stock_of(store: DaemonImages, root: Path, implementation: Implementation) -> tuple[Stocked, ...]:
     """The public image if it exists locally, and the local build if there is a folder; raises :class:`MachineError`."""
-    name, reference, folder = implementation.name, implementation.image, implementation.build
+    name, reference = implementation.name, implementation.image
     public = store.find(reference) if reference else None
     found = [Stocked(name, "public", ImageState.HERE, reference, public)] if public else []
-    if folder is not None:
-        found.append(_built(store, name, recipe_of(root, name, folder)))
+    if implementation.build is not None:
+        found.append(_built(store, name, recipe_of(root, implementation)))
     return tuple(found) or (Stocked(name, "public", ImageState.MISSING, reference),)
 
 

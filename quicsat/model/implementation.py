@@ -50,6 +50,14 @@ class Contract:
     """VERSION: the QUIC version, ``0x1``, for images that expect it; empty leaves the variable out."""
 
 
+@dataclass(frozen=True)
+class BuildArgument:
+    """An argument (``ARG``) of a Dockerfile with another value than its default."""
+
+    name: str
+    value: str
+
+
 EVERY_CLIENT = "*"
 """In place of clients."""
 
@@ -111,6 +119,8 @@ class Implementation:
     """As a server."""
     package: Package | None = None
     """From which the folder ``build`` builds the image."""
+    build_arguments: tuple[BuildArgument, ...] = ()
+    """With which the image is built from the folder ``build``."""
 
     @property
     def is_variant(self) -> bool:

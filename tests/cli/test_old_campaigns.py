@@ -73,6 +73,7 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     assert {image.pop("architecture") for image in manifest["images"].values()} == {""}
     for implementation in manifest["implementations"]:
         assert implementation.pop("package") is None
+        assert implementation.pop("build_arguments") == []
         assert implementation.pop("virtual_only") == {"date": "", "links": []}
         assert implementation.pop("cpu_cost") == {"server": None, "client": None, "measured": "", "processor": ""}
     for test_case in manifest["test_cases"]:

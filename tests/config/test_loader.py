@@ -24,6 +24,7 @@ from quicsat.model.emulated_link import Direction, EmulatedLink, GilbertElliottL
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import (
     NOTHING_KNOWN,
+    BuildArgument,
     CongestionControl,
     Contract,
     Implementation,
@@ -550,6 +551,14 @@ def test_an_implementation() -> None:
             f'"both", "virtual time only": {{"date": "2026-11-28", "links": {{"sat": {MANY}}}}}',
             "more than 50 test cases, or 100 clients of one.",
         ),
+        ('"both"', '"both", "build arguments": ["A"]', "build arguments"),
+        (
+            '"both"',
+            '"both", "build": "mine", "build arguments": {"a": "1"}',
+            'build arguments: "a" must be the name of an argument',
+        ),
+        ('"both"', '"both", "build arguments": {"A": "1"}', "name its folder with build."),
+        ('"both"', '"both", "build": "mine", "build arguments": {"A": "\\n"}', "1 to 500 ASCII characters"),
         ('"both"', '"both", "virtual time only": {"links": {}}', 'missing key "date"; write for example'),
         ('"both"', '"both", "cpu cost": {"server": "3 us"}', "server: must be a mapping of keys to values."),
         ('"both"', '"both", "cpu cost": {"server": {}}', '5: "mvfst": server: missing key "datagram sent"; write for'),
@@ -605,7 +614,8 @@ WHOLE = """\
     "server": {"send": "2 us", "receive": "3 us", "wait": "0.4 us",
                "datagram sent": "6 us", "datagram received": "5 us", "handshake": "1.2 ms"},
     "measured": "2026-11-28", "processor": "AMD EPYC"},
-  "virtual time only": {"date": "2026-11-28", "links": {"sat": ["quic-go", "quinn"], "satloss": ["*"]}}
+  "virtual time only": {"date": "2026-11-28", "links": {"sat": ["quic-go", "quinn"], "satloss": ["*"]}},
+  "build arguments": {"VERSION": "3.6.5", "SUITE": "sid"}
 }}
 """
 
@@ -630,6 +640,7 @@ def test_all_that_may_be_said_of_an_implementation() -> None:
         virtual_only=VirtualOnly(
             "2026-11-28", (VirtualOnlyLink("sat", ("quic-go", "quinn")), VirtualOnlyLink("satloss", ("*",)))
         ),
+        build_arguments=(BuildArgument("SUITE", "sid"), BuildArgument("VERSION", "3.6.5")),
     )
     assert implementations(WHOLE) == {"mine": expected}
     assert variant_named(expected, "bbr").virtual_only == NOTHING_KNOWN

@@ -12,7 +12,7 @@ import pytest
 from quicsat.config import loader
 from quicsat.docker import provenance
 from quicsat.docker.daemon_images import DaemonImages
-from quicsat.images.build_recipes import NO_ENDPOINTS
+from quicsat.images.build_recipes import NO_ENDPOINTS, recipe_of
 from quicsat.model.results import ImageFacts, Provenance
 from quicsat.results import document
 from tests.fakes import FakeEngine, connect, endpoint
@@ -71,9 +71,9 @@ VERSION_NUMBER = re.compile(r"\d+\.\d+\.\d+")
 @pytest.mark.parametrize("name", CHECKED)
 def test_facts_of_congestion_control_are_those_of_the_version_that_is_built(name: str) -> None:
     """Sources that name versions name the one of the image: a new version needs a new look."""
-    control, folder = CHECKED[name].congestion_control, CHECKED[name].build
-    assert control is not None and folder is not None
-    labels = provenance.labels_of(ROOT / folder / "Dockerfile")
+    control, recipe = CHECKED[name].congestion_control, recipe_of(ROOT, CHECKED[name])
+    assert control is not None
+    labels = provenance.labels_of(recipe.folder / "Dockerfile", recipe.arguments)
     built = {*VERSION_NUMBER.findall(f"{labels[provenance.VERSION]} {labels[provenance.SOURCE]}")}
     named = {*VERSION_NUMBER.findall(control.source)}
     assert not named or named & built

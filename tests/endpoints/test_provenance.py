@@ -15,18 +15,17 @@ from tests.engine.conftest import ROOT, URL
 @pytest.mark.parametrize("name", dict.fromkeys(name for name, _role in OURS))
 def test_the_image_tells_what_its_dockerfile_states(name: str) -> None:
     need(KNOWN[name])
-    recipe = recipe_of(ROOT, name, KNOWN[name].build or "")
+    recipe = recipe_of(ROOT, KNOWN[name])
     image = DaemonImages(Daemon(URL, "test-endpoints")).find(recipe.tag)
     assert image is not None
-    assert image.provenance == provenance.of_labels(provenance.labels_of(recipe.folder / "Dockerfile"))
+    stated = provenance.labels_of(recipe.folder / "Dockerfile", recipe.arguments)
+    assert image.provenance == provenance.of_labels(stated)
     assert image.provenance.source
 
 
 def test_the_image_of_picoquic_tells_the_patches_that_were_applied() -> None:
     need(KNOWN["picoquic"])
-    image = DaemonImages(Daemon(URL, "test-endpoints")).find(
-        recipe_of(ROOT, "picoquic", KNOWN["picoquic"].build or "").tag
-    )
+    image = DaemonImages(Daemon(URL, "test-endpoints")).find(recipe_of(ROOT, KNOWN["picoquic"]).tag)
     assert image is not None
     applied = image.provenance.patches or ()
     assert len(applied) == 11

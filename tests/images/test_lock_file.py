@@ -44,7 +44,7 @@ class Store(DaemonImages):
 @pytest.fixture
 def tag(checkout: Path) -> str:
     """Of the local build."""
-    return recipe_of(checkout, "mine", "endpoints/mine").tag
+    return recipe_of(checkout, MINE).tag
 
 
 def locked(checkout: Path, store: Store, images: dict[str, ImageFacts]) -> LockedImages:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.images.build_recipes import BASE, Recipe, build_context, expected
+from quicsat.images.build_recipes import BASE, Recipe, build_context, expected, recipe_of
 from quicsat.images.pull_or_build import PUBLIC_BASE, Images, Policy
+from quicsat.images.status import ImageState, stock_of
 from quicsat.model import product_files
 from quicsat.model.errors import HarnessFault, MachineError
-from quicsat.model.implementation import Implementation, Role
+from quicsat.model.implementation import BuildArgument, Implementation, Role
 from quicsat.model.outcomes import ErrorCode
 from tests.images.conftest import REFUSAL, FakeStore
 
@@ -51,6 +52,31 @@ def _mmdebstrap(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -
 def _images(store: FakeStore, root: Path, policy: Policy = Policy.AUTO) -> tuple[Images, list[str]]:
     said: list[str] = []
     return Images(store, root, policy, said.append), said
+
+
+# ---- recipes ---------------------------------------------------------------------------------
+
+
+def test_build_arguments_of_an_entry_give_an_image_of_its_own(root: Path) -> None:
+    (root / "endpoints/quic-go/Dockerfile").write_text("ARG VERSION=1\nARG ENDPOINT_BASE=none\n")
+    other = replace(IMPLEMENTATION, name="quic-go-2", build_arguments=(BuildArgument("VERSION", "2"),))
+    plain, given = recipe_of(root, IMPLEMENTATION), recipe_of(root, other)
+    assert ([*plain.arguments], given.arguments["VERSION"]) == (["ENDPOINT_BASE"], "2")
+    assert given.tag.startswith("quicsat/quic-go-2:")
+    assert given.tag != recipe_of(root, replace(other, build_arguments=(BuildArgument("VERSION", "3"),))).tag
+    assert given == recipe_of(root, replace(other, name="quic-go-2:bbr", server_parameters="--bbr"))
+    store = FakeStore()
+    images, _ = _images(store, root, Policy.BUILD)
+    assert images.ensure(other).reference == given.tag
+    assert store.arguments["quic-go-2"]["VERSION"] == "2"
+    assert {image.state for image in stock_of(store, root, other)} == {ImageState.CURRENT}
+
+
+@pytest.mark.parametrize("name", ["NONE", "ENDPOINT_BASE"])
+def test_build_arguments_must_be_declared_and_free(root: Path, name: str) -> None:
+    other = replace(IMPLEMENTATION, build_arguments=(BuildArgument(name, "2"),))
+    with pytest.raises(MachineError, match=f"quic-go: the build argument {name} "):
+        recipe_of(root, other)
 
 
 # ---- policies -------------------------------------------------------------------------------

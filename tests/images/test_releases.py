@@ -11,6 +11,7 @@ import pytest
 from quicsat.config.loader import load_implementations
 from quicsat.docker import provenance
 from quicsat.images import releases
+from quicsat.images.build_recipes import recipe_of
 from quicsat.images.registries import Releases
 from quicsat.images.releases import ReleaseState, pinned_version, releases_of
 from quicsat.model.errors import MachineError
@@ -25,7 +26,8 @@ BUILT = [each.name for each in KNOWN.values() if each.build]
 def test_each_image_that_is_built_names_its_package_and_pins_it_as_its_label_states(name: str) -> None:
     implementation = KNOWN[name]
     assert implementation.package is not None
-    source = provenance.labels_of(ROOT / (implementation.build or "") / "Dockerfile")[provenance.SOURCE]
+    recipe = recipe_of(ROOT, implementation)
+    source = provenance.labels_of(recipe.folder / "Dockerfile", recipe.arguments)[provenance.SOURCE]
     assert source.startswith(f"{implementation.package.registry} ")
     assert pinned_version(ROOT, implementation) in source
 
