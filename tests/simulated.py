@@ -66,6 +66,10 @@ class ServerState:
     nothing_left: bool
     """All that the application gave was sent."""
     slow_start: bool
+    window: int
+    """Congestion window, bytes."""
+    in_flight: int
+    """Bytes."""
     probes: int
     """Times in a row that the PTO expired."""
 
@@ -243,6 +247,8 @@ class _Simulation:
                 stream_blocked=sender is not None and sender.highest_offset >= limit,
                 nothing_left=sender is not None and sender.highest_offset >= sender._buffer_stop,
                 slow_start=recovery._cc.ssthresh is None,
+                window=recovery._cc.congestion_window,
+                in_flight=recovery._cc.bytes_in_flight,
                 probes=recovery._pto_count,
             )
         )

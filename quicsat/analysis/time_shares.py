@@ -335,7 +335,7 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats
     found = np.full(len(sends), _NUMBER[TimeShare.UNKNOWN])
     for share, flags in (
         (TimeShare.PACING, ~reacted & short),
-        (TimeShare.CONGESTION_WINDOW, reacted),
+        (TimeShare.CONGESTION_WINDOW, reacted | _window_full(series, begin)),
         (TimeShare.SLOW_START, starting & (reacted | short)),
         (TimeShare.RECOVERY, _within((begin + np.minimum(end, begin + 1)) / 2, recoveries)),
         (TimeShare.APPLICATION, ~reacted & empty),
@@ -343,6 +343,18 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats
     ):
         found[flags] = _NUMBER[share]
     return found
+
+
+def _window_full(series: Series, times: Floats) -> Flags:
+    """Whether the next packet does not fit into the congestion window that the server's qlog states; False without."""
+    if not len(series.cwnd) or not len(series.in_flight):
+        return np.zeros(len(times), dtype=np.bool_)
+    flight, window = (
+        np.append(0.0, samples.value)[np.searchsorted(samples.time, times, "right")]
+        for samples in (series.in_flight, series.cwnd)
+    )
+    full: Flags = flight + np.percentile(series.forward.size, 75) > window
+    return full & (window > 0)
 
 
 def _smoothed(rtt: Samples, times: Floats) -> tuple[Floats, Flags]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from quicsat.model.implementation import Protocol
 from quicsat.model.time_shares import TimeShare
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import check_traces, read_run
-from quicsat.traces.series import Series
+from quicsat.traces.series import Samples, Series
 from tests.simulated import Link, ServerState, Simulated, transfer
 
 TRIP = 0.6
@@ -54,6 +54,8 @@ class Case:
 
 
 def case(place: Path, sizes: list[int], link: Link, **options: Any) -> Case:
+    """A transfer with its shares; with ``window_known``, the server tells its congestion window."""
+    window_known = options.pop("window_known", False)
     simulated = transfer(sizes, link, **options)
     simulated.write(place)
     traces = read_run(place, Protocol.HQ, unknown_link(), check_traces(place, Protocol.HQ))
@@ -61,9 +63,12 @@ def case(place: Path, sizes: list[int], link: Link, **options: Any) -> Case:
     assert isinstance(pair, QuicTracePair)
     outages = [link.outage] if np.isfinite(link.outage[0]) else []
     conditions = LinkConditions(np.array([-np.inf]), np.array([link.rate]), outages, link.lost[1] == 0, header=0)
-    found = time_shares(pair, traces.series(), conditions)
+    series = traces.series()
+    if window_known:
+        series = replace(series, cwnd=Samples.in_order([(state.time, state.window) for state in simulated.states]))
+    found = time_shares(pair, series, conditions)
     assert found is not None
-    result = Case(found, simulated, traces.series())
+    result = Case(found, simulated, series)
     check_partition(result)
     return result
 
@@ -148,6 +153,19 @@ def test_slow_start(tmp_path: Path) -> None:
     assert truth > 0.2 * found.duration
     begun = float(found.series.requests.arrived[0])
     assert found.seconds(TimeShare.SLOW_START) == near(found, truth - begun)
+
+
+def test_a_known_window_tells_it_from_pacing(tmp_path: Path) -> None:
+    options = {"max_data": 100_000_000, "max_stream_data": 100_000_000}
+    unknown, found = (
+        case(tmp_path / str(known), [1_000_000], Link(drops=frozenset({60})), window_known=known, **options)
+        for known in (False, True)
+    )
+    truth = found.idle(lambda state: not state.slow_start and state.in_flight + 1200 > state.window)
+    rest = found.seconds(TimeShare.RECOVERY)
+    assert truth > 0.4 * found.duration
+    assert found.seconds(TimeShare.CONGESTION_WINDOW) + rest == near(found, truth)
+    assert unknown.seconds(TimeShare.PACING) > found.seconds(TimeShare.PACING)
 
 
 def test_handshake_request_and_tail(tmp_path: Path) -> None:
