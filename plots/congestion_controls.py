@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quicsat.model.names import base_name
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
@@ -24,7 +25,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     groups: dict[str, dict[str, list[Sample]]] = {}
     for sample in samples(campaign.results, case.name, number.name):
         if sample.mean is not None and sample.mean > 0:
-            base, control = sample.server.partition(":")[0], family(known.get(sample.server))
+            base, control = base_name(sample.server), family(known.get(sample.server))
             groups.setdefault(base, {}).setdefault(control.replace("NewReno", "Reno"), []).append(sample)
     groups = {name: mine for name, mine in groups.items() if len(mine) > 1}
     if not groups:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quicsat.model.names import base_name
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import LinearSegmentedColormap
@@ -97,7 +99,8 @@ class Style:
 
 def of_implementation(name: str) -> Style:
     """The same for a name everywhere; a variant has the colour of its implementation and a mark and dash of its own."""
-    base, _, variant = name.partition(":")
+    base = base_name(name)
+    variant = name[len(base) + 1 :]
     number = ORDER.index(base) if base in ORDER else len(ORDER) + _hash(base)
     colours = COLOURS + MORE_COLOURS
     if not variant:

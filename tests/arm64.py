@@ -27,8 +27,8 @@ from quicsat.config import loader
 from quicsat.docker.address import default_daemon
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
-from quicsat.images.build_recipes import BASE, BASES, Recipe, build_context, find_recipe
-from quicsat.images.pull_or_build import BASE_SUITE, UNWANTED
+from quicsat.images.build_recipes import BASE, BASE_SUITE, BASES, Recipe, build_context, find_recipe
+from quicsat.images.pull_or_build import UNWANTED
 from quicsat.model.real_link import Host
 from quicsat.model.results import RunResult
 from quicsat.model.test_case import TestCase

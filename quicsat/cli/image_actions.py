@@ -25,7 +25,7 @@ from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
 from quicsat.model.text import command_line
 from quicsat.model.whole_file import turn, write_atomically
-from quicsat.plan.select_implementations import select_images
+from quicsat.plan.select_implementations import select_images, without_variants
 
 PULLS = 4
 """Pulls at a time; the registry is slower than this machine."""
@@ -63,7 +63,7 @@ def perform(request: ImageRequest, say: Callable[[str], None]) -> Report:
     """Carry out an action other than ``check``; raises :class:`UserError` if nothing of it can be done."""
     known = Inventory(request.root).implementations
     chosen, own = select_images(request.names, known)
-    packages = tuple(known[name] for name in dict.fromkeys(each.name.partition(":")[0] for each in chosen))
+    packages = without_variants(chosen, known)
     with connected(request.daemon, "images") as daemon:
         match request.action:
             case "list":

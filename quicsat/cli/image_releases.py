@@ -1,4 +1,4 @@
-"""``./run.py images outdated``: the versions from which images are built, beside the newest in their registries."""
+"""``./run.py images outdated`` and ``releases``: versions from which images are built, and all that can be built."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from quicsat.cli import console
-from quicsat.cli.image_actions import Report
+from quicsat.cli.image_actions import ImageRequest, Report
 from quicsat.config.inventory import Inventory
-from quicsat.images.releases import Release, ReleaseState, releases_of
-from quicsat.model.errors import InputError
+from quicsat.docker.daemon_images import DaemonImages
+from quicsat.docker.ssh_tunnel import connected
+from quicsat.images.releases import Release, ReleaseState, buildable, releases_of
+from quicsat.images.status import stock_of
+from quicsat.model.errors import InputError, MachineError
+from quicsat.model.names import base_name
 from quicsat.model.text import printable
+from quicsat.model.units import byte_size
 from quicsat.model.whole_file import write_atomically
 from quicsat.plan.select_implementations import select_images
 from quicsat.report.drawing import draw, fill
 
+RELEASES = ("release", "image", "size")
 HEADER = ("implementation", "version", "age", "newest", "date")
 
 
@@ -27,7 +33,7 @@ def outdated(names: Sequence[str], root: Path, file: Path | None) -> Report:
     that was named is built from a package, and :class:`MachineError` if a Dockerfile names no version.
     """
     known = Inventory(root).implementations
-    chosen = dict.fromkeys(each.name.partition(":")[0] for each in select_images(names, known)[0])
+    chosen = dict.fromkeys(base_name(each.name) for each in select_images(names, known)[0])
     releases = releases_of(root, (known[name] for name in chosen))
     if not releases:
         raise InputError(f"No package is known of {', '.join(chosen or names)}.")
@@ -39,6 +45,29 @@ def outdated(names: Sequence[str], root: Path, file: Path | None) -> Report:
         missing=ReleaseState.UNKNOWN in states,
         failed=ReleaseState.OUTDATED in states,
     )
+
+
+def releases(request: ImageRequest) -> Report:
+    """A row for each release that can be built of the named implementations, by default of all.
+
+    A registry that does not answer makes the report incomplete (``missing``). Raises :class:`InputError` if other
+    releases of a named one cannot be built.
+    """
+    known = Inventory(request.root).implementations
+    named = dict.fromkeys(base_name(each.name) for each in select_images(request.names, known)[0])
+    chosen = [known[name] for name in named if request.names or known[name].releases]
+    rows, faults = [], []
+    with connected(request.daemon, "images") as daemon:
+        store = DaemonImages(daemon)
+        for each in chosen:
+            try:
+                found = [stock_of(store, request.root, release)[-1] for release in buildable(each)]
+            except MachineError as fault:
+                faults.append(f"{each.name}: {printable(str(fault))}")
+            else:
+                rows += [[one.name, one.state, byte_size(one.image.size) if one.image else ""] for one in found]
+    shown = [draw(RELEASES, rows, width=console.width(), right=("size",))] if rows else []
+    return Report("\n".join([*shown, *(fill(fault, console.width()) for fault in faults)]), missing=bool(faults))
 
 
 def table(releases: Iterable[Release], today: date, width: int | None = None) -> str:

@@ -13,21 +13,24 @@ from quicsat.model.errors import InputError
 
 CHECK = "check"
 OUTDATED = "outdated"
-ACTIONS = ("list", "sources", OUTDATED, "build", "pull", CHECK, "lock")
+RELEASES = "releases"
+ACTIONS = ("list", "sources", OUTDATED, RELEASES, "build", "pull", CHECK, "lock")
 GROUP = "Maintain", 1
 SUMMARY = "List, build, pull or check Docker images."
 DESCRIPTION = (
     "`list` shows the images on this machine. `sources` shows the version, commit, patches and build type of each "
     "image. `outdated` compares the versions from which images are built with the newest ones in the package "
-    "registries. `build` builds images from endpoints/, and pulls the images that you name if they have no Dockerfile "
-    "there. `pull` pulls images from a registry. `check` tests whether an image follows the endpoint contract, and "
-    "runs transfers and functional tests with quic-go. `lock` writes the digests of the images on this machine into a "
-    "file, so that `run --locked` uses the same images."
+    "registries. `releases` lists the releases that you can select with NAME@VERSION. `build` builds images from "
+    "endpoints/, and pulls the images that you name if they have no Dockerfile there. `pull` pulls images from a "
+    "registry. `check` tests whether an image follows the endpoint contract, and runs transfers and functional tests "
+    "with quic-go. `lock` writes the digests of the images on this machine into a file, so that `run --locked` uses "
+    "the same images."
 )
 EXAMPLES = (
     "images list",
     "images outdated",
-    "images build simulator quic-go aioquic",
+    "images releases quic-go",
+    "images build simulator quic-go aioquic quic-go@v0.54.1",
     "images check picoquic:bbr",
     "images check me/my-quic:dev --clock virtual",
     "images lock",
@@ -80,6 +83,10 @@ def run(options: Options, program: Program) -> int:
         from quicsat.cli.image_releases import outdated
 
         report = outdated(options.names, program.root, options.json)
+    elif options.action == RELEASES:
+        from quicsat.cli.image_releases import releases
+
+        report = releases(request)
     else:
         report = perform(request, console.message)
     console.show(report.text)

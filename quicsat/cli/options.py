@@ -133,7 +133,7 @@ class SelectionOptions(CommandOptions, group="selection"):
     server: list[str] = option(
         "-s", "--server", nargs="+", action="extend", default=[], metavar="NAME",
         help="Implementations to measure as servers (default: all that can act as servers; "
-        "example: quic-go picoquic:bbr).",
+        "example: quic-go picoquic:bbr quic-go@v0.54.1).",
     )  # fmt: skip
     client: list[str] = option(
         "-c", "--client", nargs="+", action="extend", default=[], metavar="NAME",

@@ -15,6 +15,7 @@ DESCRIPTION = (
 EXAMPLES = (
     "-s quic-go -c aioquic -t sat                          # one server, one client, one link",
     "-s picoquic:bbr picoquic:cubic -c quic-go -t SAT      # two congestion control algorithms",
+    "-s quic-go@v0.54.1 quic-go -c aioquic -t SAT          # an earlier release, and the current version",
     "-s quic-go -c quic-go -t sat --repetitions 3 --parallel auto",
     "run -t SAT --seed 1 --shard 2/4 -l part-2             # a quarter of a campaign, see merge",
 )

@@ -16,7 +16,7 @@ from quicsat.config import loader
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Implementation, Protocol
-from quicsat.model.names import VARIANT_SIGN, did_you_mean, is_named
+from quicsat.model.names import base_name, did_you_mean, is_named
 from quicsat.model.outcomes import Rules
 from quicsat.model.run import Run
 from quicsat.model.text import quoted
@@ -104,7 +104,7 @@ def must_include(options: shared.SelectionOptions) -> tuple[str, ...]:
 
 def _check_ignored(words: Sequence[str], implementations: Mapping[str, Implementation]) -> None:
     """Raise :class:`InputError` if ``--no-auto-unsupported``, which has no effect, names no implementation."""
-    names = [word.partition(VARIANT_SIGN)[0] for word in split(words)]
+    names = [base_name(word) for word in split(words)]
     if words and (faults := values_named(names, implementations, "implementation")[1]):
         raise InputError(*(f"--no-auto-unsupported: {fault}" for fault in faults))
 

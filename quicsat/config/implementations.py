@@ -15,13 +15,23 @@ from quicsat.model.implementation import (
     Contract,
     Implementation,
     Protocol,
+    ReleaseSeries,
     Role,
     Variant,
     VirtualOnly,
     VirtualOnlyLink,
 )
-from quicsat.model.names import IMAGE_RULE, NAME_RULE, is_image, is_implementation, is_name, is_test_case
-from quicsat.model.package import Package, Registry
+from quicsat.model.names import (
+    IMAGE_RULE,
+    NAME_RULE,
+    VERSION_RULE,
+    is_image,
+    is_implementation,
+    is_name,
+    is_test_case,
+    is_version,
+)
+from quicsat.model.package import Package, Registry, release_order
 from quicsat.model.text import quoted
 
 ROLES = {
@@ -33,9 +43,12 @@ EXAMPLES = {"image": '"owner/name:tag"', "url": '"https://example.org/quic"', "r
 """Keys that an implementation must have -> an example of the value; image is optional with a folder."""
 VIRTUAL_ONLY_KEY = "virtual time only"
 BUILD_ARGUMENTS_KEY = "build arguments"
+RELEASES_KEY = "releases"
+RELEASES_EXAMPLE = '{"from": "1.2.0"}'
+RELEASES_KEYS = ("from", "build", BUILD_ARGUMENTS_KEY)
 KEYS = (
     *EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants", "contract", "cpu cost",
-    VIRTUAL_ONLY_KEY, "package", BUILD_ARGUMENTS_KEY,
+    VIRTUAL_ONLY_KEY, "package", BUILD_ARGUMENTS_KEY, RELEASES_KEY,
 )  # fmt: skip
 CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
 CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
@@ -77,6 +90,7 @@ _PACKAGE = matching(
 )
 _ARGUMENT = matching(r"[A-Z][A-Z0-9_]{0,39}", "the name of an argument of the Dockerfile, such as VERSION")
 _VALUE = matching(r"[ -~]{1,500}", "1 to 500 ASCII characters")
+_RELEASE = valid(is_version, f"is no version: {VERSION_RULE}")
 _PARAMETERS = matching(
     r"[!-~]{1,100}(?: [!-~]{1,100}){0,9}", "one to ten words of ASCII characters, single blanks between"
 )
@@ -105,6 +119,7 @@ def read_implementation(name: str, fields: Fields) -> Implementation | None:
         virtual_only=_read_virtual_only(fields),
         package=_read_package(fields),
         build_arguments=_read_build_arguments(fields),
+        releases=_read_releases(fields),
     )
     return implementation if len(fields.problems) == faults else None
 
@@ -187,8 +202,6 @@ def _read_build_arguments(fields: Fields) -> tuple[BuildArgument, ...]:
         if BUILD_ARGUMENTS_KEY in fields:
             fields.must_be_mapping(BUILD_ARGUMENTS_KEY, '{"VERSION": "3.6.5"}')
         return ()
-    if "build" not in fields:
-        fields.note(f"{BUILD_ARGUMENTS_KEY} belong to an image that is built: name its folder with build.")
     section = fields.part(BUILD_ARGUMENTS_KEY)
     found = []
     for name in sorted(section):
@@ -199,6 +212,19 @@ def _read_build_arguments(fields: Fields) -> tuple[BuildArgument, ...]:
         if (value := section.read(name, _VALUE)) is not None:
             found.append(BuildArgument(name, value))
     return tuple(found)
+
+
+def _read_releases(fields: Fields) -> tuple[ReleaseSeries, ...]:
+    """The oldest series first, independent of the order in the file."""
+    found = []
+    for each in fields.mappings(RELEASES_KEY, RELEASES_EXAMPLE):
+        each.allow_only(RELEASES_KEYS)
+        each.require({"from": '"1.2.0"'})
+        if (first := each.read("from", _RELEASE)) is not None:
+            found.append(ReleaseSeries(first, each.read("build", _FOLDER), _read_build_arguments(each)))
+    if RELEASES_KEY in fields and "package" not in fields:
+        fields.note(f"{RELEASES_KEY} need the package of which they are: name it with package.")
+    return tuple(sorted(found, key=lambda each: release_order(each.first)))
 
 
 def _section(fields: Fields, key: str, keys: Collection[str]) -> Fields | None:

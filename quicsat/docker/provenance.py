@@ -14,6 +14,8 @@ from quicsat.model.results import Provenance
 
 VERSION = "org.opencontainers.image.version"
 PATCHES = "org.quicsat.patches"
+CHECKSUM = "org.quicsat.checksum"
+"""Only of images that can be built of several releases."""
 SOURCE = "org.quicsat.source"
 FIELDS = {
     "source": SOURCE,
@@ -39,7 +41,8 @@ def of_labels(labels: Mapping[str, str]) -> Provenance:
     """What the labels of an image tell; images without these labels give empty fields and ``patches`` None."""
     patches = labels.get(PATCHES, "")
     told = {field: labels.get(label, "") for field, label in FIELDS.items()}
-    return Provenance(**told, patches=() if patches == NO_PATCHES else tuple(patches.split()) or None)
+    known = () if patches == NO_PATCHES else tuple(patches.split()) or None
+    return Provenance(**told, patches=known, checksum=labels.get(CHECKSUM, ""))
 
 
 def labels_of(dockerfile: Path, given: Mapping[str, str] = NOTHING_GIVEN) -> dict[str, str]:

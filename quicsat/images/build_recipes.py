@@ -14,11 +14,13 @@ from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import OWN_IMAGES, Implementation
-from quicsat.model.names import VARIANT_SIGN
+from quicsat.model.names import RELEASE_SIGN, base_name
+from quicsat.model.package import Package
 from quicsat.model.test_case import TestCase
 
 BASE = "quicsat/base:trixie"
 """Debian 13, the base of all local builds."""
+BASE_SUITE = "trixie"
 BASES = {"ENDPOINT_BASE": ("endpoint-base", "endpoints/base"), "RUST_BASE": ("rust-base", "endpoints/base-rust")}
 """Build argument -> name and folder of the local image that it stands for: base or build environment."""
 RESERVED = frozenset({"BASE", *BASES})
@@ -44,10 +46,22 @@ class Recipe:
     name: str
     folder: Path
     arguments: Mapping[str, str]
+    package: Package | None = None
+    """Of which ``release`` is one."""
+    release: str = ""
+    """Release of the package that was chosen by name; empty for the version in the folder."""
+
+    @property
+    def title(self) -> str:
+        """The name, with the release."""
+        return f"{self.name}{RELEASE_SIGN}{self.release}" if self.release else self.name
 
     @property
     def tag(self) -> str:
-        """``quicsat/<name>:<digest>``: the digest changes with the folder's files and the build arguments."""
+        """``quicsat/<name>:<digest>``, or ``quicsat/<name>:<release>-<digest>``.
+
+        The digest changes with the folder's files and the build arguments.
+        """
         digest = hashlib.sha256()
         for path in _files(self.folder):
             mode = "x" if path.stat().st_mode & 0o100 else "-"
@@ -55,12 +69,13 @@ class Recipe:
             digest.update(f"{path.relative_to(self.folder).as_posix()}\0{mode}\0{content}\n".encode())
         for name, value in sorted(self.arguments.items()):
             digest.update(f"{name}={value}\n".encode())
-        return f"quicsat/{self.name}:{digest.hexdigest()[:12]}"
+        release = f"{self.release}-" if self.release else ""
+        return f"quicsat/{self.name}:{release}{digest.hexdigest()[:12]}"
 
     @property
     def latest(self) -> str:
-        """The name of the newest image that was built from any state of the folder."""
-        return f"quicsat/{self.name}:latest"
+        """The name of the newest image that was built from any state of the folder, of this release if it is one."""
+        return f"quicsat/{self.name}:{self.release or 'latest'}"
 
 
 def own_images(test_cases: Collection[TestCase], clock: Clock) -> tuple[str, ...]:
@@ -104,13 +119,19 @@ def recipe_of(root: Path, implementation: Implementation) -> Recipe:
     With build arguments of its own, the image has the name of the implementation. Raises :class:`MachineError`, which
     names the implementation, if it has no folder with a Dockerfile, or the Dockerfile does not declare an argument.
     """
-    name, folder = implementation.name.partition(VARIANT_SIGN)[0], implementation.build or ""
+    name, folder = base_name(implementation.name), implementation.build or ""
     recipe = find_recipe(name, folder, root)
     given = {argument.name: argument.value for argument in implementation.build_arguments}
     if unknown := sorted(given.keys() - declared(recipe.folder / "Dockerfile")) or sorted(given.keys() & RESERVED):
         reason = "is set by quicsat" if unknown[0] in RESERVED else f"is not declared by {folder}/Dockerfile"
         raise MachineError(f"{name}: the build argument {unknown[0]} {reason}.")
-    return replace(recipe, name=name if given else Path(folder).name, arguments={**recipe.arguments, **given})
+    return replace(
+        recipe,
+        name=name if given else Path(folder).name,
+        arguments={**recipe.arguments, **given},
+        package=implementation.package,
+        release=implementation.release,
+    )
 
 
 def expected() -> dict[str, str]:

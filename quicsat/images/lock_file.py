@@ -71,7 +71,7 @@ def images_here(
             image = get()
         except MachineError:
             continue
-        base = found.get(name.partition(":")[0])
+        base = found.get(name.partition(VARIANT_SIGN)[0])
         if base is None or base.id != image.id:
             found[name] = image
     return found

@@ -14,9 +14,11 @@ from pathlib import Path
 
 from quicsat.config.yaml_fields import display_path
 from quicsat.docker.daemon_images import DaemonImages
+from quicsat.images.archives import describe
 from quicsat.images.build_log import BuildLog
 from quicsat.images.build_recipes import (
     BASE,
+    BASE_SUITE,
     BASES,
     HOST_CERTIFICATES,
     OWN_FOLDERS,
@@ -35,7 +37,6 @@ from quicsat.model.whole_file import scratch_directory
 
 PUBLIC_BASE = "debian:trixie-slim"
 """Debian 13 from an image registry."""
-BASE_SUITE = "trixie"
 UNWANTED = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/share/locale/*", "/usr/share/man/*")
 """Excluded from the base and from packages installed into it, as in Debian's slim images."""
 FIRST_PULL = 15.0
@@ -43,6 +44,8 @@ FIRST_PULL = 15.0
 PULL_STALL = 120.0
 """Seconds without progress after which a pull without alternative fails."""
 BOOTSTRAP_TIMEOUT = 1800.0
+CHECKSUM = "CHECKSUM"
+"""Argument of a Dockerfile: the checksum that the archive of a release must have."""
 
 Say = Callable[[str], None]
 
@@ -178,8 +181,9 @@ class Images:
 
     def _build_now(self, recipe: Recipe) -> ImageFacts:
         tag = recipe.tag
-        log = self._log(recipe.name)
-        self._say(f"{recipe.name}: building {tag}, which takes seconds to minutes; log in {display_path(log)}")
+        title, arguments = recipe.title, {**recipe.arguments, **_verified(recipe)}
+        log = self._log(title)
+        self._say(f"{title}: building {tag}, which takes seconds to minutes; log in {display_path(log)}")
         begin = time.monotonic()
         output = BuildLog()
         with log.open("w", encoding="utf-8") as stream:
@@ -190,17 +194,17 @@ class Images:
                 output.add(line)
 
             try:
-                image = self._store.build(build_context(recipe.folder), tag, recipe.arguments, on_line)
+                image = self._store.build(build_context(recipe.folder), tag, arguments, on_line)
             except HarnessFault as fault:
                 stream.write(f"{fault.reason}\n")
                 step = f"It failed in {output.step}: {fault.reason}\n" if output.step else ""
                 raise MachineError(
-                    f"{recipe.name}: the image could not be built: {output.reason or fault.reason}\n{step}"
+                    f"{title}: the image could not be built: {output.reason or fault.reason}\n{step}"
                     f"The whole log is in {display_path(log)}. If a package registry did not answer, try again; "
                     f"behind a proxy, put its CA (*.crt) into {HOST_CERTIFICATES}."
                 ) from fault
         self._store.tag(tag, recipe.latest)
-        self._say(f"{recipe.name}: built in {seconds(time.monotonic() - begin)}, {byte_size(image.size)}")
+        self._say(f"{title}: built in {seconds(time.monotonic() - begin)}, {byte_size(image.size)}")
         return replace(image, reference=tag, source="built")
 
     def _bootstrap(self) -> ImageFacts:
@@ -243,6 +247,19 @@ class Images:
             yield
         except HarnessFault as fault:
             raise MachineError(f"{name}: no image is available: {fault.reason}") from fault
+
+
+def _verified(recipe: Recipe) -> dict[str, str]:
+    """The checksum that a registry tells of the release to be built, which the build compares.
+
+    Raises :class:`MachineError` if the registry does not have the release.
+    """
+    if recipe.package is None or not recipe.release:
+        return {}
+    try:
+        return {CHECKSUM: describe(recipe.package, recipe.release).checksum}
+    except MachineError as error:
+        raise MachineError(f"{recipe.title}: {error}") from error
 
 
 def _run_bootstrap(archive: Path, log: Path) -> str:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from quicsat.images.build_log import BuildLog
-from quicsat.images.pull_or_build import BASE_SUITE
+from quicsat.images.build_recipes import BASE_SUITE
 from quicsat.model.errors import MachineError
-from quicsat.model.package import Package, Registry
+from quicsat.model.package import PRE_RELEASE, Package, Registry, release_order
 from quicsat.model.units import MIB, seconds
 from quicsat.model.whole_file import scratch_directory
 
@@ -31,8 +31,6 @@ LARGEST_ANSWER = 64 * MIB
 LARGEST_PACKAGE = 20 * MIB
 """Bytes of a package of Debian that is fetched for its date."""
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:_-]{0,79}")
-PRE_RELEASE = re.compile(r"\d(?:-|a|b|rc|\.dev)")
-"""In a version of crates.io or PyPI: a release that is not yet one."""
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 SUITES = (
     ("http://deb.debian.org/debian", BASE_SUITE),
@@ -100,32 +98,39 @@ def _of_registry(registry: Registry, wanted: Iterable[tuple[Package, str]]) -> d
 # ---- registries ------------------------------------------------------------------------------
 
 
+def crate_entries(name: str) -> list[dict[str, Any]]:
+    """What the index of crates.io says about each release of a crate; raises :class:`MachineError`."""
+    client("cargo", "info", "--quiet", "--registry", "crates-io", name)
+    home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    files = list((home / "registry/index").glob(f"*/.cache/*/*/{name}"))
+    if not files:
+        raise MachineError(f"crates.io: cargo keeps no index of {name}.")
+    newest_file = max(files, key=lambda path: path.stat().st_mtime)
+    return [json.loads(line) for line in newest_file.read_bytes().split(b"\0") if line.startswith(b"{")]
+
+
 def _crates(_folder: Path) -> Look:
     """cargo prints no dates, but keeps what the registry's index says about each release, with its date."""
 
     def look(package: Package, pinned: str) -> Releases:
-        _client("cargo", "info", "--quiet", "--registry", "crates-io", package.name)
-        home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-        files = list((home / "registry/index").glob(f"*/.cache/*/*/{package.name}"))
-        if not files:
-            raise MachineError(f"crates.io: cargo keeps no index of {package.name}.")
-        newest_file = max(files, key=lambda path: path.stat().st_mtime)
-        entries = [json.loads(line) for line in newest_file.read_bytes().split(b"\0") if line.startswith(b"{")]
+        entries = crate_entries(package.name)
         usable = [each["vers"] for each in entries if not each.get("yanked")]
-        dates = {each["vers"]: _day(each["pubtime"]) for each in entries if each.get("pubtime")}
-        return Releases(max(_stable(usable, pinned), key=_order, default=""), dates)
+        dates = {each["vers"]: day_of(each["pubtime"]) for each in entries if each.get("pubtime")}
+        return Releases(max(_stable(usable, pinned), key=release_order, default=""), dates)
 
     return look
 
 
 def _go(_folder: Path) -> Look:
     def module(package: Package, version: str) -> Mapping[str, Any]:
-        text = _client("go", "list", "-m", "-json", f"{package.name}@{version}", environment={"GOFLAGS": "-mod=mod"})
-        return _mapping(text)
+        text = client("go", "list", "-m", "-json", f"{package.name}@{version}", environment={"GOFLAGS": "-mod=mod"})
+        return mapping(text)
 
     def look(package: Package, pinned: str) -> Releases:
         found = [module(package, "latest"), module(package, pinned)]
-        return Releases(found[0]["Version"], {each["Version"]: _day(each["Time"]) for each in found if "Time" in each})
+        return Releases(
+            found[0]["Version"], {each["Version"]: day_of(each["Time"]) for each in found if "Time" in each}
+        )
 
     return look
 
@@ -137,14 +142,14 @@ def _pypi(folder: Path) -> Look:
     def wheel_date(name: str, version: str) -> date | None:
         try:
             options = ("--no-deps", "--only-binary", ":all:", "--python-version", "3.13", "-d", str(folder))
-            _client(*pip, "download", *options, f"{name}=={version}")
+            client(*pip, "download", *options, f"{name}=={version}")
         except MachineError:
             return None
         files = [path for path in folder.iterdir() if path.name.startswith(f"{name.replace('-', '_')}-{version}-")]
-        return _date_of_zip(files[0]) if files else None
+        return date_of_zip(files[0]) if files else None
 
     def look(package: Package, pinned: str) -> Releases:
-        text = _client(*pip, "index", "versions", "--ignore-requires-python", package.name)
+        text = client(*pip, "index", "versions", "--ignore-requires-python", package.name)
         found = re.match(r"\S+ \((\S+)\)", text)
         if found is None:
             raise MachineError(f"PyPI: pip names no version of {package.name}.")
@@ -156,9 +161,9 @@ def _pypi(folder: Path) -> Look:
 
 def _npm(folder: Path) -> Look:
     def look(package: Package, _pinned: str) -> Releases:
-        answer = _mapping(_client("npm", "view", "--json", package.name, "version", "time", folder=folder))
+        answer = mapping(client("npm", "view", "--json", package.name, "version", "time", folder=folder))
         times = answer.get("time", {})
-        return Releases(answer["version"], {version: _day(time) for version, time in times.items()})
+        return Releases(answer["version"], {version: day_of(time) for version, time in times.items()})
 
     return look
 
@@ -177,13 +182,13 @@ def _maven(folder: Path) -> Look:
                 "-Dmdep.overWriteReleases=true",
                 f"-DoutputDirectory={place}",
             )
-            _client("mvn", "-B", "-q", MAVEN_COPY, *options, folder=folder)
+            client("mvn", "-B", "-q", MAVEN_COPY, *options, folder=folder)
             archive = next(place.glob(f"{artifact}-*.jar"), None)
             if archive is None:
                 raise MachineError(f"Maven gives no archive of {package.name}.")
             version = archive.name.removeprefix(f"{artifact}-").removesuffix(".jar")
             newest = newest or version
-            if day := _date_of_zip(archive):
+            if day := date_of_zip(archive):
                 dates[version] = day
             if newest == pinned:
                 break
@@ -214,23 +219,23 @@ def _debian(folder: Path) -> Look:
     }  # fmt: skip
     options = [word for key, name in paths.items() for word in ("-o", f"{key}={folder / name}")]
     options += ["-o", "APT::Sandbox::User=root", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Languages=none"]
-    _client("apt-get", *options, "-qq", "update")
+    client("apt-get", *options, "-qq", "update")
 
     def deb_date(name: str, version: str) -> date | None:
-        shown = _client("apt-cache", *options, "show", f"{name}={version}")
+        shown = client("apt-cache", *options, "show", f"{name}={version}")
         size = re.search(r"^Size: (\d+)$", shown, re.MULTILINE)
         if size is None or int(size[1]) > LARGEST_PACKAGE:
             return None
         place = folder / f"deb-{name}-{upstream(version)}"
         place.mkdir(exist_ok=True)
         try:
-            _client("apt-get", *options, "-qq", "download", f"{name}={version}", folder=place)
+            client("apt-get", *options, "-qq", "download", f"{name}={version}", folder=place)
         except MachineError:
             return None
         return next((_date_of_deb(path) for path in place.glob("*.deb")), None)
 
     def look(package: Package, pinned: str) -> Releases:
-        rows = [line.split("|") for line in _client("apt-cache", *options, "madison", package.name).splitlines()]
+        rows = [line.split("|") for line in client("apt-cache", *options, "madison", package.name).splitlines()]
         versions = list(dict.fromkeys(row[1].strip() for row in rows if len(row) == 3))  # the newest first
         if not versions:
             raise MachineError(f"Debian has no package {package.name} in {', '.join(suite for _, suite in SUITES)}.")
@@ -269,17 +274,11 @@ def _stable(versions: Iterable[str], pinned: str) -> list[str]:
     return known if PRE_RELEASE.search(pinned) or not stable else stable
 
 
-def _order(version: str) -> tuple[tuple[int, ...], int]:
-    """Order of semantic versions, where a pre-release comes before its release; pre-releases are alike."""
-    numbers, _, rest = version.partition("+")[0].partition("-")
-    return tuple(int(each) for each in numbers.split(".") if each.isdigit()), 0 if rest else 1
-
-
-def _day(text: str) -> date:
+def day_of(text: str) -> date:
     return datetime.fromisoformat(text).astimezone(UTC).date()
 
 
-def _date_of_zip(path: Path) -> date | None:
+def date_of_zip(path: Path) -> date | None:
     """The newest file in an archive."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -303,14 +302,14 @@ def _telling(day: date) -> date | None:
 # ---- clients ------------------------------------------------------------------------------------
 
 
-def _mapping(text: str) -> Mapping[str, Any]:
+def mapping(text: str) -> Mapping[str, Any]:
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("it is no object.")
     return found
 
 
-def _client(*command: str, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
+def client(*command: str, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
     """What a client prints; raises :class:`MachineError` if it is missing, fails, or does not end in time."""
     name = "pip" if command[0] == sys.executable else command[0]
     variables = {**os.environ, "LC_ALL": "C.UTF-8", **(environment or {})}

@@ -8,7 +8,9 @@ from datetime import date
 from enum import StrEnum
 from pathlib import Path
 
+from quicsat.config.releases import package_of, release_named, series_of
 from quicsat.docker.provenance import arguments_of
+from quicsat.images.archives import versions_of
 from quicsat.images.build_recipes import recipe_of
 from quicsat.images.registries import Releases, look_up, upstream
 from quicsat.model.errors import MachineError
@@ -61,6 +63,16 @@ def releases_of(root: Path, implementations: Iterable[Implementation]) -> list[R
     pinned = {each.name: (each.package, pinned_version(root, each)) for each in implementations if each.package}
     answers = look_up(pinned.values())
     return [_release(name, package, version, answers[package, version]) for name, (package, version) in pinned.items()]
+
+
+def buildable(implementation: Implementation) -> tuple[Implementation, ...]:
+    """The releases of an implementation that its folder builds, the oldest first, without pre-releases.
+
+    The registry is asked now. Raises :class:`InputError` if the folder builds one version only, and
+    :class:`MachineError` if the registry does not answer.
+    """
+    versions = versions_of(package_of(implementation))
+    return tuple(release_named(implementation, each) for each in versions if series_of(implementation, each))
 
 
 def _release(name: str, package: Package, version: str, answer: Releases | MachineError) -> Release:

@@ -63,6 +63,18 @@ EVERY_CLIENT = "*"
 
 
 @dataclass(frozen=True)
+class ReleaseSeries:
+    """Releases that are built in the same way: those from ``first`` up to the next series."""
+
+    first: str
+    """The oldest release of the series."""
+    build: str | None = None
+    """Folder; None for that of the implementation."""
+    build_arguments: tuple[BuildArgument, ...] = ()
+    """Added to those of the implementation."""
+
+
+@dataclass(frozen=True)
 class VirtualOnlyLink:
     """A link over which results in virtual time do not hold in real time."""
 
@@ -92,7 +104,10 @@ NOTHING_KNOWN = VirtualOnly()
 
 @dataclass(frozen=True)
 class Implementation:
-    """A QUIC stack, packaged as an image; or a variant of one, ``picoquic:bbr``, which has the same image."""
+    """A QUIC stack, packaged as an image; or a variant of one, ``picoquic:bbr``, which has the same image.
+
+    A release of it, ``quinn@0.11.5``, has an image of its own.
+    """
 
     name: str
     image: str
@@ -121,6 +136,10 @@ class Implementation:
     """From which the folder ``build`` builds the image."""
     build_arguments: tuple[BuildArgument, ...] = ()
     """With which the image is built from the folder ``build``."""
+    releases: tuple[ReleaseSeries, ...] = ()
+    """How other releases of the package are built, the oldest first; empty if only one version can be built."""
+    release: str = ""
+    """The release of the package that was chosen by name, ``quinn@0.11.5``; empty for the version in the folder."""
 
     @property
     def is_variant(self) -> bool:

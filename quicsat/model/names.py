@@ -11,17 +11,21 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 VARIANT_SIGN = ":"
 """Between the name of an implementation and that of its variant; no name contains it."""
+RELEASE_SIGN = "@"
+"""Between the name of an implementation and a release of it, ``quinn@0.11.5``; a variant's sign can follow."""
+VERSION_RULE = "1 to 40 of a-z, 0-9, dot and hyphen, the first a letter or a digit, with a digit"
+_VERSION = re.compile(r"(?=[a-z.-]*[0-9])[a-z0-9][a-z0-9.-]{0,39}")
 FOLDER_SIGN = "+"
 """Replaces :data:`VARIANT_SIGN` in paths."""
 
 MEMBER_SIGN, VALUE_SIGN = "@", "="
-"""Of members of a family, ``lossy@loss=1pct@delay=15ms``; no other name contains them."""
+"""Of members of a family, ``lossy@loss=1pct@delay=15ms``; no other name of a test case contains them."""
 FLOW_SIGN = "~"
 """Before each further flow in the name of a test case, ``sat~nginx-tcp_curl_2s``; no other name contains it."""
 _LONGEST_MEMBER = 128
 _LONGEST_FLOWS = 200
 _MEMBER = re.compile(r"(?:@[a-z][a-z0-9-]*=[a-z0-9.-]+)+")
-_FLOWS = re.compile(r"(?:~[a-z0-9][a-z0-9._+-]{0,280}){1,5}")
+_FLOWS = re.compile(r"(?:~[a-z0-9][a-z0-9._+@-]{0,280}){1,5}")
 
 IMAGE_RULE = 'written like "owner/name:tag"'
 _LONGEST_IMAGE = 400
@@ -45,9 +49,20 @@ def is_name(text: str) -> bool:
 
 
 def is_implementation(text: str) -> bool:
-    """Whether ``text`` names an implementation or a variant of one, ``picoquic:bbr``."""
-    name, colon, variant = text.partition(VARIANT_SIGN)
-    return is_name(name) and (not colon or is_name(variant))
+    """Whether ``text`` names an implementation, a release of one, ``quinn@0.11.5``, or a variant, ``picoquic:bbr``."""
+    text, colon, variant = text.partition(VARIANT_SIGN)
+    name, sign, version = text.partition(RELEASE_SIGN)
+    return is_name(name) and (not sign or is_version(version)) and (not colon or is_name(variant))
+
+
+def is_version(text: str) -> bool:
+    """Whether ``text`` keeps :data:`VERSION_RULE`, and so is safe in the name of a folder or of an image."""
+    return _VERSION.fullmatch(text) is not None
+
+
+def base_name(implementation: str) -> str:
+    """``quinn@0.11.5:bbr`` -> ``quinn``."""
+    return implementation.partition(VARIANT_SIGN)[0].partition(RELEASE_SIGN)[0]
 
 
 def is_test_case(text: str) -> bool:
@@ -76,9 +91,9 @@ def are_flows(name: str, flows: str) -> bool:
 
 
 def is_named(implementation: str, names: Collection[str]) -> bool:
-    """Whether one of ``names`` is that of an implementation or, of a variant, that of its implementation."""
+    """Whether one of ``names`` is that of an implementation or, of a variant or release, that of its implementation."""
     own = implementation.casefold()
-    return any(name.casefold() in (own, own.partition(VARIANT_SIGN)[0]) for name in names)
+    return any(name.casefold() in (own, own.partition(VARIANT_SIGN)[0], base_name(own)) for name in names)
 
 
 def folder_name(implementation: str) -> str:

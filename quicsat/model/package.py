@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,6 +16,22 @@ class Registry(StrEnum):
     NPM = "npm"
     MAVEN = "Maven"
     DEBIAN = "Debian"
+
+
+PRE_RELEASE = re.compile(r"\d(?:-|a|b|rc|\.dev)")
+"""In a version: a release that is not yet one (Semantic Versioning 2.0.0, section 9; PEP 440)."""
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(.*)")
+
+
+def release_order(version: str) -> tuple[tuple[int, ...], int, str]:
+    """Sorts versions: a pre-release comes before its release, and ``1.0`` is ``1.0.0``."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (), 0, version
+    numbers = [int(each) for each in found[1].split(".")]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers), 0 if PRE_RELEASE.search(version) else 1, found[2]
 
 
 @dataclass(frozen=True)

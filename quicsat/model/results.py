@@ -145,6 +145,8 @@ class Provenance:
     build_type: str = ""
     gso: str = ""
     """``yes`` or ``no``: whether the program sends several UDP datagrams with one call (UDP_SEGMENT)."""
+    checksum: str = ""
+    """Of the archive of a release that was chosen by name, as its registry writes it: ``h1:…`` or ``sha256:…``."""
 
 
 @dataclass(frozen=True)

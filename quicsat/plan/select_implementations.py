@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from quicsat.config.releases import release_named
 from quicsat.config.variants import variant_named
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import OWN_IMAGES, Implementation, Role
-from quicsat.model.names import IMAGE_RULE, VARIANT_SIGN, did_you_mean, is_image
+from quicsat.model.names import IMAGE_RULE, RELEASE_SIGN, VARIANT_SIGN, base_name, did_you_mean, is_image
 from quicsat.model.text import quoted
 from quicsat.plan.select_names import listed, split
 
@@ -18,8 +19,8 @@ def select_implementations(
 ) -> tuple[tuple[Implementation, ...], list[str]]:
     """The implementations that ``names`` select, and the faults.
 
-    A name is that of an implementation or of a variant, ``picoquic:bbr``. No names select all implementations that
-    support ``role``, without their variants.
+    A name is that of an implementation, of a variant, ``picoquic:bbr``, or of a release, ``quinn@0.11.5``. No names
+    select all implementations that support ``role``, without their variants and releases.
     """
     able = {name: implementation for name, implementation in known.items() if role in implementation.roles}
     if not names:
@@ -49,12 +50,26 @@ def select_implementations(
 def _named(
     word: str, known: Mapping[str, Implementation], offered: Collection[str], what: str
 ) -> tuple[Implementation, Implementation]:
-    """The implementation that a word names, and its variant if it names one, else the implementation again."""
-    name, colon, variant = (part.strip() for part in word.partition(VARIANT_SIGN))
+    """The implementation that a word names, and its release and variant if it names one, else the same again."""
+    whole, colon, variant = (part.strip() for part in word.partition(VARIANT_SIGN))
+    name, sign, version = (part.strip() for part in whole.partition(RELEASE_SIGN))
     base = {each.casefold(): implementation for each, implementation in known.items()}.get(name.casefold())
     if base is None:
         raise InputError(f"No {what} {quoted(name)}.{did_you_mean(name, offered)} Known: {listed(offered)}.")
-    return base, variant_named(base, variant) if colon else base
+    chosen = release_named(base, version) if sign else base
+    return base, variant_named(chosen, variant) if colon else chosen
+
+
+def without_variants(chosen: Iterable[Implementation], known: Mapping[str, Implementation]) -> list[Implementation]:
+    """Each of ``chosen``, and of a variant the implementation or release of which it is, each once."""
+    return list({each.name: each for one in chosen for each in [_without_variant(one, known)]}.values())
+
+
+def _without_variant(chosen: Implementation, known: Mapping[str, Implementation]) -> Implementation:
+    base = known[base_name(chosen.name)]
+    if not chosen.is_variant:
+        return chosen
+    return release_named(base, chosen.release) if chosen.release else base
 
 
 def select_images(
@@ -97,8 +112,10 @@ def replace_images(
         name = spellings.get(given.casefold())
         if not given or not image:
             problems.append(f'{quoted(word)} is no replacement; write "name=image".')
+        elif RELEASE_SIGN in given:
+            problems.append(f'{quoted(given)} is built here; write "{base_name(given)}=image".')
         elif VARIANT_SIGN in given:
-            base = given.partition(VARIANT_SIGN)[0]
+            base = base_name(given)
             problems.append(f'{quoted(given)} has the image of its implementation; write "{base}=image".')
         elif name is None:
             hint = did_you_mean(given, implementations)

@@ -29,12 +29,14 @@ from quicsat.model.implementation import (
     Contract,
     Implementation,
     Protocol,
+    ReleaseSeries,
     Role,
     Variant,
     VirtualOnly,
     VirtualOnlyLink,
 )
 from quicsat.model.outcomes import Check
+from quicsat.model.package import Package, Registry
 from quicsat.model.test_case import PROTOCOL_TESTS, TestCase
 from quicsat.model.units import MBPS, MIB, MS
 from quicsat.model.webtransport import WebTransport
@@ -557,8 +559,11 @@ def test_an_implementation() -> None:
             '"both", "build": "mine", "build arguments": {"a": "1"}',
             'build arguments: "a" must be the name of an argument',
         ),
-        ('"both"', '"both", "build arguments": {"A": "1"}', "name its folder with build."),
         ('"both"', '"both", "build": "mine", "build arguments": {"A": "\\n"}', "1 to 500 ASCII characters"),
+        ('"both"', '"both", "releases": {"from": "1"}', "releases must be a list of mappings"),
+        ('"both"', '"both", "releases": [{"from": "a b"}]', 'releases: from "a b" is no version: 1 to 40 of a-z'),
+        ('"both"', '"both", "releases": [{"from": "1.0"}]', "releases need the package of which they are"),
+        ('"both"', '"both", "releases": [{}]', 'releases: missing key "from"'),
         ('"both"', '"both", "virtual time only": {"links": {}}', 'missing key "date"; write for example'),
         ('"both"', '"both", "cpu cost": {"server": "3 us"}', "server: must be a mapping of keys to values."),
         ('"both"', '"both", "cpu cost": {"server": {}}', '5: "mvfst": server: missing key "datagram sent"; write for'),
@@ -615,7 +620,9 @@ WHOLE = """\
                "datagram sent": "6 us", "datagram received": "5 us", "handshake": "1.2 ms"},
     "measured": "2026-11-28", "processor": "AMD EPYC"},
   "virtual time only": {"date": "2026-11-28", "links": {"sat": ["quic-go", "quinn"], "satloss": ["*"]}},
-  "build arguments": {"VERSION": "3.6.5", "SUITE": "sid"}
+  "build arguments": {"VERSION": "3.6.5", "SUITE": "sid"},
+  "package": {"registry": "Go", "name": "a/b"},
+  "releases": [{"from": "v1.10.0"}, {"from": "v1.9.0", "build": "old", "build arguments": {"A": "1"}}]
 }}
 """
 
@@ -641,6 +648,8 @@ def test_all_that_may_be_said_of_an_implementation() -> None:
             "2026-11-28", (VirtualOnlyLink("sat", ("quic-go", "quinn")), VirtualOnlyLink("satloss", ("*",)))
         ),
         build_arguments=(BuildArgument("SUITE", "sid"), BuildArgument("VERSION", "3.6.5")),
+        package=Package(Registry.GO, "a/b"),
+        releases=(ReleaseSeries("v1.9.0", "old", (BuildArgument("A", "1"),)), ReleaseSeries("v1.10.0")),
     )
     assert implementations(WHOLE) == {"mine": expected}
     assert variant_named(expected, "bbr").virtual_only == NOTHING_KNOWN

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from quicsat.config import loader
+from quicsat.config.releases import release_named
 from quicsat.docker import provenance
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import NO_ENDPOINTS, recipe_of
+from quicsat.images.pull_or_build import CHECKSUM
+from quicsat.model.implementation import Implementation, ReleaseSeries
 from quicsat.model.results import ImageFacts, Provenance
 from quicsat.results import document
 from tests.fakes import FakeEngine, connect, endpoint
@@ -32,10 +35,13 @@ PINS = {
     "s2n-quic": ("Cargo.toml", r'^s2n-quic = \{ version = "=([^"]+)"'),
 }
 """File of a folder, and where it names the version that is built."""
-TOLD = Provenance("PyPI mine 2.0", "https://example.org/mine", "c0ffee", ("mine-a", "mine-b"), "none", "Release", "yes")
+TOLD = Provenance(
+    "PyPI mine 2.0", "https://example.org/mine", "c0ffee", ("mine-a", "mine-b"), "none", "Release", "yes", "h1:ab"
+)
 LABELS = {label: getattr(TOLD, field) for field, label in provenance.FIELDS.items()} | {
     "org.opencontainers.image.version": "1.0",
     "org.quicsat.patches": "mine-a mine-b",
+    "org.quicsat.checksum": "h1:ab",
 }
 
 
@@ -77,6 +83,27 @@ def test_facts_of_congestion_control_are_those_of_the_version_that_is_built(name
     built = {*VERSION_NUMBER.findall(f"{labels[provenance.VERSION]} {labels[provenance.SOURCE]}")}
     named = {*VERSION_NUMBER.findall(control.source)}
     assert not named or named & built
+
+
+RELEASED = [
+    (each, series)
+    for each in loader.load_implementations(ROOT / "implementations.json").values()
+    for series in each.releases
+]
+
+
+@pytest.mark.parametrize(("implementation", "series"), RELEASED, ids=lambda each: getattr(each, "first", ""))
+def test_images_of_releases_tell_version_and_checksum_and_compare_it(
+    implementation: Implementation, series: ReleaseSeries
+) -> None:
+    recipe = recipe_of(ROOT, release_named(implementation, series.first))
+    labels = provenance.labels_of(recipe.folder / "Dockerfile", {**recipe.arguments, CHECKSUM: "h1:ab"})
+    assert labels[provenance.VERSION] == recipe.release == series.first
+    assert series.first in labels[provenance.SOURCE]
+    assert labels[provenance.CHECKSUM] == "h1:ab"
+    build = (recipe.folder / "Dockerfile").read_text(encoding="utf-8").rpartition("\nFROM ")[0]
+    assert build.count("${CHECKSUM") == 1 or 'if [ "${CHECKSUM}" ]' in build
+    assert provenance.labels_of(recipe.folder / "Dockerfile")[provenance.CHECKSUM] == ""
 
 
 def test_picoquic_is_built_with_the_patches_that_it_states() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from quicsat.config.releases import release_named
+from quicsat.images import pull_or_build
+from quicsat.images.archives import Archive
 from quicsat.images.build_recipes import BASE, Recipe, build_context, expected, recipe_of
 from quicsat.images.pull_or_build import PUBLIC_BASE, Images, Policy
 from quicsat.images.status import ImageState, stock_of
 from quicsat.model import product_files
 from quicsat.model.errors import HarnessFault, MachineError
-from quicsat.model.implementation import BuildArgument, Implementation, Role
+from quicsat.model.implementation import BuildArgument, Implementation, ReleaseSeries, Role
 from quicsat.model.outcomes import ErrorCode
+from quicsat.model.package import Package, Registry
 from tests.images.conftest import REFUSAL, FakeStore
 
 PUBLIC = "someone/quic-go:latest"
@@ -77,6 +82,39 @@ def test_build_arguments_must_be_declared_and_free(root: Path, name: str) -> Non
     other = replace(IMPLEMENTATION, build_arguments=(BuildArgument(name, "2"),))
     with pytest.raises(MachineError, match=f"quic-go: the build argument {name} "):
         recipe_of(root, other)
+
+
+RELEASED = replace(
+    IMPLEMENTATION,
+    package=Package(Registry.GO, "a/b"),
+    releases=(ReleaseSeries("v0.1", None, (BuildArgument("X", "1"),)),),
+)
+
+
+def test_a_release_is_built_once_with_the_checksum_of_its_registry(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "endpoints/quic-go/Dockerfile").write_text("ARG VERSION=v1\nARG CHECKSUM=\nARG X=\n")
+    asked = []
+
+    def describe(package: Package, version: str) -> Archive:
+        asked.append((package.name, version))
+        if version == "v0.9":
+            raise MachineError("Go has no a/b v0.9")
+        return Archive(version, "h1:abc", None, Path())
+
+    monkeypatch.setattr(pull_or_build, "describe", describe)
+    release = release_named(RELEASED, "v0.2")
+    store = FakeStore()
+    images, said = _images(store, root, Policy.AUTO)
+    built = images.ensure(release)
+    assert re.fullmatch(r"quicsat/quic-go:v0\.2-[0-9a-f]{12}", built.reference)
+    assert store.arguments["quic-go"] == {"VERSION": "v0.2", "CHECKSUM": "h1:abc", "X": "1"}
+    assert {"quicsat/quic-go:v0.2", built.reference} <= store.here
+    assert "pull" not in " ".join(store.log) + " ".join(said)
+    assert images.ensure(release).reference == images.ensure(replace(release, server_parameters="-b")).reference
+    assert asked == [("a/b", "v0.2")]
+    assert stock_of(store, root, IMPLEMENTATION)[0].state is ImageState.MISSING
+    with pytest.raises(MachineError, match=r"^quic-go@v0.9: Go has no a/b v0.9$"):
+        images.ensure(release_named(RELEASED, "0.9"))
 
 
 # ---- policies -------------------------------------------------------------------------------

@@ -24,8 +24,18 @@ from quicsat.model.emulated_link import (
 from quicsat.model.errors import InputError
 from quicsat.model.family import Family, SweptValue
 from quicsat.model.flow import Flow
-from quicsat.model.implementation import CongestionControl, Implementation, Protocol, Role, Variant
+from quicsat.model.implementation import (
+    BuildArgument,
+    CongestionControl,
+    Implementation,
+    Protocol,
+    ReleaseSeries,
+    Role,
+    Variant,
+)
+from quicsat.model.names import base_name, is_implementation, is_named, name_of_folder
 from quicsat.model.outcomes import Check, Rules
+from quicsat.model.package import Package, Registry, release_order
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase, with_workload
 from quicsat.model.text import quoted
@@ -34,7 +44,7 @@ from quicsat.model.workload import ObjectType, RequestOrder, Workload, WorkloadF
 from quicsat.plan import pairs
 from quicsat.plan.make_plan import make_plan
 from quicsat.plan.pairs import left_out
-from quicsat.plan.select_implementations import replace_images, select_images, select_implementations
+from quicsat.plan.select_implementations import replace_images, select_images, select_implementations, without_variants
 from quicsat.plan.select_names import select
 from quicsat.plan.select_test_cases import is_file, select_test_cases
 from quicsat.plan.selection import Selection, choose, with_webtransport
@@ -305,6 +315,73 @@ def test_runs_of_variants_have_safe_folders_of_their_own() -> None:
     assert paths[:3] == ["picoquic_picoquic/sat/1", "picoquic_picoquic+bbr/sat/1", "picoquic+bbr_picoquic/sat/1"]
     assert len(set(paths)) == 6
     assert not any(":" in path for path in paths)
+
+
+# ---- releases -------------------------------------------------------------------------------
+
+
+OLD, NEW = BuildArgument("PINS", "a==1"), BuildArgument("PINS", "b==2")
+RELEASED = replace(
+    PICOQUIC, build="endpoints/picoquic", package=Package(Registry.CRATES, "pico"),
+    releases=(ReleaseSeries("0.9.10", "endpoints/old", (OLD,)), ReleaseSeries("1.2", None, (NEW,))),
+)  # fmt: skip
+GO = replace(IMPLEMENTATIONS["quic-go"], package=Package(Registry.GO, "a/b"), releases=(ReleaseSeries("v0.1"),))
+WITH_RELEASES = WITH_VARIANTS | {"picoquic": RELEASED, "quic-go": GO}
+
+
+def chosen_release(word: str) -> Implementation:
+    [found] = choose(WITH_RELEASES, TEST_CASES, load, WORKLOADS, servers=[word], images=["picoquic=me/p:1"]).servers
+    return found
+
+
+def test_a_release_is_an_implementation_with_an_image_of_its_own() -> None:
+    found = chosen_release("Picoquic@1.2.0-RC1")
+    assert (found.name, found.folder, found.release) == ("picoquic@1.2.0-rc1", "picoquic@1.2.0-rc1", "1.2.0-rc1")
+    assert (found.image, found.replaced, found.is_variant, found.congestion_control) == ("", False, False, None)
+    assert found.build_arguments == (OLD, BuildArgument("VERSION", "1.2.0-rc1"))
+    assert found.build == "endpoints/old"
+    newer = chosen_release("picoquic@1.10:bbr")
+    assert (newer.name, newer.folder, newer.server_parameters) == (
+        "picoquic@1.10:bbr", "picoquic@1.10+bbr", "-G bbr",
+    )  # fmt: skip
+    assert (newer.build, newer.build_arguments) == ("endpoints/picoquic", (NEW, BuildArgument("VERSION", "1.10")))
+    assert is_implementation(newer.name)
+    assert name_of_folder(newer.folder) == newer.name
+    assert [base_name(name) for name in (newer.name, "picoquic:bbr", "picoquic")] == ["picoquic"] * 3
+    assert all(is_named(newer.name, [name]) for name in ("picoquic", "Picoquic@1.10", newer.name))
+    assert not is_named(newer.name, ["picoquic:bbr"])
+
+
+def test_versions_of_go_begin_with_v() -> None:
+    assert chosen_release("quic-go@0.5.1").name == chosen_release("quic-go@V0.5.1").name == "quic-go@v0.5.1"
+
+
+@pytest.mark.parametrize(
+    ("word", "fault"),
+    [
+        ("nginx@1.0", "nginx: its folder builds one version only, and no other releases."),
+        ("picoquic@0.9.9", "picoquic: 0.9.9 is older than 0.9.10, the oldest release that its folder builds."),
+        *((f"picoquic@{version}", "is no version, which is 1 to 40 of a-z") for version in (
+            "", "latest", "../1", "1/2", "1 2", "1;x", "1$(x)", "1_2", "1+2", "1~2", "1@2", "-1", "٣", "1" * 41,
+        )),
+        ("picoquic@1.2:x", 'picoquic@1.2 has no variant "x".'),
+    ],
+)  # fmt: skip
+def test_a_release_that_cannot_be_meant_is_refused(word: str, fault: str) -> None:
+    found, faults = select_implementations([word], WITH_RELEASES, Role.SERVER)
+    assert found == () and len(faults) == 1
+    assert fault in faults[0]
+
+
+def test_versions_are_sorted_by_their_numbers() -> None:
+    versions = ["v0.9.0", "0.10.0", "1.0.0-rc1", "1.0", "1.0.1", "1.1.0b1", "1.1"]
+    assert sorted({*versions}, key=release_order) == versions
+    assert release_order("1.0")[:2] == release_order("1.0.0")[:2]
+
+
+def test_images_of_variants_are_those_of_their_implementation_or_release() -> None:
+    chosen, _ = select_images(["picoquic:bbr", "picoquic@1.2:bbr", "picoquic@1.2"], WITH_RELEASES)
+    assert [each.name for each in without_variants(chosen, WITH_RELEASES)] == ["picoquic", "picoquic@1.2"]
 
 
 # ---- images ---------------------------------------------------------------------------------
