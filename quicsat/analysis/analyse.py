@@ -20,7 +20,7 @@ from quicsat.analysis.negotiated import negotiated
 from quicsat.analysis.objects import object_metrics, object_times
 from quicsat.analysis.queue_drops import link_losses
 from quicsat.analysis.series_metrics import gilbert, sending_times, series_metrics
-from quicsat.analysis.time_shares import link_conditions, time_shares
+from quicsat.analysis.time_shares import run_time_shares
 from quicsat.analysis.uploads import upload_values
 from quicsat.analysis.visits import visit_times
 from quicsat.model.bounds import LEAST_PACKETS, TooLongError, bounded_memory, bounded_time
@@ -504,12 +504,8 @@ _NO_VALUES: dict[str, float | None] = {}
 
 
 def _time_shares(traces: RunTraces, series: Series, flow: _Flow) -> dict[str, float | None]:
-    """Seconds for which the transfer waited for each thing; nothing over TCP, and beside other flows."""
-    pair, case, evidence = traces.trace_pair, flow.run.endpoint_test_case, flow.evidence
-    if not isinstance(pair, QuicTracePair) or case.flows or not traces.readable:
-        return _NO_VALUES
-    link = link_conditions(case.link, evidence.simulator, evidence.seed, traces.start, last_sent(series))
-    found = time_shares(pair, series, link)
+    """Seconds for which the transfer waited for each thing; nothing if it is not known."""
+    found = run_time_shares(traces, series, flow.run.endpoint_test_case, flow.evidence)
     return _NO_VALUES if found is None else {share.metric: taken for share, taken in found.seconds.items()}
 
 

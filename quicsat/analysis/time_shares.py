@@ -12,15 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quicsat.analysis.failure_context import last_sent
 from quicsat.analysis.link_events import link_history
 from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
+from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import Cause
-from quicsat.model.test_case import Link
+from quicsat.model.test_case import Link, TestCase
 from quicsat.model.time_shares import TimeShare
 from quicsat.traces.columns import Form, Message, Trace
 from quicsat.traces.flow_control import busiest_connection, connection_limit, data_sent, stream_limit
 from quicsat.traces.quic_series import QuicTracePair, declared_lost
+from quicsat.traces.run_traces import RunTraces
 from quicsat.traces.series import Packets, Samples, Series
 
 OTHERS = 0.01
@@ -53,6 +56,16 @@ class LinkConditions:
     """All packets that were lost had taken their time on the link: none was dropped by the queue."""
     header: int = 30
     """Bytes of a packet on the link beside its UDP payload."""
+
+
+def run_time_shares(traces: RunTraces, series: Series, case: TestCase, evidence: Evidence) -> Stretches | None:
+    """The shares of a run with this ``series``; ``case`` as it was perturbed. None over TCP, beside other flows, and of
+    traces that could not be decrypted."""
+    pair = traces.trace_pair
+    if not isinstance(pair, QuicTracePair) or case.flows or not traces.readable:
+        return None
+    link = link_conditions(case.link, evidence.simulator, evidence.seed, traces.start, last_sent(series))
+    return time_shares(pair, series, link)
 
 
 def link_conditions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from quicsat.cli import console, other_runners
 from quicsat.cli.exit_status import ExitStatus
@@ -17,10 +17,11 @@ from quicsat.model.implementation import Role
 from quicsat.model.text import escaped
 
 if TYPE_CHECKING:
-    from quicsat.analysis.link_qlog import LinkRun
+    from quicsat.model.evidence import Evidence
     from quicsat.model.results import ResultSet
+    from quicsat.model.test_case import TestCase
     from quicsat.traces.quic_series import QuicTracePair
-    from quicsat.traces.series import Series
+    from quicsat.traces.run_traces import RunTraces
 
 QLOG, PCAPNG = "qlog", "pcapng"
 QLOG_FOLDER, CAPTURE = "qlog", "run.pcapng"
@@ -117,36 +118,35 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
         raise InputError(f"{directory}: {fault.reason}") from fault
     if not isinstance(traces.trace_pair, QuicTracePair):
         raise InputError(f"{directory}: ran over TCP, and can only be exported with its campaign.")
-    link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
     if form == PCAPNG:
         file = target or named / CAPTURE
         check_outputs([("FILE", file)])
         try:
-            return [_write_capture(place, file, traces.trace_pair, traces.series(), link)]
+            return [_write_capture(place, file, traces, case, evidence)]
         except OSError as error:
             raise cannot_write(file, error) from error
     folder = target or named / QLOG_FOLDER
     check_place(folder, str(folder))
     try:
+        link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
         make_directories(folder if target is None else folder.resolve())
         return write_qlogs(folder, str(result.key), traces.trace_pair, traces.series(), link)
     except OSError as error:
         raise cannot_write(folder, error) from error
 
 
-def _write_capture(place: Path, file: Path, pair: QuicTracePair, series: Series, link: LinkRun) -> Path:
+def _write_capture(place: Path, file: Path, traces: RunTraces, case: TestCase, evidence: Evidence) -> Path:
     """One capture with both traces of the run in ``place``, by the client's clock; its path. Raises OSError."""
     from quicsat.analysis.packet_comments import comments
-    from quicsat.analysis.time_shares import link_conditions, time_shares
+    from quicsat.analysis.time_shares import run_time_shares
     from quicsat.model.whole_file import new_file
     from quicsat.traces.key_log import key_lines
     from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
     from quicsat.traces.records import NANOSECONDS, records_before_fault
     from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 
-    last = max(float(table.sent.max(initial=0.0)) for table in (series.forward, series.back))
-    conditions = link_conditions(link.link, link.report, link.seed, link.start, last)
-    of_client, of_server = comments(pair, series, time_shares(pair, series, conditions))
+    pair, series = cast("QuicTracePair", traces.trace_pair), traces.series()
+    of_client, of_server = comments(pair, series, run_time_shares(traces, series, case, evidence))
     ahead = pair.clock.offset if pair.clock.uncertainty else 0.0
     places = [
         CapturedEnd(Role.CLIENT, records_before_fault(place / CLIENT_TRACE), of_client),

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from quicsat.analysis.reanalysis import planned
+from quicsat.analysis.time_shares import run_time_shares
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Protocol
 from quicsat.model.names import folder_name, pair_folder
@@ -26,11 +28,12 @@ from quicsat.site import address, cell_view, figures, files, logs, packets, sequ
 from quicsat.site.campaigns import Key, SiteCampaign
 from quicsat.site.construction import Site
 from quicsat.site.matrix_cell_text import PARTIAL
+from quicsat.site.time_share_band import time_share_columns
 from quicsat.site.workers import working
 from quicsat.traces.congestion import recovery
 from quicsat.traces.records import Condition
 from quicsat.traces.run_traces import QLOGS, RunTraces, check_traces, read_run
-from quicsat.traces.series import FILE_NAME, SeriesError, load
+from quicsat.traces.series import FILE_NAME, Series, SeriesError, load
 
 Pair = tuple[str, str]
 """Server and client."""
@@ -181,7 +184,8 @@ def _packets(
     if whole:
         traces = _traces(job, result) if job.full or job.files else None
         found = sequence.of_traces(traces) if traces else None
-        more = sequence.flow_control(traces) if traces else []
+        if traces:
+            more = [*sequence.flow_control(traces), *_time_shares(job, result, traces, series)]
         if result.protocol is not Protocol.TCP:
             came = series.back.arrived[np.isfinite(series.back.arrived)]
             qlogs = run_directory(job.campaign, result) / QLOGS
@@ -193,6 +197,13 @@ def _packets(
     packed = packets.encode(series, None if whole else THINNED, more, texts)
     job.site.put(folder / name, packets.script(packed))
     yield told
+
+
+def _time_shares(job: _Job, result: RunResult, traces: RunTraces, series: Series) -> list[packets.PackedColumn]:
+    """What the run waited for at each moment, if it is known."""
+    case = planned(job.campaign.results.manifest, result).under(result.evidence.perturbation).endpoint_test_case
+    found = traces.optional("time shares", lambda: run_time_shares(traces, series, case, result.evidence), None)
+    return time_share_columns(found)
 
 
 def _traces(job: _Job, result: RunResult) -> RunTraces | None:

@@ -13,12 +13,16 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
+from quicsat.model.implementation import Protocol
+from quicsat.model.time_shares import TimeShare
 from quicsat.site.serve import server
 from quicsat.traces import series
+from quicsat.traces.run_traces import check_traces, read_run
 from tests.browser.chromium import Site, Watched, pixels
-from tests.results_builder import result_set, runs
+from tests.results_builder import SAT, result_set, runs
 from tests.series_builder import Transfer
 from tests.series_builder import series as made_series
+from tests.simulated import transfer
 from tests.site import builder
 
 pytestmark = pytest.mark.browser
@@ -170,6 +174,43 @@ def test_states_of_the_congestion_control_stand_beside_their_lines(page: Watched
     assert "application limited" not in words
     assert 0 < words["slow start"] < 10
     assert 0 < words["recovery"] < 10
+
+
+COLOURS = """panel => {
+  const canvas = panel.querySelector("canvas"), ratio = devicePixelRatio;
+  const over = panel.querySelector(".u-over").getBoundingClientRect(), box = canvas.getBoundingClientRect();
+  const row = Math.round((over.bottom - box.top - 4) * ratio);
+  const { data } = canvas.getContext("2d").getImageData(0, row, canvas.width, 1);
+  const hex = value => value.toString(16).padStart(2, "0");
+  return Array.from({ length: canvas.width }, (_, x) => "#" + [...data.slice(4 * x, 4 * x + 3)].map(hex).join(""));
+}"""
+"""The colours of a line of pixels in the band of time shares."""
+
+
+def test_a_band_shows_what_the_transfer_waited_for(page: Watched, tmp_path: Path) -> None:
+    directory = builder.on_disk(tmp_path / "results", result_set(runs(8e6)))
+    place = directory / "picoquic_quiche/sat/1"
+    transfer([600_000], pause=(100_000, 8.0), max_data=10_000_000, max_stream_data=10_000_000).write(place)
+    traces = read_run(place, Protocol.HQ, SAT.link, check_traces(place, Protocol.HQ))
+    series.save(traces.series(), place)
+    builder.build(directory, tmp_path / "site")
+    [path] = (tmp_path / "site").glob(CELL)
+    page.open(path.as_uri())
+    page.page.wait_for_selector("#plots[data-ready]")
+    panel = page.page.locator("[data-panel=offset]")
+    panel.scroll_into_view_if_needed()
+    names = dict(page.page.evaluate("() => timeShares"))
+    assert list(names) == [share.label for share in TimeShare]
+    shown = np.array(panel.evaluate(COLOURS))
+    band = np.flatnonzero(np.isin(shown, list(names.values())))
+    told = dict(each.strip().rsplit(" ", 2)[:2] for each in panel.locator(".shares span").all_inner_texts())
+    assert {"application", "handshake"} <= told.keys()
+    part = (shown == names["application"]).sum() / (band[-1] - band[0] + 1)
+    assert part == pytest.approx(int(told["application"]) / 100, abs=0.02)
+    box = panel.locator(".u-over").bounding_box()
+    assert box
+    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
+    assert "waits for: application" in panel.locator("> p").inner_text()
 
 
 def without_packets(found: Any) -> Any:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from quicsat.analysis.time_shares import Stretches
 from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
 from quicsat.site import sequence
-from quicsat.site.packets import unpack
+from quicsat.site.packets import pack, unpack
+from quicsat.site.time_share_band import time_share_columns
 from quicsat.traces.congestion import Recovery
 from quicsat.traces.run_traces import RunTraces, check_traces, read_run
 from quicsat.traces.series import Samples
@@ -81,6 +83,15 @@ def test_the_limit_is_above_what_was_sent(run: tuple[RunTraces, Link]) -> None:
     at = np.interp(columns["flow_sent_time"], columns["flow_limit_time"], limit)
     assert (sent <= at + 1).all()
     assert (np.diff(limit) >= 0).all()
+
+
+def test_the_band_has_the_share_that_took_most_of_each_part_of_the_time() -> None:
+    found = Stretches(np.array([0.0, 1.0, 1.0005, 2.0, 3.0]), np.array([0, 5, 3, 2]))
+    columns = unpack(pack(time_share_columns(found)))
+    assert columns["share"].tolist() == [0, 3, 2, 2]
+    assert columns["share_time"] == pytest.approx([0, 1.0, 2.0, 3.0], abs=0.001)
+    assert columns["share_seconds"][:6] == pytest.approx([1.0, 0, 1.0, 0.9995, 0, 0.0005], abs=1e-4)
+    assert time_share_columns(None) == []
 
 
 def test_without_traces_the_series_tell_datagrams_and_responses() -> None:

@@ -50,5 +50,8 @@
     if (!known.has(full)) known.set(full, read(full));
     return known.get(full);
   };
+  // Words and colours of what a transfer waits for, in the order of TimeShare in quicsat/model/time_shares.py.
+  window.timeShares = [["handshake", "#a8a8a8"], ["waiting for a request", "#cfcfcf"], ["link at its full rate", "#009e73"], ["slow start", "#56b4e9"], ["congestion window", "#0072b2"], ["pacing", "#5b4fc4"],
+    ["connection flow control", "#e69f00"], ["stream flow control", "#f0c75e"], ["application", "#cc79a7"], ["recovery", "#d55e00"], ["silence until a PTO", "#a03000"], ["link outage", "#1a1a1a"], ["tail", "#882255"], ["unknown", "#ffd9ec"]];
   window.packetFile = { load, take };
 })();

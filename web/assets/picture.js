@@ -17,7 +17,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
 
-  // drawing: {plot, title, ink, key: [[colour, words]], layers and lines as plot.js draws them, marks in pixels of the canvas}
+  // drawing: {plot, title, ink, key: [[colour, words]], layers and lines as plot.js draws them, marks and band in pixels of the canvas}
   const png = ({ plot, title, ink, key }) => {
     const { ratio, width, height } = size(plot);
     const canvas = document.createElement("canvas");
@@ -93,7 +93,7 @@
     }
   };
 
-  const svg = ({ plot, title, ink, key, layers, lines, marks }) => {
+  const svg = ({ plot, title, ink, key, layers, lines, marks, band }) => {
     const { ratio, width, height } = size(plot);
     const box = { left: plot.bbox.left / ratio, top: plot.bbox.top / ratio + HEAD, width: plot.bbox.width / ratio, height: plot.bbox.height / ratio };
     const made = element("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-family": "system-ui, sans-serif", "font-size": 12 });
@@ -108,6 +108,7 @@
     for (const layer of layers) inside.append(element("path", { d: dots(layer, plot, box), stroke: layer.colour, "stroke-width": layer.size, "stroke-linecap": "square", fill: "none" }));
     for (const line of lines) inside.append(element("polyline", { points: curve(line, plot, box), stroke: line.colour, "stroke-width": line.width, "stroke-linejoin": "round", fill: "none" }));
     made.append(inside);
+    for (const { x, y, width, height, colour } of band) made.append(element("rect", { x: x / ratio, y: y / ratio + HEAD, width: width / ratio, height: height / ratio, fill: colour }));
     for (const { x0, y0, x1, y1, text, end, x, y } of marks) {
       made.append(
         element("line", { x1: x0 / ratio, y1: y0 / ratio + HEAD, x2: x1 / ratio, y2: y1 / ratio + HEAD, stroke: ink.dim, "stroke-dasharray": "4 4" }),

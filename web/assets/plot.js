@@ -9,6 +9,15 @@
     return element;
   };
 
+  const square = (colour) => {
+    const [swatch, shape] = ["svg", "rect"].map((name) => document.createElementNS("http://www.w3.org/2000/svg", name));
+    for (const [name, value] of Object.entries({ width: 12, height: 12, rx: 2, fill: colour })) shape.setAttribute(name, value);
+    swatch.setAttribute("viewBox", "0 0 12 12");
+    swatch.setAttribute("aria-hidden", "true");
+    swatch.append(shape);
+    return swatch;
+  };
+
   const load = async (run) => {
     run.data = await packetFile.load(run.address);
     if (!performance.getEntriesByName("packets-arrived").length) performance.mark("packets-arrived");
@@ -16,10 +25,11 @@
 
   // ---- what is drawn ----
   const PAPER = 700; // width of a page
+  const BAND = 12; // height of the band of time shares
   const MIB = 1 / 1048576, M = 1e-6, K = 1e-3;
   const PANELS = [
     { key: "offset", title: "Time-offset, at the server", unit: "MiB", perUnit: 8 * 1048576 / 1e6, slope: "Mbit/s",
-      dots: [["sent_time", "sent_offset", MIB, "sent_again", "first", "again"]], marks: true,
+      dots: [["sent_time", "sent_offset", MIB, "sent_again", "first", "again"]], marks: true, shares: true,
       key_: [["first", "first transmission"], ["again", "retransmission"], ["grey", "other repetitions"]] },
     { key: "number", title: "Packet number, forward, after the handshake", unit: "", perUnit: 1, slope: "packets/s",
       dots: [["forward_time", "forward_number", 1, "forward_lost", "first", "lost"]],
@@ -103,7 +113,7 @@
       }
       if (!(high >= low)) return [0, 1];
       const room = (high - low || Math.abs(high) || 1) * 0.04;
-      return [panel.dots ? low - room : 0, high + room];
+      return [panel.dots ? low - room * (panel.shares && has("share") ? 3 : 1) : 0, high + room];
     };
 
     const drawLines = (plot, panel, column) => {
@@ -134,13 +144,42 @@
         const x = plot.valToPos(run.data.column(name)[0], "x", true);
         if (!(x >= left && x <= left + width)) return;
         const last = text === "last byte";
-        marks.push({ x0: x, y0: top, x1: x, y1: top + height, text, end: last, x: x + (last ? -4 : 4) * ratio, y: last ? top + height - 6 * ratio : top + height * 0.3 + 13 * step * ratio });
+        marks.push({ x0: x, y0: top, x1: x, y1: top + height, text, end: last, x: x + (last ? -4 : 4) * ratio, y: last ? top + height - (BAND + 10) * ratio : top + height * 0.3 + 13 * step * ratio });
       });
       for (const [bytes, text] of [[2e6, "2 MB"], [1e7, "10 MB"], [1e8, "100 MB"]]) {
         const y = plot.valToPos(bytes * MIB, "y", true);
         if (bytes <= size && y > top && y < top + height) marks.push({ x0: left, y0: y, x1: left + width, y1: y, text, end: false, x: left + width * 0.4, y: y - 4 * ratio });
       }
       return marks;
+    };
+    // What the server waited for, as stretches of the time: [begin, end, place in timeShares].
+    const sharesOf = ({ runs, bright }) => {
+      const data = runs.find(({ number }) => number === bright)?.data;
+      if (!data) return [];
+      const times = data.column("share_time"), kinds = data.column("share");
+      return Array.from(kinds.subarray(1), (_kind, i) => [times[i], times[i + 1], kinds[i]]);
+    };
+    // As a band at the bottom, in the pixels of the canvas.
+    const bandOf = (plot, column) => {
+      const { left, top, width, height } = plot.bbox;
+      const high = BAND * (devicePixelRatio || 1), bars = [];
+      for (const [begin, end, kind] of sharesOf(column)) {
+        const x0 = Math.max(plot.valToPos(begin, "x", true), left), x1 = Math.min(plot.valToPos(end, "x", true), left + width);
+        if (x1 > x0) bars.push({ x: x0, y: top + height - high, width: x1 - x0, height: high, colour: timeShares[kind][1] });
+      }
+      return bars;
+    };
+    const drawBand = (plot, column) => {
+      for (const { x, y, width, height, colour } of bandOf(plot, column)) { plot.ctx.fillStyle = colour; plot.ctx.fillRect(x, y, width, height); }
+    };
+    // The shares of the transfer in words, the largest first.
+    const tellShares = ({ column: { runs, bright }, shares }) => {
+      const spent = runs.find(({ number }) => number === bright)?.data?.column("share_seconds") || [];
+      const total = spent.reduce((sum, value) => sum + value, 0);
+      const known = [...spent.entries()].filter(([, value]) => value >= 0.005 * total).sort((one, other) => other[1] - one[1]);
+      shares.replaceChildren(...known.map(([kind, value]) => make("span", {}, square(timeShares[kind][1]), ` ${timeShares[kind][0]} ${Math.round((100 * value) / total)} %`)));
+      if (total) shares.prepend("The band shows what the transfer waited for:");
+      shares.hidden = !total;
     };
     // Moments of the run in colour: ticks at the bottom, and states of its congestion control.
     const drawMoments = (plot, panel, { runs, bright }) => {
@@ -208,7 +247,9 @@
       save();
     };
     const visible = () => view || whole();
-    const drawPanel = ({ plot, panel }) => {
+    const drawPanel = (each) => {
+      const { plot, panel } = each;
+      if (panel.shares) tellShares(each);
       const [from, to] = visible();
       const [low, high] = heights(panel, from, to);
       plot.batch(() => { plot.setScale("x", { min: from, max: to }); plot.setScale("y", { min: low, max: high }); });
@@ -243,6 +284,9 @@
       dot.hidden = !found;
       if (found) { dot.style.left = `${plot.valToPos(found.x, "x")}px`; dot.style.top = `${plot.valToPos(found.y, "y")}px`; }
       if (found) parts.push(`${found.x.toFixed(4)} s, ${number(found.y)} ${panel.unit}, repetition ${found.layer.run}${found.layer.name ? `, ${found.layer.name.replaceAll("_", " ")}` : ""}${found.flagged ? `, ${panel.key_[1][1]}` : ""}`);
+      const moment = panel.shares && left >= 0 ? plot.posToVal(left, "x") : NaN;
+      const share = panel.shares && sharesOf(each.column).find(([begin, end]) => begin <= moment && moment < end);
+      if (share) parts.push(`waits for: ${timeShares[share[2]][0]}, ${number(share[0])} to ${number(share[1])} s`);
       if (ruler?.each === each && left >= 0) {
         const dx = plot.posToVal(left, "x") - ruler.x, dy = plot.posToVal(top, "y") - ruler.y;
         const slope = panel.slope && dx ? `, ${number((dy / dx) * panel.perUnit)} ${panel.slope}` : "";
@@ -325,6 +369,7 @@
       layers: panel.dots ? layersOf(panel, column).map((layer) => ({ ...layer, colour: layer.run === column.bright ? ink[layer.ink] : ink.grey })) : [],
       lines: panel.lines ? linesOf(panel, column) : [],
       marks: panel.marks ? marksOf(plot, column) : [],
+      band: panel.shares ? bandOf(plot, column) : [],
     });
 
     const has = (name) => columns.some((column) => loaded(column).some(({ data }) => data.column(name).length));
@@ -337,24 +382,19 @@
       const key = make("span", { class: "key" });
       for (const [colour, text, needed] of panel.key_) {
         if ((colour === "grey" && runs.length < 2) || (needed && !has(needed))) continue;
-        const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-        const square = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-        for (const [name, value] of Object.entries({ width: 12, height: 12, rx: 2, fill: `var(--${colour})` })) square.setAttribute(name, value);
-        swatch.setAttribute("viewBox", "0 0 12 12");
-        swatch.setAttribute("aria-hidden", "true");
-        swatch.append(square);
-        key.append(make("span", {}, swatch, ` ${text}`));
+        key.append(make("span", {}, square(`var(--${colour})`), ` ${text}`));
       }
       const title = panel.title + (panel.unit ? `, ${panel.unit}` : "");
       const dot = make("span", { class: "nearest", hidden: "" });
-      const each = { panel, column, holder, told, dot, seen: false };
+      const shares = make("div", { class: "key shares", hidden: "" });
+      const each = { panel, column, holder, told, dot, shares, seen: false };
       const forms = make("span", { class: "forms" }, "Save as ");
       for (const [form, content] of [["SVG", () => picture.svg(drawing(each, title))], ["PNG", () => picture.png(drawing(each, title))], ["CSV", () => asCsv(each)]]) {
         const button = make("button", { type: "button", "aria-label": `${panel.title}${of} as ${form}` }, form);
         button.addEventListener("click", async () => picture.give(`${column.name}-${panel.key}.${form.toLowerCase()}`, await content()));
         forms.append(button);
       }
-      each.box = make("div", { class: "panel", "data-panel": panel.key }, make("div", { class: "caption" }, make("h3", {}, title), key, forms), holder, told);
+      each.box = make("div", { class: "panel", "data-panel": panel.key }, make("div", { class: "caption" }, make("h3", {}, title), key, forms), holder, shares, told);
       place.append(each.box);
       const axis = (more) => ({ stroke: () => ink.dim, grid: { stroke: () => ink.line, width: 1 }, ticks: { stroke: () => ink.line, width: 1 }, font: "12px system-ui, sans-serif", ...more });
       each.size = () => ({ width: onPaper ? PAPER / columns.length : Math.max(holder.clientWidth, 200), height: panel.dots ? 340 : 220 });
@@ -370,6 +410,7 @@
           draw: [(plot) => {
             if (!each.seen) return;
             if (panel.dots) scatter.points(plot, layersOf(panel, column)); else drawLines(plot, panel, column);
+            if (panel.shares) drawBand(plot, column);
             if (panel.marks) drawMarks(plot, column);
             drawMoments(plot, panel, column);
             drawRuler(each);

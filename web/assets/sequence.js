@@ -20,7 +20,7 @@
     [0x02f5, "TIME_STAMP"], [0xebd9, "BDP_FRAME"],
   ]);
   const PACKET = 0x10000, HIGH = 2 ** 30;
-  const TOP = 26, LEFT = 66, HEIGHT = 640, PAPER = 700, FEW = 45, SPARSE = 150;
+  const TOP = 26, LEFT = 66, RIGHT = 22, BAND = 12, HEIGHT = 640, PAPER = 700, FEW = 45, SPARSE = 150;
   const words = new URLSearchParams(location.search);
   const named = words.has("packet");
   const wanted = /^([cs])([1-9]\d{0,6})$/.exec(words.get("packet") || "");
@@ -71,8 +71,9 @@
     return { way, time, delay, size, row, kind, first, second, third };
   };
 
-  // one: the repetition; until: a signal after which another one is shown in its place.
-  const show = (data, one, until) => {
+  // one: the repetition; plots: what the plots show of it; until: a signal after which another one is shown in its place.
+  const show = (data, plots, one, until) => {
+    const shareTimes = plots.column("share_time"), shares = plots.column("share");
     const { way, time, delay, size, row, kind, first, second, third } = joined(data);
     const count = time.length;
     const rank = new Int32Array(count); // which of its sender's datagrams, from 1
@@ -138,7 +139,7 @@
     const draw = () => { cancelAnimationFrame(frameAsked); frameAsked = requestAnimationFrame(paint); };
     let onPaper = false;
     const widthNow = () => (onPaper ? PAPER : holder.clientWidth);
-    const ends = () => [LEFT, widthNow() - 10];
+    const ends = () => [LEFT, widthNow() - (shares.length ? RIGHT : 10)];
     const y = (moment) => TOP + ((moment - view[0]) / (view[1] - view[0])) * (HEIGHT - TOP);
     const line = (i) => {
       const [left, right] = ends();
@@ -240,6 +241,10 @@
         }
       }
       context.restore();
+      for (let i = 0; i + 1 < shares.length; i++) {
+        const begin = Math.max(y(shareTimes[i]), TOP), until = Math.min(y(shareTimes[i + 1]), HEIGHT);
+        if (until > begin) { context.fillStyle = timeShares[shares[i]][1]; context.fillRect(right + 4, begin, BAND, until - begin); }
+      }
       context.strokeStyle = colour("text");
       context.lineWidth = 1.5;
       context.beginPath(); context.moveTo(left, TOP - 4); context.lineTo(left, HEIGHT); context.moveTo(right, TOP - 4); context.lineTo(right, HEIGHT); context.stroke();
@@ -290,6 +295,12 @@
       }
       return best;
     };
+    // What the transfer waits for at a point of the band; empty beside it.
+    const shareAt = (px, py) => {
+      if (px < ends()[1] + 4 || !shares.length) return "";
+      const i = lower(shareTimes, view[0] + ((py - TOP) / (HEIGHT - TOP)) * (view[1] - view[0])) - 1;
+      return i >= 0 && i + 1 < shares.length ? `The transfer waits for: ${timeShares[shares[i]][0]}, from ${shareTimes[i].toFixed(3)} s to ${shareTimes[i + 1].toFixed(3)} s` : "";
+    };
     const pointOf = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
     let dragged = null;
     canvas.addEventListener("pointerdown", (event) => { if (event.pointerType !== "touch") dragged = { y: event.clientY, view: [...view], moved: false }; });
@@ -300,12 +311,12 @@
         dragged.moved ||= Math.abs(dragged.y - event.clientY) > 4;
         if (dragged.moved) { tip.hidden = true; set(dragged.view[0] + shift, dragged.view[1] + shift); return; }
       }
-      const found = nearest(px, py);
-      if (found === hovered && found < 0) return;
+      const found = nearest(px, py), waits = shareAt(px, py);
+      if (found === hovered && found < 0 && !waits) return;
       hovered = found;
-      tip.hidden = found < 0;
-      if (found < 0) return;
-      tip.replaceChildren(...about(found).map((text) => make("p", text)));
+      tip.hidden = found < 0 && !waits;
+      if (tip.hidden) { hovered = -1; return; }
+      tip.replaceChildren(...(waits ? [waits] : about(found)).map((text) => make("p", text)));
       tip.style.left = `${Math.max(0, Math.min(px + 14, holder.clientWidth - tip.offsetWidth - 4))}px`;
       tip.style.top = `${py + 18 + tip.offsetHeight > HEIGHT ? py - tip.offsetHeight - 8 : py + 18}px`;
     });
@@ -363,11 +374,11 @@
   const begin = async (run) => {
     shown = run;
     try {
-      const data = await packetFile.load(run.sequence);
+      const [data, plots] = await Promise.all([packetFile.load(run.sequence), packetFile.load(run.file)]);
       if (shown !== run) return;
       gone.abort();
       gone = new AbortController();
-      show(data, run, gone.signal);
+      show(data, plots, run, gone.signal);
     } catch (failed) {
       note.textContent = `The sequence diagram could not be loaded: ${failed.message}.`;
       place.hidden = true;
