@@ -30,6 +30,7 @@ PINS = {
     "kwik": ("pom.xml", r"<artifactId>kwik</artifactId>\s*<version>([^<]+)</version>"),
     "msquic": ("Cargo.toml", r'^msquic = \{ version = "=([^"]+)"'),
     "neqo": ("Cargo.lock", r'^name = "neqo-transport"\nversion = "([^"]+)"$'),
+    "noq": ("Cargo.toml", r'^noq = \{ version = "=([^"]+)"'),
     "quiche": ("Cargo.toml", r'^quiche = \{ version = "=([^"]+)"'),
     "quinn": ("Cargo.toml", r'^quinn = \{ version = "=([^"]+)"'),
     "s2n-quic": ("Cargo.toml", r'^s2n-quic = \{ version = "=([^"]+)"'),
