@@ -17,6 +17,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from quicsat.config.cost_entry import with_key
+from quicsat.config.implementations import BUILD_ARGUMENTS_KEY
+from quicsat.config.inventory import IMPLEMENTATIONS
 from quicsat.config.loader import load_implementations
 from quicsat.docker.provenance import arguments_of
 from quicsat.images.releases import pinned_version, releases_of
@@ -56,6 +59,15 @@ def raise_pin(folder: Path, package: Package, old: str, new: str) -> list[Path]:
     return files
 
 
+def raise_argument(implementation: Implementation, argument: str, new: str) -> Path:
+    """Write the new version into the build arguments of an entry of implementations.json; the file."""
+    file = ROOT / IMPLEMENTATIONS
+    arguments = {each.name: each.value for each in implementation.build_arguments} | {argument: new}
+    text = file.read_text(encoding="utf-8")
+    file.write_text(with_key(text, implementation.name, BUILD_ARGUMENTS_KEY, arguments), encoding="utf-8")
+    return file
+
+
 def lock(folder: Path, package: Package, new: str) -> None:
     """Let the package manager write its lock file, and the Dockerfile the labels that follow from it."""
     if (folder / "Cargo.lock").is_file():
@@ -93,7 +105,7 @@ def test(implementation: Implementation) -> None:
     """Build the image, and run its contract tests, functional tests and variants; raises CalledProcessError."""
     name, program = implementation.name, (sys.executable, "run.py", "images")
     run(*program, "build", name)
-    run(*program, "check", name, "--clock", "virtual")
+    run(*program, "check", name, "--clock", "virtual", "--wait")
     run(sys.executable, "-m", "pytest", "-q", "-m", "endpoints", "-k", name)
     if any(variant.server for variant in implementation.variants):
         run(sys.executable, "-m", "bench.variants", name)
@@ -106,7 +118,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("version", nargs="?", default="")
     options = parser.parse_args(words)
     try:
-        implementation = load_implementations(ROOT / "implementations.json").get(options.name)
+        implementation = load_implementations(ROOT / IMPLEMENTATIONS).get(options.name)
         if implementation is None or implementation.package is None or implementation.build is None:
             raise ValueError(f"implementations.json names no package of {options.name}.")
         package, folder = implementation.package, ROOT / implementation.build
@@ -118,7 +130,9 @@ def main(words: Sequence[str]) -> int:
         if new == old and not options.version:
             sys.stdout.write(f"{options.name}: {old} is current.\n")
             return 0
-        if new != old:
+        if new != old and any(each.name == package.argument for each in implementation.build_arguments):
+            raise_argument(implementation, package.argument, new)
+        elif new != old:
             raise_pin(folder, package, old, new)
         lock(folder, package, new)
         sys.stdout.write(f"{options.name}: {old} -> {new}\n")

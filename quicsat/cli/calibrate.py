@@ -239,9 +239,12 @@ def _write(root: Path, campaigns: Sequence[ResultSet], fits: dict[tuple[str, Rol
     """Store the models of those that have one; raises InputError if implementations.json cannot have them."""
     newest = max(campaigns, key=lambda campaign: campaign.manifest.started)
     date, processor = newest.manifest.started[:10], _processor(newest)
+    versions = {name: image.version for each in campaigns for name, image in each.manifest.images.items()}
     models = {endpoint: fit.model for endpoint, fit in fits.items() if fit is not None}
     costs = {
-        name: CpuCost(models.get((name, Role.SERVER)), models.get((name, Role.CLIENT)), date, processor)
+        name: CpuCost(
+            models.get((name, Role.SERVER)), models.get((name, Role.CLIENT)), date, processor, versions.get(name, "")
+        )
         for name, _ in models
     }
     console.message(f"Written: {cost_entry.write_costs(root, costs)}")

@@ -71,7 +71,7 @@ def releases(request: ImageRequest) -> Report:
 
 
 def table(releases: Iterable[Release], today: date, width: int | None = None) -> str:
-    """Releases with their ages on ``today``, then why registries did not answer, and what is unmaintained."""
+    """Releases with their ages on ``today``, then notes: faults of registries, unmaintained packages, CPU costs."""
     rows, notes = [], dict[str, None]()
     for each in releases:
         newest = each.newest if each.state is ReleaseState.OUTDATED else each.state
@@ -81,6 +81,8 @@ def table(releases: Iterable[Release], today: date, width: int | None = None) ->
             notes[f"{each.package.registry}: {printable(each.fault)}"] = None
         if each.package.unmaintained:
             notes[f"{each.name}: {each.package.unmaintained}"] = None
+        if each.costs_of:
+            notes[f"{each.name}: CPU cost measured with {printable(each.costs_of)}"] = None
     lines = [draw(HEADER, rows, width=width, right=("age",)), *(fill(note, width) for note in notes)]
     return "\n".join(lines)
 
@@ -104,5 +106,6 @@ def _document(release: Release) -> dict[str, str | None]:
         "newest released": _iso(release.newest_released) or None,
         "state": release.state,
         "unmaintained": release.package.unmaintained or None,
+        "CPU cost measured with": release.costs_of or None,
         "fault": release.fault or None,
     }

@@ -46,8 +46,11 @@ from quicsat.plan.select_names import split
 from quicsat.plan.selection import Selection
 
 
-def check(request: ImageRequest, clock: Clock, observer: Observer) -> Report:
-    """A small campaign below build/checks, which leaves results/latest as it is."""
+def check(request: ImageRequest, clock: Clock, wait: float, observer: Observer) -> Report:
+    """A small campaign below build/checks, which leaves results/latest as it is.
+
+    It waits for other campaigns on the daemon for up to ``wait`` seconds.
+    """
     known = Inventory(request.root).implementations
     peer = known.get(PEER)
     if peer is None:
@@ -80,6 +83,7 @@ def check(request: ImageRequest, clock: Clock, observer: Observer) -> Report:
         testbeds=None if clock is Clock.VIRTUAL else 1,
         clock=clock,
         first_alone=True,
+        wait=wait,
     )
     finished = try_out(trial, observer)
     results = finished.record.result_set
@@ -181,6 +185,8 @@ class Trial:
     clock: Clock = Clock.REAL
     first_alone: bool = False
     """Make the other runs of a pair only if the first test case succeeds."""
+    wait: float = 0.0
+    """Seconds for which it waits until other campaigns have ended."""
 
 
 def try_out(trial: Trial, observer: Observer) -> CampaignOutcome:
@@ -217,6 +223,7 @@ def try_out(trial: Trial, observer: Observer) -> CampaignOutcome:
     conditions = Conditions(
         request.daemon,
         testbeds=trial.testbeds,
+        wait=trial.wait,
         limits=CampaignLimits(required=required),
         try_not_compliant=True,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
-from quicsat.cli.program import CommandOptions, Program, flag, option
+from quicsat.cli.program import Program, flag, option
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 
@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 
 
-class Options(CommandOptions, group="output"):
+class Options(shared.WaitOptions, group="output"):
     """The options of the command."""
 
     action: str = option(choices=ACTIONS, metavar="ACTION", help=f"One of {', '.join(ACTIONS)}; example: list.")
@@ -78,7 +78,7 @@ def run(options: Options, program: Program) -> int:
         from quicsat.cli.image_trial import check
         from quicsat.cli.progress import lines
 
-        report = check(request, options.clock, lines())
+        report = check(request, options.clock, options.wait, lines())
     elif options.action == OUTDATED:
         from quicsat.cli.image_releases import outdated
 

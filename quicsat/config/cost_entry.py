@@ -46,7 +46,7 @@ def with_cpu_cost(text: str, name: str, cost: CpuCost) -> str:
     two spaces, and each of its keys begins on a line that is indented by four.
     """
     known = json.loads(text).get(name) or {}
-    value = {**known.get(KEY, {}), **_value(name, cost)}
+    value = {key: each for key, each in {**known.get(KEY, {}), **_value(name, cost)}.items() if each}
     return with_key(text, name, KEY, value, _object(value))
 
 
@@ -87,7 +87,7 @@ def _value(name: str, cost: CpuCost) -> dict[str, Any]:
                 parse(model[key])
             except ValueError as fault:
                 raise InputError(f"{name}, {role}: {key} {quoted(model[key])} {fault}") from fault
-    return {**value, "measured": cost.measured, "processor": cost.processor}
+    return {**value, "measured": cost.measured, "processor": cost.processor, "version": cost.version}
 
 
 def _object(value: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ from quicsat.model.names import (
     is_test_case,
     is_version,
 )
-from quicsat.model.package import Package, Registry, release_order
+from quicsat.model.package import WITH_BRANCHES, Package, Registry, release_order
 from quicsat.model.text import quoted
 
 ROLES = {
@@ -54,7 +54,7 @@ CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
 CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
 VARIANT_KEYS = ("server", "client", "congestion control")
 CONTRACT_KEYS = ("protocols", "version")
-PACKAGE_KEYS = ("registry", "name", "argument", "unmaintained")
+PACKAGE_KEYS = ("registry", "name", "argument", "branch", "unmaintained")
 PACKAGE_EXAMPLES = {"registry": '"crates.io"', "name": '"quinn"'}
 
 
@@ -83,7 +83,7 @@ COST_MODEL_EXAMPLES = dict.fromkeys(COST_MODEL_KEYS, '"2.5 us"') | {"handshake":
 COST_MODEL = dict.fromkeys(COST_MODEL_KEYS, within(duration, "0 us", "10 ms")) | {
     "handshake": within(duration, "0 us", "1 s")
 }
-CPU_COST_KEYS = ("server", "client", "measured", "processor")
+CPU_COST_KEYS = ("server", "client", "measured", "processor", "version")
 _PACKAGE = matching(
     r"@?[A-Za-z0-9](?:[A-Za-z0-9._+/:-]{0,149}[A-Za-z0-9+])?",
     "the name of a package, for Maven group:artifact, which neither begins nor ends with a punctuation mark",
@@ -151,6 +151,7 @@ def _read_cpu_cost(fields: Fields) -> CpuCost:
         **{role: _read_cost_model(section, role) or DEFAULT for role in ("server", "client")},
         measured=section.read("measured", _parse_date) or "",
         processor=section.read("processor", one_line) or "",
+        version=section.read("version", one_line) or "",
     )
 
 
@@ -192,8 +193,11 @@ def _read_package(fields: Fields) -> Package | None:
         section.note("package belongs to an image that is built: name its folder with build.")
     registry, name = section.read("registry", one_of(each.value for each in Registry)), section.read("name", _PACKAGE)
     argument = section.read("argument", _ARGUMENT) or Package.argument
+    branch = section.read("branch", _WORD) or ""
+    if branch and registry and registry not in WITH_BRANCHES:
+        section.note(f"{registry} names only its newest version: omit branch.", section.line_of("branch"))
     unmaintained = section.read("unmaintained", one_line) or ""
-    return Package(Registry(registry), name, argument, unmaintained) if registry and name else None
+    return Package(Registry(registry), name, argument, unmaintained, branch) if registry and name else None
 
 
 def _read_build_arguments(fields: Fields) -> tuple[BuildArgument, ...]:

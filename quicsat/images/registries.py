@@ -114,7 +114,7 @@ def _crates(_folder: Path) -> Look:
 
     def look(package: Package, pinned: str) -> Releases:
         entries = crate_entries(package.name)
-        usable = [each["vers"] for each in entries if not each.get("yanked")]
+        usable = [each["vers"] for each in entries if not each.get("yanked") and package.counts(each["vers"])]
         dates = {each["vers"]: day_of(each["pubtime"]) for each in entries if each.get("pubtime")}
         return Releases(max(_stable(usable, pinned), key=release_order, default=""), dates)
 
@@ -236,7 +236,8 @@ def _debian(folder: Path) -> Look:
 
     def look(package: Package, pinned: str) -> Releases:
         rows = [line.split("|") for line in client("apt-cache", *options, "madison", package.name).splitlines()]
-        versions = list(dict.fromkeys(row[1].strip() for row in rows if len(row) == 3))  # the newest first
+        found = dict.fromkeys(row[1].strip() for row in rows if len(row) == 3)  # the newest first
+        versions = [each for each in found if package.counts(upstream(each))]
         if not versions:
             raise MachineError(f"Debian has no package {package.name} in {', '.join(suite for _, suite in SUITES)}.")
         wanted = {

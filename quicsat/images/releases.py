@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
 
 from quicsat.config.releases import package_of, release_named, series_of
-from quicsat.docker.provenance import arguments_of
+from quicsat.docker.provenance import VERSION, arguments_of, labels_of
 from quicsat.images.archives import versions_of
 from quicsat.images.build_recipes import recipe_of
 from quicsat.images.registries import Releases, look_up, upstream
@@ -40,6 +40,8 @@ class Release:
     newest_released: date | None = None
     fault: str = ""
     """Why the registry did not answer."""
+    costs_of: str = ""
+    """Another version, with which the CPU cost was measured; empty if it is of this one, or its version is unknown."""
 
 
 def pinned_version(root: Path, implementation: Implementation) -> str:
@@ -60,9 +62,19 @@ def pinned_version(root: Path, implementation: Implementation) -> str:
 
 def releases_of(root: Path, implementations: Iterable[Implementation]) -> list[Release]:
     """A release for each implementation that names its package, asked now; raises :class:`MachineError`."""
-    pinned = {each.name: (each.package, pinned_version(root, each)) for each in implementations if each.package}
+    chosen = [each for each in implementations if each.package]
+    pinned = {each.name: (each.package, pinned_version(root, each)) for each in chosen if each.package}
     answers = look_up(pinned.values())
-    return [_release(name, package, version, answers[package, version]) for name, (package, version) in pinned.items()]
+    found = {name: _release(name, *key, answers[key]) for name, key in pinned.items()}
+    return [replace(found[each.name], costs_of=costs_of_another(root, each)) for each in chosen]
+
+
+def costs_of_another(root: Path, implementation: Implementation) -> str:
+    """The version with which the CPU cost was measured, if the image is now built from another one, else empty."""
+    measured = implementation.cpu_cost.version
+    recipe = recipe_of(root, implementation)
+    built = labels_of(recipe.folder / "Dockerfile", recipe.arguments).get(VERSION, "")
+    return measured if measured != built else ""
 
 
 def buildable(implementation: Implementation) -> tuple[Implementation, ...]:

@@ -52,6 +52,8 @@ class CpuCost:
     """Date of the measurement; empty for an estimate."""
     processor: str = ""
     """On which it was measured."""
+    version: str = ""
+    """Of the implementation when it was measured; empty if unknown."""
 
     def of(self, role: str) -> CostModel | float | None:
         """The cost in a role, ``server`` or ``client``."""

@@ -18,6 +18,9 @@ class Registry(StrEnum):
     DEBIAN = "Debian"
 
 
+WITH_BRANCHES = frozenset({Registry.CRATES, Registry.DEBIAN})
+"""Registries whose clients name all versions of a package, not only the newest one."""
+
 PRE_RELEASE = re.compile(r"\d(?:-|a|b|rc|\.dev)")
 """In a version: a release that is not yet one (Semantic Versioning 2.0.0, section 9; PEP 440)."""
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(.*)")
@@ -43,3 +46,9 @@ class Package:
     argument: str = "VERSION"
     unmaintained: str = ""
     """Why no further release is expected; empty for a maintained project."""
+    branch: str = ""
+    """Only versions that begin with these numbers count, such as ``3.5`` for 3.5.9; empty for all."""
+
+    def counts(self, version: str) -> bool:
+        """Whether a version belongs to the branch."""
+        return not self.branch or f"{version}.".startswith(f"{self.branch}.")

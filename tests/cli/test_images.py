@@ -352,3 +352,9 @@ def test_the_table_of_releases_fits_a_terminal_and_says_why_a_registry_did_not_a
     assert [text.count(word) for word in ("330 d", " current ", "156.0.8078.108", " unknown ")] == [3, 1, 1, 1]
     assert "apt-get failed" in text
     assert text.count("no release since") == 1
+
+
+def test_the_table_of_releases_says_of_which_version_the_cpu_cost_is() -> None:
+    new = releases(ReleaseState.CURRENT)
+    assert "2.0.1" not in image_releases.table(new, date(2026, 11, 28))
+    assert "2.0.1" in image_releases.table([replace(each, costs_of="2.0.1") for each in new], date(2026, 11, 28))

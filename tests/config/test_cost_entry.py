@@ -15,7 +15,7 @@ from quicsat.model.product_files import FILES
 
 TEXT = (FILES / "implementations.json").read_text(encoding="utf-8")
 MODEL = CostModel(1.23456e-6, 0.0, 2e-6, 1e-5, 123.456e-6, 1.2345e-3)
-COST = CpuCost(MODEL, MODEL, "2026-11-28", "A Processor")
+COST = CpuCost(MODEL, MODEL, "2026-11-28", "A Processor", "v1.2")
 
 
 def test_it_is_read_as_it_was_rounded(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_it_is_read_as_it_was_rounded(tmp_path: Path) -> None:
     (tmp_path / "implementations.json").write_text(text, encoding="utf-8")
     read = load_implementations(tmp_path / "implementations.json")
     rounded = CostModel(1.23e-6, 0.0, 2e-6, 1e-5, 123e-6, 1.23e-3)
-    assert read["quic-go"].cpu_cost == CpuCost(rounded, rounded, "2026-11-28", "A Processor")
+    assert read["quic-go"].cpu_cost == CpuCost(rounded, rounded, "2026-11-28", "A Processor", "v1.2")
     assert read["nginx"].cpu_cost.server == rounded
 
 

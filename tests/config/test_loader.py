@@ -531,7 +531,7 @@ def test_an_implementation() -> None:
         (
             '"both"',
             '"both", "cpu cost": "3 us"',
-            '5: "mvfst": cpu cost must be a mapping of server, client, measured, processor.',
+            '5: "mvfst": cpu cost must be a mapping of server, client, measured, processor, version.',
         ),
         (
             '"both"',

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -108,6 +109,16 @@ def test_debian_s_suites_give_the_newest_version_and_the_dates_of_small_packages
             '*) printf "q | 2:1.9.0-1 | sid\\nq | 2:1.9.0-1 | b\\nq | 1.4.2-3+deb13u1 | c\\n" ;; esac')  # fmt: skip
     found = ask(Package(Registry.DEBIAN, "q"), "1.4.2")
     assert found == Releases("1.9.0", {"1.9.0": date(2026, 9, 21), "1.4.2": date(2026, 9, 21)})
+
+
+def test_a_branch_has_a_newest_version_of_its_own(tmp_path: Path, install: Install) -> None:
+    install("apt-get", "exit 0")
+    install("apt-cache", 'case "$*" in *show*) echo ;; *) for v in 3.50.1 3.6.5 1:3.5.9 3.5.7; do echo "q | $v-1 | s"; '
+            'done ;; esac')  # fmt: skip
+    assert ask(Package(Registry.DEBIAN, "q", branch="3.5"), "3.5.7") == Releases("3.5.9")
+    install("cargo", "exit 0")
+    index(tmp_path, {"vers": "0.11.9"}, {"vers": "0.12.0"}, {"vers": "0.1.99"})
+    assert ask(replace(QUINN, branch="0.11"), "0.11.1") == Releases("0.11.9")
 
 
 def test_a_registry_that_does_not_answer_is_not_taken_for_one_without_news(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def test_each_image_that_is_built_names_its_package_and_pins_it_as_its_label_sta
     source = provenance.labels_of(recipe.folder / "Dockerfile", recipe.arguments)[provenance.SOURCE]
     assert source.startswith(f"{implementation.package.registry} ")
     assert pinned_version(ROOT, implementation) in source
+
+
+def test_costs_that_were_measured_with_another_version_are_known() -> None:
+    quinn = KNOWN["quinn"]
+    built = provenance.labels_of(ROOT / "endpoints/quinn/Dockerfile")[provenance.VERSION]
+    versions = ["", built, "0.1"]
+    with_costs = [replace(quinn, cpu_cost=replace(quinn.cpu_cost, version=each)) for each in versions]
+    assert [releases.costs_of_another(ROOT, each) for each in with_costs] == ["", "", "0.1"]
 
 
 def test_versions_are_current_outdated_or_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from scripts import raise_version
 
 ROOT = Path(__file__).resolve().parents[2]
 KNOWN = load_implementations(ROOT / "implementations.json")
-BUILT = sorted(name for name, each in KNOWN.items() if each.build and name != "neqo")
+BUILT = sorted(name for name, each in KNOWN.items() if each.build and name != "neqo" and not each.build_arguments)
 NEW = "77.8.9"
 
 
@@ -44,6 +44,16 @@ def test_the_new_version_stands_wherever_the_old_one_was_pinned(checkout: Path, 
         text = manifest.read_text(encoding="utf-8")
         assert NEW in text
         assert f"={old}\n" not in text
+
+
+def test_a_version_in_the_build_arguments_of_an_entry_is_raised_there(checkout: Path) -> None:
+    folder = checkout / "endpoints/openssl"
+    before = (folder / "Dockerfile").read_bytes()
+    raise_version.raise_argument(KNOWN["openssl-newest"], "VERSION", NEW)
+    raised = load_implementations(checkout / "implementations.json")
+    assert pinned_version(checkout, raised["openssl-newest"]) == NEW
+    assert raised["openssl"] == KNOWN["openssl"]
+    assert (folder / "Dockerfile").read_bytes() == before
 
 
 def test_a_version_that_is_not_pinned_as_expected_is_left_alone(checkout: Path) -> None:
@@ -87,7 +97,7 @@ def test_it_raises_builds_tests_and_writes_what_follows(checkout: Path, monkeypa
         f"update --quiet --package quinn --precise {NEW}",
         "metadata --format-version 1 --locked",
         "run.py images build quinn",
-        "run.py images check quinn --clock virtual",
+        "run.py images check quinn --clock virtual --wait",
         "-m pytest -q -m endpoints -k quinn",
         "-m bench.variants quinn",
         "-m scripts.generate",
