@@ -10,7 +10,9 @@ use std::time::Duration;
 use contract::{Batch, Outcome, Task, ALPN, AUTHORITY, CERTIFICATES, KEY, WINDOW};
 use noq::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use noq::{AckFrequencyConfig, ClientConfig, Connection, Endpoint, Incoming, ServerConfig, TransportConfig, VarInt};
+use noq::{
+    AckFrequencyConfig, ClientConfig, Connection, Endpoint, Incoming, PathId, ServerConfig, TransportConfig, VarInt,
+};
 use rustls::crypto::{ring, CryptoProvider};
 use rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer};
 use tokio::task::JoinSet;
@@ -18,8 +20,13 @@ use tokio::task::JoinSet;
 /// After how many packets the peer is asked to acknowledge (ACK frequency); `main` takes it from the arguments.
 const ACK_FREQUENCY: &str = "ACK_FREQUENCY";
 
-/// Settings of the connections.
-fn transport(task: &Task) -> Outcome<Arc<TransportConfig>> {
+/// A client that only acknowledges has nothing in flight: without this it would never learn that its NAT changed the
+/// mapping, since its server then sends to the old one.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// Settings of connections. A resumed one starts with the round-trip time of the one before (RFC 9002, section 6.2.2): noq
+/// paces from its first packet, and would spread early data over the 333 ms that it otherwise assumes.
+fn transport(task: &Task, round_trip: Option<Duration>) -> Outcome<Arc<TransportConfig>> {
     let congestion_control: Arc<dyn ControllerFactory + Send + Sync> = match task.congestion_control.as_str() {
         "newreno" => Arc::new(NewRenoConfig::default()),
         "bbr3" => Arc::new(Bbr3Config::default()),
@@ -28,6 +35,12 @@ fn transport(task: &Task) -> Outcome<Arc<TransportConfig>> {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(congestion_control);
     transport.stream_receive_window(WINDOW.into()).send_window(2 * u64::from(WINDOW));
+    if !task.server {
+        transport.keep_alive_interval(Some(KEEP_ALIVE));
+    }
+    if let Some(round_trip) = round_trip {
+        transport.initial_rtt(round_trip);
+    }
     if let Ok(packets) = env::var(ACK_FREQUENCY) {
         let mut config = AckFrequencyConfig::default();
         // The threshold is the number of packets that need no acknowledgement at once.
@@ -66,7 +79,7 @@ async fn serve(task: Task) -> Outcome {
     }
     let mut config =
         ServerConfig::with_crypto(Arc::new(QuicServerConfig::with_initial(Arc::new(tls), initial_suite())?));
-    config.transport_config(transport(&task)?);
+    config.transport_config(transport(&task, None)?);
     // Takes IPv4 too.
     let endpoint = Endpoint::server(config.clone(), "[::]:443".parse()?)?;
     loop {
@@ -106,14 +119,17 @@ async fn fetch_all(task: Task) -> Outcome {
     tls.key_log = Arc::new(rustls::KeyLogFile::new());
     tls.enable_early_data = task.is("zerortt");
     let mut config = ClientConfig::new(Arc::new(QuicClientConfig::with_initial(Arc::new(tls), initial_suite())?));
-    config.transport_config(transport(&task)?);
+    let mut round_trip = None;
     for (number, batch) in task.batches.iter().enumerate() {
-        fetch_batch(&task, &config, batch, task.is("zerortt") && number > 0).await?;
+        config.transport_config(transport(&task, round_trip)?);
+        let early = task.is("zerortt") && number > 0;
+        round_trip = fetch_batch(&task, &config, batch, early).await?.filter(|_| task.resumes());
     }
     Ok(())
 }
 
-async fn fetch_batch(task: &Task, config: &ClientConfig, batch: &Batch, early: bool) -> Outcome {
+/// The round-trip time of the connection, if it is known.
+async fn fetch_batch(task: &Task, config: &ClientConfig, batch: &Batch, early: bool) -> Outcome<Option<Duration>> {
     let (server, any) = batch.addresses()?;
     let endpoint = Endpoint::client(any)?;
     let connecting = endpoint.connect_with(config.clone(), server, &batch.host)?;
@@ -127,10 +143,11 @@ async fn fetch_batch(task: &Task, config: &ClientConfig, batch: &Batch, early: b
         downloads.spawn(fetch(connection.clone(), endpoint.clone(), path.clone(), task.test.clone()));
     }
     contract::all(downloads).await?;
+    let round_trip = connection.rtt(PathId::ZERO);
     connection.close(0u32.into(), b"");
     // The close is sent at once; the closing period (3 probe timeouts) has nothing left to do.
     tokio::time::timeout(Duration::from_millis(10), endpoint.wait_idle()).await.ok();
-    Ok(())
+    Ok(round_trip)
 }
 
 async fn fetch(connection: Connection, endpoint: Endpoint, path: String, test: String) -> Outcome {
