@@ -71,9 +71,9 @@ class ExampleRepository:
     def __init__(self, folder: Path, image: str) -> None:
         """Create it with the branch ``main``. ``image``: of the implementation, which the daemon has."""
         self.origin, self.clone = folder / "origin.git", folder / "clone"
-        _git(folder, "init", "--quiet", "--bare", "--initial-branch", MAIN, str(self.origin))
-        _git(folder, "init", "--quiet", "--initial-branch", MAIN, str(self.clone))
-        _git(self.clone, "remote", "add", "origin", self.origin.as_uri())
+        git(folder, "init", "--quiet", "--bare", "--initial-branch", MAIN, str(self.origin))
+        git(folder, "init", "--quiet", "--initial-branch", MAIN, str(self.clone))
+        git(self.clone, "remote", "add", "origin", self.origin.as_uri())
         shutil.copytree(ROOT / "ci/example", self.clone, dirs_exist_ok=True)
         for file in (*self.clone.glob("*.yml"), *self.clone.glob(".*/workflows/*.yml"), self.clone / ".gitlab-ci.yml"):
             text = file.read_text()
@@ -85,27 +85,27 @@ class ExampleRepository:
         (self.clone / TESTS).write_text(TEST_CASES)
         (self.clone / SOURCE).write_text(source(WINDOW))
         commit_all(self.clone, "An implementation")
-        _git(self.clone, "push", "--quiet", "origin", MAIN)
+        git(self.clone, "push", "--quiet", "origin", MAIN)
 
     def open_pull_request(self, files: Mapping[str, str]) -> None:
         """Push a branch that changes these files, and the merge commit that the host makes of it and ``main``."""
-        _git(self.clone, "checkout", "--quiet", "-b", CHANGE)
+        git(self.clone, "checkout", "--quiet", "-b", CHANGE)
         for name, text in files.items():
             (self.clone / name).write_text(text)
         commit_all(self.clone, "A change")
-        _git(self.clone, "push", "--quiet", "origin", CHANGE)
-        _git(self.clone, "checkout", "--quiet", "--detach", MAIN)
-        _git(self.clone, "merge", "--quiet", "--no-ff", "-m", "Merge", CHANGE)
-        _git(self.clone, "push", "--quiet", "origin", f"HEAD:{MERGED}")
+        git(self.clone, "push", "--quiet", "origin", CHANGE)
+        git(self.clone, "checkout", "--quiet", "--detach", MAIN)
+        git(self.clone, "merge", "--quiet", "--no-ff", "-m", "Merge", CHANGE)
+        git(self.clone, "push", "--quiet", "origin", f"HEAD:{MERGED}")
 
 
 def commit_all(folder: Path, message: str) -> None:
     """Commit all files of a working tree."""
-    _git(folder, "add", "--all")
-    _git(folder, "commit", "--quiet", "-m", message)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", message)
 
 
-def _git(folder: Path, *words: str) -> str:
+def git(folder: Path, *words: str) -> str:
     done = subprocess.run(
         ["git", *words], cwd=folder, env={**os.environ, **IDENTITY}, capture_output=True, text=True, check=False
     )

@@ -28,11 +28,11 @@ def _row(each: Confirmation) -> tuple[Value, ...]:
     virtual, real, *ends = (_shown(claim, ratio) for ratio in (claim.ratio, each.ratio, *(each.interval or ())))
     low, high = sorted(end for end in ends if end is not None) or (None, None)
     size = None if each.detectable is None or each.detectable >= 1 else _shown(claim, -each.detectable)
-    return _name(claim), virtual, real, low, high, each.agreeing, size and abs(size), each.answer.value
+    return claim_in_words(claim), virtual, real, low, high, each.agreeing, size and abs(size), each.answer.value
 
 
-def _name(claim: Claim) -> str:
-    """``sat, quic-go_picoquic``; ``server quic-go: time to 2 MB``."""
+def claim_in_words(claim: Claim) -> str:
+    """What has changed: ``sat, quic-go_picoquic``; ``server quic-go: time to 2 MB``."""
     role = f"client {claim.client}" if claim.server == ALL else f"server {claim.server}"
     pair = f"{claim.server}_{claim.client}" if ALL not in (claim.server, claim.client) else role
     over = "all pairs" if claim.server == claim.client == ALL else pair
