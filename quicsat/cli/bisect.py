@@ -1,4 +1,4 @@
-"""``./run.py bisect``: finds the commit of a checkout with which a metric or an outcome changed.
+"""``./run.py bisect``: finds the release, or the commit of a checkout, with which a metric or an outcome changed.
 
 Each build is a campaign in virtual time, in a directory of its own with the name of the build, so that the same
 command continues where it was stopped, and another range uses what is known.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from quicsat.cli import bisect_builds, console, gate, select_runs
 from quicsat.cli import options as shared
-from quicsat.cli.bisect_builds import Measurements, Plan
+from quicsat.cli.bisect_builds import Builds, Measurements, Plan
 from quicsat.cli.campaign_options import ImageOptions, NewCampaignOptions
 from quicsat.cli.campaign_size import time_needed
 from quicsat.cli.commands import load, parser_of
@@ -28,7 +28,7 @@ from quicsat.config.inventory import Inventory
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Role
-from quicsat.model.names import VARIANT_SIGN, did_you_mean, folder_name
+from quicsat.model.names import RELEASE_SIGN, base_name, did_you_mean, folder_name
 from quicsat.model.stored_files import resolved
 from quicsat.model.text import command_line, counted, quoted
 
@@ -37,13 +37,16 @@ if TYPE_CHECKING:
     from quicsat.statistics.bisection import Bisected
 
 GROUP = "Measure", 4
-SUMMARY = "Find the commit with which a metric or an outcome of an implementation changed."
+SUMMARY = "Find the release or commit with which a metric or an outcome of an implementation changed."
 DESCRIPTION = (
-    "Find the commit of a checkout with which a metric or an outcome changed: build and measure both ends of a range "
-    "in virtual time, then always the commit in the middle of what is left. Commits that cannot be built are skipped. "
-    "The same command continues after an interruption."
+    "Find the release, or with --checkout the commit, with which a metric or an outcome changed: build and measure "
+    "both ends of a range in virtual time, then always the one in the middle of what is left. What cannot be built is "
+    "skipped. The same command continues after an interruption. The exit status is 5 if there is no answer."
 )
-EXAMPLES = ('bisect my-quic v1.0..main --checkout ~/my-quic --build "docker build -t my-quic:bisect ." -t sat',)
+EXAMPLES = (
+    "bisect quic-go v0.48.2..v0.65.0 -t sat",
+    'bisect my-quic v1.0..main --checkout ~/my-quic --build "docker build -t my-quic:bisect ." -t sat',
+)
 FIRST = 6
 """Members of the first look, by default: so few that the change of a single cell can be significant."""
 PARTNERS = "picoquic", "quic-go"
@@ -60,7 +63,8 @@ class Options(shared.SelectionOptions, ImageOptions, shared.ScheduleOptions, sha
     )
     range: str = option(
         metavar="FIRST..LAST",
-        help="The first build, which has not changed yet, and the last one, which has; example: v1.0..main.",
+        help="The first release or commit, which has not changed yet, and the last one, which has; example: "
+        "v0.48.2..v0.65.0.",
     )
     server: list[str] = option(
         "-s", "--server", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
@@ -84,14 +88,14 @@ class Options(shared.SelectionOptions, ImageOptions, shared.ScheduleOptions, sha
         help="Seed for all random values (default: that of the campaigns in the directory, or a random seed; "
         "example: 7).",
     )  # fmt: skip
-    checkout: Path = option(
-        "--checkout", group="bisection", type=Path, required=True, metavar="DIR",
-        help="Checkout of a git repository with the commits of the range, whose files stay as they are (required; "
-        "example: ~/my-quic).",
+    checkout: Path | None = option(
+        "--checkout", group="bisection", type=Path, metavar="DIR",
+        help="Checkout of a git repository with the commits of the range, whose files stay as they are (default: "
+        "the range is of releases in the package registry; example: ~/my-quic).",
     )  # fmt: skip
     build: str = option(
-        "--build", group="bisection", required=True, metavar="COMMAND",
-        help="Shell command that builds the image of a commit in a working tree of its own (required; example: "
+        "--build", group="bisection", default="", metavar="COMMAND",
+        help="Shell command that builds the image of a commit in a working tree of its own (for --checkout; example: "
         '"docker build -t my-quic:bisect .").',
     )  # fmt: skip
     image: str = option(
@@ -115,27 +119,23 @@ def run(options: Options, program: Program) -> int:
     """Check all that needs no engine, measure, and print the answer."""
     from quicsat.docker.daemon_images import DaemonImages
     from quicsat.docker.ssh_tunnel import connected
-    from quicsat.images.commits import Repository, builds_alone, image_of
+    from quicsat.images.commits import builds_alone
 
     _check(options)
-    image = options.image or image_of(options.build)
     plan = _plan(options, program)
-    repository = Repository(resolved(options.checkout))
-    commits = repository.commits(options.range)
+    builds = _builds(options, program, plan)
     chosen = plan.choose(program.root, bisect_builds.ANY, 0)
     check_place(plan.place, str(plan.place))
-    console.message(_size(plan, program, chosen, len(commits) - 1))
+    console.message(_size(plan, program, chosen, builds.count))
     with (
         connected(shared.daemon(), "bisect") as daemon,
         bisect_builds.directory(plan.place) as place,
         builds_alone(place, console.message) as held,
     ):
-        builds = bisect_builds.CommitBuilds(repository, commits, options.build, image, plan.base)
-        bench = bisect_builds.Measurements(plan, program, builds, (DaemonImages(daemon), held))
-        return _search(options, program, bench)
+        return _search(options, bisect_builds.Measurements(plan, program, builds, (DaemonImages(daemon), held)))
 
 
-def _search(options: Options, program: Program, bench: Measurements) -> int:
+def _search(options: Options, bench: Measurements) -> int:
     from quicsat.statistics.bisection import Answer, Bisection
 
     plan = bench.plan
@@ -143,7 +143,7 @@ def _search(options: Options, program: Program, bench: Measurements) -> int:
     try:
         found = search.search()
     except bisect_builds.Stopped as stopped:
-        console.message(f"{stopped}\nTo continue: {command_line(*program.words[1:])}")
+        console.message(f"{stopped}\nTo continue: {command_line(*bench.words)}")
         return stopped.status
     _report(options, bench, found)
     return ExitStatus.SUCCESS if found.answer is Answer.STEP else ExitStatus.UNDECIDED
@@ -155,6 +155,22 @@ def _search(options: Options, program: Program, bench: Measurements) -> int:
 def _check(options: Options) -> None:
     if options.must_include or options.shard or options.locked:
         raise InputError("bisect has neither --must-include nor --shard nor --locked: NAME is under test in all pairs.")
+    if bool(options.checkout) != bool(options.build) or (options.image and not options.build):
+        raise InputError("A range of commits needs --checkout and --build; a range of releases needs neither of them.")
+
+
+def _builds(options: Options, program: Program, plan: Plan) -> Builds:
+    """The releases or commits of the range; raises InputError."""
+    from quicsat.images.commits import Repository, image_of
+    from quicsat.images.pull_or_build import Policy
+
+    if options.checkout is None:
+        known = Inventory(program.root).implementations[plan.base]
+        found = bisect_builds.releases_between(known, options.range)
+        return bisect_builds.ReleaseBuilds(found, program.root, Policy(options.images))
+    image = options.image or image_of(options.build)
+    repository = Repository(resolved(options.checkout))
+    return bisect_builds.CommitBuilds(repository, repository.commits(options.range), options.build, image, plan.base)
 
 
 def _plan(options: Options, program: Program) -> Plan:
@@ -173,7 +189,9 @@ def _plan(options: Options, program: Program) -> Plan:
 def _ends(options: Options, program: Program) -> tuple[list[str], list[str]]:
     """Servers and clients; by default those of one partner and of the implementation under test, in its roles."""
     known = Inventory(program.root).implementations
-    base = options.name.partition(VARIANT_SIGN)[0]
+    base = base_name(options.name)
+    if RELEASE_SIGN in options.name:
+        raise InputError(f"{options.name}: name the implementation alone, and its releases as FIRST..LAST.")
     if base not in known:
         raise InputError(f"No implementation {quoted(base)}.{did_you_mean(base, known)}")
     if options.server or options.client or options.pairs:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from quicsat.cli import campaign_report, console, new_campaign, select_runs
 from quicsat.cli.campaign_options import LONGEST_NOTE
@@ -19,14 +19,16 @@ from quicsat.cli.program import Program
 from quicsat.cli.select_runs import ChosenRuns
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.gate_directories import AGAIN
-from quicsat.model.names import VARIANT_SIGN
-from quicsat.model.text import counted, printable
+from quicsat.model.names import base_name, did_you_mean
+from quicsat.model.text import counted, printable, quoted
 
 if TYPE_CHECKING:
     from quicsat.cli.campaign_options import NewCampaignOptions
     from quicsat.docker.daemon_images import DaemonImages
     from quicsat.execution.campaign_config import CampaignOutcome, Conditions, NewCampaign
     from quicsat.images.commits import Commit, Repository
+    from quicsat.images.pull_or_build import Policy
+    from quicsat.model.implementation import Implementation
     from quicsat.model.results import ImageFacts, Manifest, ResultSet
     from quicsat.report.bisection_table import Named
     from quicsat.statistics.bisection import Judged
@@ -83,7 +85,7 @@ class Plan:
     @property
     def base(self) -> str:
         """Name of the implementation, without that of a variant."""
-        return self.name.partition(VARIANT_SIGN)[0]
+        return base_name(self.name)
 
     def choose(self, root: Path, image: str, look: int) -> ChosenRuns:
         """The runs of a look with an image under test; raises InputError."""
@@ -92,6 +94,82 @@ class Plan:
         options.repetitions = self.looks[look]
         chosen = select_runs.select(options, root)
         return chosen._replace(runs=tuple(run for run in chosen.runs if not look or run.repetition > self.looks[0]))
+
+
+class Builds(Protocol):
+    """What a range contains, by place."""
+
+    @property
+    def count(self) -> int:
+        """Of builds after the first one."""
+
+    @property
+    def named(self) -> list[Named]:
+        """All builds, as people know them."""
+
+    def note(self, place: int) -> str:
+        """What a campaign stores of a build, by which the same command knows it again."""
+
+    def build(self, place: int, where: Path, images: DaemonImages, held: int) -> ImageFacts | str:
+        """The image of a build under a name of its own, or why there is none.
+
+        ``where`` and ``held``: directory and lock of builds, see :class:`quicsat.images.commits.Repository`.
+        """
+
+
+@dataclass(frozen=True)
+class ReleaseBuilds:
+    """Releases of an implementation, from its package registry."""
+
+    releases: Sequence[Implementation]
+    root: Path
+    policy: Policy
+
+    @property
+    def count(self) -> int:
+        """Of releases after the first one."""
+        return len(self.releases) - 1
+
+    @cached_property
+    def named(self) -> list[Named]:
+        """All releases, as people know them."""
+        from quicsat.report.bisection_table import Named
+
+        return [Named(each.release) for each in self.releases]
+
+    def note(self, place: int) -> str:
+        """Its name."""
+        return f"release {self.releases[place].name}"
+
+    def build(self, place: int, _where: Path, images: DaemonImages, _held: int) -> ImageFacts | str:
+        """The image of a release; its reference names the release and the sources."""
+        from quicsat.images.pull_or_build import Images
+
+        try:
+            return Images(images, self.root, self.policy, console.message).ensure(self.releases[place])
+        except MachineError as error:
+            return printable(str(error))
+
+
+def releases_between(implementation: Implementation, words: str) -> list[Implementation]:
+    """The releases of a range of versions, both ends among them, the oldest first.
+
+    Raises InputError if there are none, and MachineError if the registry does not answer.
+    """
+    from quicsat.config.releases import release_named
+    from quicsat.images.commits import ends_of
+    from quicsat.images.releases import buildable
+
+    first, last = (release_named(implementation, version).release for version in ends_of(words))
+    known = list(buildable(implementation))
+    versions = [each.release for each in known]
+    if missing := [each for each in (first, last) if each not in versions]:
+        hints = "".join(did_you_mean(each, versions) for each in missing)
+        raise InputError(f"{implementation.name}: the registry has no release {' and '.join(missing)}.{hints}")
+    begin, end = versions.index(first), versions.index(last)
+    if begin >= end:
+        raise InputError(f"{quoted(words)}: the first release is not older than the last one. Swap them?")
+    return known[begin : end + 1]
 
 
 @dataclass(frozen=True)
@@ -123,10 +201,7 @@ class CommitBuilds:
         return printable(f"commit {self.commits[place].id}, built with: {self.command}", LONGEST_NOTE)
 
     def build(self, place: int, where: Path, images: DaemonImages, held: int) -> ImageFacts | str:
-        """The image of a build under a name of its own, or why there is none.
-
-        ``where`` and ``held``: directory and lock of builds, see :class:`Repository`.
-        """
+        """The image of a commit, which gets its name, or why there is none."""
         commit = self.commits[place]
         console.message(f"Building {self.named[place].words}; log in {where / f'{commit.short}.log'}")
         if fault := self.repository.build(commit, self.command, where, held):
@@ -142,7 +217,7 @@ class CommitBuilds:
 class Measurements:
     """The measurements of a bisection: those that are stored, and those that it makes."""
 
-    def __init__(self, plan: Plan, program: Program, builds: CommitBuilds, engine: tuple[DaemonImages, int]) -> None:
+    def __init__(self, plan: Plan, program: Program, builds: Builds, engine: tuple[DaemonImages, int]) -> None:
         """``engine``: the images of the daemon, and the descriptor of the lock for builds."""
         self.plan = plan
         self.builds = builds
@@ -154,6 +229,11 @@ class Measurements:
         """Builds that have the image of another one, which stands for them."""
         runtime = plan.options.max_runtime
         self._end = None if runtime is None else time.monotonic() + runtime
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Of the command line."""
+        return self._program.words[1:]
 
     def measure(self, place: int, look: int) -> ResultSet | None:
         """The results of a build in a look, measured as far as they are not stored; None if it cannot be built.
