@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from quicsat.statistics.bisection import Bisected
 
 GROUP = "Measure", 4
-SUMMARY = "Find the release or commit with which a metric or an outcome of an implementation changed."
+SUMMARY = "Find the release or commit that made an implementation slower or broke it."
 DESCRIPTION = (
     "Find the release, or with --checkout the commit, with which a metric or an outcome changed: build and measure "
     "both ends of a range in virtual time, then always the one in the middle of what is left. What cannot be built is "
@@ -75,7 +75,7 @@ class Options(shared.SelectionOptions, ImageOptions, shared.ScheduleOptions, sha
         help=f"Implementations to measure as clients (default: NAME and {PARTNERS[0]}; example: quic-go).",
     )  # fmt: skip
     test: list[str] = option(
-        "-t", "--test", group="selection", nargs="+", action="extend", default=[], required=True, metavar="NAME",
+        "-t", "--test", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
         help="Test cases in which something has changed, by name or abbreviation, or your own YAML files (required; "
         "example: sat).",
     )  # fmt: skip
@@ -155,6 +155,8 @@ def _search(options: Options, bench: Measurements) -> int:
 def _check(options: Options) -> None:
     if options.must_include or options.shard or options.locked:
         raise InputError("bisect has neither --must-include nor --shard nor --locked: NAME is under test in all pairs.")
+    if not options.test:
+        raise InputError("Name the test cases in which something has changed with -t, for example -t sat.")
     if bool(options.checkout) != bool(options.build) or (options.image and not options.build):
         raise InputError("A range of commits needs --checkout and --build; a range of releases needs neither of them.")
 
