@@ -17,7 +17,7 @@ from quicsat.cli import options as shared
 from quicsat.cli.bisect_builds import Builds, Measurements, Plan
 from quicsat.cli.campaign_options import ImageOptions, NewCampaignOptions
 from quicsat.cli.campaign_size import time_needed
-from quicsat.cli.commands import load, parser_of
+from quicsat.cli.commands import parser_of
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_place
 from quicsat.cli.program import Program, option
@@ -177,7 +177,8 @@ def _builds(options: Options, program: Program, plan: Plan) -> Builds:
 
 def _plan(options: Options, program: Program) -> Plan:
     """The plan, with the options of ``run`` for each build; raises InputError."""
-    full: NewCampaignOptions = parser_of("run").parse_args([], load("run").Options())
+    full = NewCampaignOptions()
+    parser_of("run").parse_args([], full)
     vars(full).update(vars(options))
     full.clock, full.must_include = Clock.VIRTUAL, [options.name]
     full.server, full.client = _ends(options, program)
@@ -255,9 +256,9 @@ def _show_evidence(bench: Measurements, found: Bisected, results: Mapping[int, R
 
     before, after = (results[place] for place in (found.before, found.after))
     places = [bench.directory(place, found.look) for place in (found.before, found.after)]
-    labels = [bench.named[place].label for place in (found.before, found.after)]
+    first, last = (bench.named[place].label for place in (found.before, found.after))
     both = comparison.campaigns(before, after, before.manifest.test_cases)
-    console.show("\n" + render(campaign_tables.comparison(both, *labels), "text", console.width()))
+    console.show("\n" + render(campaign_tables.comparison(both, first, last), "text", console.width()))
     console.show(f"\nTo see this again: {command_line('compare', *places)}")
     claim = found.claim
     assert claim is not None

@@ -18,12 +18,11 @@ OVERVIEW = """\
 usage: {program} [COMMAND] [OPTIONS]
 
 Measure QUIC implementations over satellite links.
-Options of a command: {program} COMMAND --help
+Options of a command: {program} COMMAND --help; version: {program} --version
 
 {groups}
 
 Example, one server, one client, one link: {program} -s quic-go -c aioquic -t sat
-Version: {program} --version
 Exit status: 0 success, 1 a run failed, 2 wrong option or file, 3 infrastructure
 error, 4 time up, 75 another campaign is running, 128 + n signal n."""
 

@@ -209,7 +209,7 @@ def changes(ends: Comparison, first: ResultSet, last: ResultSet, tested: str) ->
 
 def _changed_outcomes(ends: Comparison, first: ResultSet, last: ResultSet) -> list[Claim]:
     """Cells in which all members had one outcome at one end, and another one at the other end; alike ones together."""
-    alike = dict[tuple[Outcome, Outcome], list[Cell]]()
+    alike = dict[tuple[Outcome, ...], list[Cell]]()
     for pair in ends.pairs:
         cell = pair.second.server, pair.second.client, pair.second.test_case
         before, after = (_outcomes(cell, each) for each in (first, last))
