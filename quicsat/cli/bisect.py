@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from quicsat.cli import bisect_builds, console, gate, select_runs
 from quicsat.cli import options as shared
-from quicsat.cli.bisect_builds import Builds, Measurements, Plan
+from quicsat.cli.bisect_builds import Candidates, Measurements, Plan
 from quicsat.cli.campaign_options import ImageOptions, NewCampaignOptions
 from quicsat.cli.campaign_size import time_needed
 from quicsat.cli.commands import parser_of
@@ -136,7 +136,7 @@ def run(options: Options, program: Program) -> int:
 
 
 def _search(options: Options, bench: Measurements) -> int:
-    from quicsat.statistics.bisection import Answer, Bisection
+    from quicsat.statistics.bisection import Bisection, BisectionAnswer
 
     plan = bench.plan
     search = Bisection(bench.builds.count, bench.measure, plan.name, 1 + bool(plan.looks[1]), bench.tell)
@@ -146,7 +146,7 @@ def _search(options: Options, bench: Measurements) -> int:
         console.message(f"{stopped}\nTo continue: {command_line(*bench.words)}")
         return stopped.status
     _report(options, bench, found)
-    return ExitStatus.SUCCESS if found.answer is Answer.STEP else ExitStatus.UNDECIDED
+    return ExitStatus.SUCCESS if found.answer is BisectionAnswer.STEP else ExitStatus.UNDECIDED
 
 
 # ---- what is measured -------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _check(options: Options) -> None:
         raise InputError("A range of commits needs --checkout and --build; a range of releases needs neither of them.")
 
 
-def _builds(options: Options, program: Program, plan: Plan) -> Builds:
+def _builds(options: Options, program: Program, plan: Plan) -> Candidates:
     """The releases or commits of the range; raises InputError."""
     from quicsat.images.commits import Repository, image_of
     from quicsat.images.pull_or_build import Policy
@@ -234,7 +234,7 @@ def _size(plan: Plan, program: Program, chosen: ChosenRuns, count: int) -> str:
 def _report(options: Options, bench: Measurements, found: Bisected) -> None:
     from quicsat.report.bisection_table import answer_in_words, bisection_table
     from quicsat.report.table import render
-    from quicsat.statistics.bisection import Answer
+    from quicsat.statistics.bisection import BisectionAnswer
 
     results = {each.place: results for each in found.judged if (results := bench.known(each.place, found.look))}
     table = bisection_table(found, bench.named, results)
@@ -243,7 +243,7 @@ def _report(options: Options, bench: Measurements, found: Bisected) -> None:
     if options.format != "text":
         return
     console.show("\n" + answer_in_words(found, bench.named))
-    if found.answer is Answer.STEP:
+    if found.answer is BisectionAnswer.STEP:
         _show_evidence(bench, found, results)
     console.show(f"\nResults: {bench.plan.place}")
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from quicsat.cli import campaign_report, console, new_campaign, select_runs
+from quicsat.cli import campaign_report, console, select_runs
 from quicsat.cli.campaign_options import LONGEST_NOTE
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.program import Program
@@ -96,7 +96,7 @@ class Plan:
         return chosen._replace(runs=tuple(run for run in chosen.runs if not look or run.repetition > self.looks[0]))
 
 
-class Builds(Protocol):
+class Candidates(Protocol):
     """What a range contains, by place."""
 
     @property
@@ -217,7 +217,7 @@ class CommitBuilds:
 class Measurements:
     """The measurements of a bisection: those that are stored, and those that it makes."""
 
-    def __init__(self, plan: Plan, program: Program, builds: Builds, engine: tuple[DaemonImages, int]) -> None:
+    def __init__(self, plan: Plan, program: Program, builds: Candidates, engine: tuple[DaemonImages, int]) -> None:
         """``engine``: the images of the daemon, and the descriptor of the lock for builds."""
         self.plan = plan
         self.builds = builds
@@ -309,9 +309,10 @@ class Measurements:
 
     def _campaign(self, place: int, look: int, image: str) -> NewCampaign:
         from quicsat.cli.continuous_integration import CiRequest
+        from quicsat.cli.new_campaign import new_campaign
 
         chosen = self.plan.choose(self._program.root, image, look)
-        new = new_campaign.new_campaign(self.plan.options, self._program, chosen, CiRequest())
+        new = new_campaign(self.plan.options, self._program, chosen, CiRequest())
         return replace(
             new,
             directory=self.directory(place, look),
@@ -329,7 +330,9 @@ class Measurements:
     @contextmanager
     def _conditions(self, new: NewCampaign) -> Iterator[Conditions]:
         """With the time that is left; others may use the engine between two measurements."""
-        with new_campaign.conditions(self.plan.options, self._program, new.selection) as how:
+        from quicsat.cli.new_campaign import conditions
+
+        with conditions(self.plan.options, self._program, new.selection) as how:
             if self._end is None:
                 yield how
                 return

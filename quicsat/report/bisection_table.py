@@ -11,7 +11,7 @@ from quicsat.model.text import counted, printable
 from quicsat.model.units import percent
 from quicsat.report.confirmation_table import METRICS, claim_in_words
 from quicsat.report.table import Column, Table, Unit, Value
-from quicsat.statistics.bisection import Answer, Bisected, Side, level
+from quicsat.statistics.bisection import Bisected, BisectionAnswer, Side, level
 from quicsat.statistics.comparison import TIMES, detectable_in_words
 from quicsat.statistics.confirmation import OUTCOME, Claim
 
@@ -78,11 +78,11 @@ def answer_in_words(found: Bisected, builds: Sequence[Named]) -> str:
         f"{builds[found.before].label}, which is as {first}" * bool(found.before),
         f"{builds[found.after].label}, which is as {last}" * (found.after < len(builds) - 1),
     )
-    if found.answer is Answer.STEP and found.after - found.before == 1:
+    if found.answer is BisectionAnswer.STEP and found.after - found.before == 1:
         other = [f"{claim_in_words(each)} ({_size(each)})" for each in found.elsewhere]
         more = f" It does not explain the change of {'; '.join(other)}: this came with other builds." if other else ""
         return f"{what}. It came with {builds[found.after].words}.{_explained(found)}{more}"
-    if found.answer is Answer.STEP:
+    if found.answer is BisectionAnswer.STEP:
         number = counted(found.after - found.before - 1, "build")
         return (
             f"{what}. It came with one of {builds[found.before + 1].label} to {builds[found.after].words}: "
@@ -90,10 +90,10 @@ def answer_in_words(found: Bisected, builds: Sequence[Named]) -> str:
         )
     known = " and ".join(filter(None, span))
     where = f" The change lies after {known}." if known else ""
-    if found.answer is Answer.SEVERAL:
+    if found.answer is BisectionAnswer.SEVERAL:
         middle = next(each for each in found.judged if each.side is Side.BETWEEN)
         return f"{what}, but not in one step: {builds[middle.place].words} differs from both.{where}"
-    if found.answer is Answer.NOT_REPRODUCIBLE:
+    if found.answer is BisectionAnswer.NOT_REPRODUCIBLE:
         return f"{what}, but not with other members: the change is not reproducible."
     middle = next(each for each in found.judged if each.side is Side.OPEN)
     return f"{what}. It cannot be decided as which of the two {builds[middle.place].words} is.{where}"

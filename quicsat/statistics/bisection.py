@@ -46,7 +46,7 @@ class Side(StrEnum):
     """It cannot be built, or has no result to judge."""
 
 
-class Answer(StrEnum):
+class BisectionAnswer(StrEnum):
     """What a bisection comes to."""
 
     STEP = "one step"
@@ -70,7 +70,7 @@ class Judged:
 class Bisected:
     """What a bisection has found."""
 
-    answer: Answer
+    answer: BisectionAnswer
     ends: Comparison
     """Of the look that decided."""
     before: int
@@ -132,13 +132,13 @@ class Bisection:
                 return self._located(ends, claims, look)
         if ends.nothing:
             raise InputError("No pair has a valid result with both ends of the range: there is nothing to compare.")
-        return Bisected(Answer.SAME, ends, 0, self._count, ())
+        return Bisected(BisectionAnswer.SAME, ends, 0, self._count, ())
 
     def _located(self, ends: Comparison, claims: Sequence[Claim], look: int) -> Bisected:
         claim, low, high = claims[0], 0, self._count
         self._judged = [Judged(0, Side.FIRST, 0.0), Judged(self._count, Side.LAST, 1.0)]
-        answer = Answer.STEP
-        while answer is Answer.STEP:
+        answer = BisectionAnswer.STEP
+        while answer is BisectionAnswer.STEP:
             skipped = [each.place for each in self._judged if each.side is Side.UNTESTABLE]
             place = candidate(low, high, skipped)
             if place is None:
@@ -146,21 +146,23 @@ class Bisection:
             found = self._judge(claim, place, look)
             match found and found.side:
                 case None:
-                    answer = Answer.NOT_REPRODUCIBLE
+                    answer = BisectionAnswer.NOT_REPRODUCIBLE
                 case Side.FIRST:
                     low = place
                 case Side.LAST:
                     high = place
                 case Side.BETWEEN:
-                    answer = Answer.SEVERAL
+                    answer = BisectionAnswer.SEVERAL
                 case Side.OPEN:
-                    answer = Answer.OPEN
+                    answer = BisectionAnswer.OPEN
             if found:
                 self._told(found, high - low)
         both = self._measure(low, look), self._measure(high, look)
         elsewhere = tuple(other for other in claims[1:] if not _shows(other, both[0], both[1], self._share))
         judged = tuple(sorted(self._judged, key=lambda each: each.place))
-        return Bisected(answer, ends, low, high, judged, look, claim, elsewhere if answer is Answer.STEP else ())
+        return Bisected(
+            answer, ends, low, high, judged, look, claim, elsewhere if answer is BisectionAnswer.STEP else ()
+        )
 
     def _judge(self, claim: Claim, place: int, begin: int) -> Judged | None:
         """What a build is like; None if new members of the ends do not differ."""

@@ -12,7 +12,7 @@ import pytest
 from quicsat.model.errors import InputError
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ImageFacts, ResultSet
-from quicsat.statistics.bisection import Answer, Bisected, Bisection, Side, candidate, level, middles
+from quicsat.statistics.bisection import Bisected, Bisection, BisectionAnswer, Side, candidate, level, middles
 from quicsat.statistics.confirmation import OUTCOME
 from quicsat.statistics.samples import GOODPUT
 from tests.results_builder import result_set, run_result, virtual
@@ -84,7 +84,7 @@ def test_a_step_is_found_in_the_promised_number_of_measurements(count: int) -> N
     for at in range(1, count + 1):
         builds = Builds(count, server_loses(0.3, at))
         found = builds.search()
-        assert (found.answer, found.before, found.after) == (Answer.STEP, at - 1, at)
+        assert (found.answer, found.before, found.after) == (BisectionAnswer.STEP, at - 1, at)
         assert builds.builds <= math.ceil(math.log2(count)) + 2  # both ends are the first measurement
         assert {look for _, look in builds.measured} == {0}
         assert found.claim is not None
@@ -110,13 +110,13 @@ def test_broken_builds_are_left_behind_in_growing_steps() -> None:
 def test_a_range_of_builds_that_cannot_be_judged_is_named() -> None:
     builds = Builds(16, server_loses(0.3, 7), broken=(6, 7, 8))
     found = builds.search()
-    assert (found.answer, found.before, found.after) == (Answer.STEP, 5, 9)
+    assert (found.answer, found.before, found.after) == (BisectionAnswer.STEP, 5, 9)
     assert [each.place for each in found.judged if each.side is Side.UNTESTABLE] == [6, 7, 8]
 
 
 def test_broken_builds_beside_the_step_do_not_hide_it() -> None:
     found = Builds(16, server_loses(0.3, 12), broken=(8, 9)).search()
-    assert (found.answer, found.before, found.after) == (Answer.STEP, 11, 12)
+    assert (found.answer, found.before, found.after) == (BisectionAnswer.STEP, 11, 12)
 
 
 def test_two_equal_steps_are_not_taken_for_one() -> None:
@@ -126,7 +126,7 @@ def test_two_equal_steps_are_not_taken_for_one() -> None:
 
     builds = Builds(16, behaviour)
     found = builds.search()
-    assert found.answer is Answer.SEVERAL
+    assert found.answer is BisectionAnswer.SEVERAL
     [middle] = [each for each in found.judged if each.side is Side.BETWEEN]
     assert middle.place == 8
     assert middle.reached == pytest.approx(0.5, abs=0.02)
@@ -139,7 +139,7 @@ def test_small_changes_on_the_way_do_not_hide_the_step() -> None:
         return 8 * step * 0.998**place * noise(place, server, client, member)
 
     found = Builds(16, behaviour).search()
-    assert (found.answer, found.before, found.after) == (Answer.STEP, 10, 11)
+    assert (found.answer, found.before, found.after) == (BisectionAnswer.STEP, 10, 11)
     [before, after] = [each.reached for each in found.judged if each.place in (10, 11)]
     assert before is not None
     assert after is not None
@@ -153,14 +153,14 @@ def test_the_largest_change_is_looked_for_and_the_others_are_told() -> None:
         return 8 * lost * gained * noise(place, server, client, member)
 
     found = Builds(16, behaviour).search()
-    assert (found.answer, found.after) == (Answer.STEP, 5)
+    assert (found.answer, found.after) == (BisectionAnswer.STEP, 5)
     assert [(each.server, each.client) for each in found.elsewhere] == [("picoquic", TESTED)]
 
 
 def test_equal_ends_are_told_with_what_would_have_been_found() -> None:
     builds = Builds(16, server_loses(0.0, 1, size=0.01))
     found = builds.search()
-    assert (found.answer, found.claim) == (Answer.SAME, None)
+    assert (found.answer, found.claim) == (BisectionAnswer.SAME, None)
     assert builds.measured == [(0, 0), (16, 0), (0, 1), (16, 1)]
     everything = found.ends.detectable[0]
     assert everything is not None
@@ -169,13 +169,13 @@ def test_equal_ends_are_told_with_what_would_have_been_found() -> None:
 
 def test_ends_without_noise_are_the_same() -> None:
     found = Builds(4, lambda *_: 8.0).search()
-    assert found.answer is Answer.SAME
+    assert found.answer is BisectionAnswer.SAME
     assert found.ends.identical == len(PAIRS)
 
 
 def test_noise_needs_further_members_of_both_ends_and_of_the_build() -> None:
     found = (builds := Builds(4, server_loses(0.06, 3, size=0.025))).search()
-    assert (found.answer, found.after) == (Answer.STEP, 3)
+    assert (found.answer, found.after) == (BisectionAnswer.STEP, 3)
     assert any(look for _, look in builds.measured)
 
 
@@ -185,7 +185,7 @@ def test_a_change_that_only_the_first_members_have_is_not_reproducible() -> None
         half = server == TESTED and member <= 6 and 0 < place < 8
         return 8 * (0.7 if lost else 0.84 if half else 1.0) * noise(place, server, client, member)
 
-    assert Builds(8, behaviour).search().answer is Answer.NOT_REPRODUCIBLE
+    assert Builds(8, behaviour).search().answer is BisectionAnswer.NOT_REPRODUCIBLE
 
 
 @pytest.mark.parametrize(("before", "after"), [
@@ -195,7 +195,7 @@ def test_a_change_that_only_the_first_members_have_is_not_reproducible() -> None
 def test_outcomes_are_decided_by_outcomes(before: float | Outcome, after: float | Outcome) -> None:
     builds = Builds(8, lambda place, server, *_: after if server == TESTED and place >= 6 else before)
     found = builds.search()
-    assert (found.answer, found.before, found.after) == (Answer.STEP, 5, 6)
+    assert (found.answer, found.before, found.after) == (BisectionAnswer.STEP, 5, 6)
     assert found.claim is not None
     assert found.claim.metric == OUTCOME
     assert {cell[0] for cell in found.claim.cells} == {TESTED}
@@ -207,7 +207,7 @@ def test_a_build_with_a_third_outcome_is_skipped() -> None:
         return Outcome.UNSUPPORTED if place == 4 else Outcome.FAILED if place >= 6 else 8.0
 
     found = Builds(8, behaviour).search()
-    assert (found.answer, found.after) == (Answer.STEP, 6)
+    assert (found.answer, found.after) == (BisectionAnswer.STEP, 6)
     assert Side.UNTESTABLE in {each.side for each in found.judged if each.place == 4}
 
 
@@ -218,21 +218,21 @@ def test_a_build_that_fails_says_nothing_about_goodput() -> None:
         return server_loses(0.3, 6)(place, server, client, member)
 
     found = Builds(8, behaviour).search()
-    assert (found.answer, found.after) == (Answer.STEP, 6)
+    assert (found.answer, found.after) == (BisectionAnswer.STEP, 6)
 
 
 def test_a_flaky_build_is_between_both_ends() -> None:
     def behaviour(place: int, _server: str, _client: str, member: int) -> float | Outcome:
         return Outcome.FAILED if place >= 6 or (place >= 3 and member % 2) else 8.0
 
-    assert Builds(8, behaviour).search().answer is Answer.SEVERAL
+    assert Builds(8, behaviour).search().answer is BisectionAnswer.SEVERAL
 
 
 def test_cells_that_broke_at_different_builds_are_several_steps() -> None:
     def behaviour(place: int, server: str, client: str, _member: int) -> float | Outcome:
         return Outcome.FAILED if place >= (3 if server == client else 6) else 8.0
 
-    assert Builds(8, behaviour).search().answer is Answer.SEVERAL
+    assert Builds(8, behaviour).search().answer is BisectionAnswer.SEVERAL
 
 
 def test_a_partner_that_changed_meanwhile_ends_the_search() -> None:
