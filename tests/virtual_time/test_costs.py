@@ -59,18 +59,34 @@ def test_a_program_takes_the_time_that_it_costs(machines: Machines) -> None:
 
 
 RECEIVE = (
-    "perl -MSocket=:all -e 'sub now { syscall(228, 1, $time = pack q(qq)); ($s, $ns) = unpack q(qq), $time; "
-    "$s * 1e9 + $ns } socket(S, PF_INET6, SOCK_DGRAM, 0); bind(S, pack_sockaddr_in6(4433, IN6ADDR_ANY)); "
-    "$started = now(); "
-    "for (@ARGV) { ($begin, $more, $version) = split /:/; socket(C, $version ? PF_INET : PF_INET6, SOCK_DGRAM, 0); "
-    "$to = $version ? sockaddr_in(4433, INADDR_LOOPBACK) : pack_sockaddr_in6(4433, IN6ADDR_LOOPBACK); "
-    'send(C, pack("H*", $begin) . "x" x $more, 0, $to); recv(S, $read, 2000, 0) } print now() - $started, "\\n"\' '
+    "perl -MSocket=:all -e 'sub now { syscall(228, $_[0], $time = pack q(qq)); ($s, $ns) = unpack q(qq), $time; "
+    "$s * 1e9 + $ns } sub other { socket(C, $_[0] ? PF_INET : PF_INET6, SOCK_DGRAM, 0); "
+    "$_[0] ? sockaddr_in(4433, INADDR_LOOPBACK) : pack_sockaddr_in6(4433, IN6ADDR_LOOPBACK) } "
+    "($role, $then, @datagrams) = @ARGV; now(1); socket(S, PF_INET6, SOCK_DGRAM, 0); $read = q(x) x 9000; "
+    "bind(S, pack_sockaddr_in6(4433, IN6ADDR_ANY)); setsockopt(S, 17, 104, pack(q(l), 1), 4); $to = other(0); "
+    "if ($role eq q(client)) { send(C, pack(q(H*), q(c000000001)) . q(x) x 1195, 0, $to); recv(S, $read, 9000, 0) } "
+    "for (@datagrams) { ($begin, $more, $version) = split /:/; $begun = now(1); "
+    "if (!fork) { $to = other($version); setsockopt(C, 17, 103, pack(q(l), 1200)); "
+    "send(C, pack(q(H*), $begin) . q(x) x $more, 0, $to); exit } wait; recv(S, $read, 9000, 0); "
+    "getppid if $then eq q(calls); now(0) if $then eq q(reads); $first = now(1); $waited += $first - $begun; "
+    "$computed += now(1) - $first } print 10 * int($waited / 5e7) + int($computed / 5e7), qq(\\n)' "
 )
 """Receives datagrams that begin with BEGIN and have MORE further bytes: BEGIN:MORE for IPv6, BEGIN:MORE:4 for IPv4.
 
-Prints the nanoseconds that this takes, without those of the start and the end of the process.
+Its arguments are its role, what it does then ("calls" the kernel, "reads" another clock, or "nothing") before it
+reads the clock twice, and the datagrams, which a child sends in segments of 1,200 bytes. It prints how often it pays
+50 ms: ten times the number of payments before the first readings, plus that of payments between both.
 """
+NEVER, BETWEEN, BEFORE = 0, 1, 10
 INITIAL = "c000000001:1195"
+HANDSHAKE = "e000000001"
+BEHIND = f"c00000000108{'01' * 8}02030305{'04' * 5}4014{'05' * 20}"
+"""An Initial packet with connection IDs, a token and 20 further bytes, for something to follow it."""
+
+
+def payments(machines: Machines, programs: Sequence[str], **costs: int) -> list[int]:
+    """What each program prints for its arguments."""
+    return numbers(machines, [RECEIVE + each for each in programs], costs={"handshake": 50_000_000} | costs)
 
 
 def milliseconds(machines: Machines, programs: Sequence[str], **options: Any) -> list[float]:
@@ -87,16 +103,78 @@ def numbers(machines: Machines, programs: Sequence[str], **options: Any) -> list
     return list(map(int, said))
 
 
-def test_the_first_initial_packet_of_a_process_takes_longer(machines: Machines) -> None:
-    version_2, smallest = "d06b3343cf:1195", "c000000001:195"
-    handshakes = [INITIAL, f"{INITIAL}:4", f"{INITIAL} {INITIAL}", version_2, smallest]
+def test_a_server_computes_after_its_first_initial_packet(machines: Machines) -> None:
+    version_2, smallest, no_bit = "d06b3343cf:1195", "c000000001:195", "8000000001:1195"
+    handshakes = [INITIAL, f"{INITIAL}:4", f"{INITIAL} {INITIAL}", version_2, smallest, no_bit]
     unknown_version, retry_of_version_2, acknowledgement = "c01a2a3a4a:1195", "c06b3343cf:1195", "c000000001:194"
-    zero_rtt, handshake, one_rtt, no_quic = "d000000001:1195", "e000000001:1195", "40:999", "8000000001:1195"
-    others = [unknown_version, retry_of_version_2, acknowledgement, zero_rtt, handshake, one_rtt, no_quic]
-    programs = [RECEIVE + datagrams for datagrams in (*handshakes, *others)]
-    times = milliseconds(machines, programs, costs={"handshake": 50_000_000})
-    assert all(50 <= time < 55 for time in times[: len(handshakes)]), times
-    assert max(times[len(handshakes) :]) < 5, times
+    zero_rtt, one_rtt, no_quic = "d000000001:1195", "40:999", "0000000001:1195"
+    others = [unknown_version, retry_of_version_2, acknowledgement, zero_rtt, f"{HANDSHAKE}:1195", one_rtt, no_quic]
+    found = payments(machines, [f"server nothing {datagrams}" for datagrams in (*handshakes, *others)])
+    assert found == [BETWEEN] * len(handshakes) + [NEVER] * len(others)
+
+
+def test_a_client_computes_after_its_first_handshake_packet(machines: Machines) -> None:
+    version_2, zero_rtt = f"d06b3343cf00000014{'05' * 20}f06b3343cf", f"d000000001000014{'05' * 20}{HANDSHAKE}"
+    two_segments = f"c000000001{'78' * 1195}{HANDSHAKE}"
+    handshakes = [HANDSHAKE, BEHIND + HANDSHAKE, BEHIND + BEHIND + HANDSHAKE, version_2, zero_rtt, two_segments]
+    within, beyond, long_token, cut = (
+        f"c0000000010000004480{HANDSHAKE}", "c000000001000000bfffffff", "c0000000010000ffffffffffffffff", BEHIND[:30],
+    )  # fmt: skip
+    others = [within, beyond, long_token, f"{BEHIND}40", f"{BEHIND}f000000001{HANDSHAKE}", "40", "f000000001"]
+    programs = [f"client nothing {begin}:1000" for begin in (*handshakes, *others)]
+    programs += [f"client nothing {cut}:0", f"client nothing {INITIAL} {INITIAL}"]
+    found = payments(machines, programs)
+    assert found == [BETWEEN] * len(handshakes) + [NEVER] * (len(others) + 2)
+    once = f"client nothing {INITIAL} {BEHIND}{HANDSHAKE}:1000 {HANDSHAKE}:1000 {INITIAL}:4 40:999"
+    assert payments(machines, [once]) == [BETWEEN]
+
+
+def test_a_program_computes_when_it_calls_the_kernel_or_reads_a_clock_again(machines: Machines) -> None:
+    """It can read each clock once before that."""
+    programs = [f"server {then} {INITIAL}" for then in ("nothing", "reads", "calls")]
+    assert payments(machines, programs) == payments(machines, programs, clock=500) == [BETWEEN, BETWEEN, BEFORE]
+
+
+TAKE = bytes.fromhex(
+    "4881ec00100000"  # room for a datagram and three readings
+    "31c0" "31ff" "4889e6" "ba00080000" "0f05"  # read(0, datagram, 2048)
+    "488d9c2400080000" "49bc5555555555555555"  # rbx = readings; r12 = the function
+    "41bd03000000"  # three times
+    "bf01000000" "4889de" "41ffd4" "4883c310" "41ffcd" "75ec"  # clock_gettime(1, rbx); the next place
+    "b801000000" "bf01000000" "488db42400080000" "ba30000000" "0f05"  # write(1, readings, 48)
+    "b83c000000" "31ff" "0f05"  # exit(0)
+)  # fmt: skip
+START = (
+    "perl -MSocket=:all -e 'open A, q(</proc/self/auxv); read A, $auxv, 4096; %auxv = unpack q(Q*), $auxv; "
+    "$image = unpack q(P4096), pack q(Q), $base = $auxv{33}; ($at, $n) = (unpack(q(Q), substr $image, 32), "
+    "unpack q(S), substr $image, 56); for (0..$n - 1) { $header = substr $image, $at + 56 * $_, 56; "
+    "$dynamic = unpack q(x16Q), $header if unpack(q(L), $header) == 2 } "
+    "%tags = unpack q(Q*), substr $image, $dynamic & 4095, 256; ($names, $symbols) = map $_ & 4095, @tags{5, 6}; "
+    "for (1..20) { ($name, $value) = unpack q(Lx4Q), substr $image, $symbols + 24 * $_, 24; "
+    "$function = $base + ($value & 4095), last if unpack(q(Z*), substr $image, $names + $name) "
+    "eq q(__vdso_clock_gettime) } open P, q(<program); read P, $program, 4096; open P, q(>takes); "
+    "$program =~ s/U{8}/pack q(Q), $function/e; print P $program; close P; chmod 0755, q(takes); "
+    "socket(S, PF_INET, SOCK_DGRAM, 0); bind(S, $to = sockaddr_in(4433, INADDR_LOOPBACK)); "
+    "if (!fork) { socket(C, PF_INET, SOCK_DGRAM, 0); send(C, pack(q(H*), shift) . q(x) x 1195, 0, $to); exit } wait; "
+    "open STDIN, q(<&S); exec q(./takes)' "
+)
+"""Runs a program that receives a datagram, which begins with the argument, and reads the clock three times.
+
+It looks for the function in the vDSO, and puts its address in the place of eight U.
+"""
+
+
+def test_a_program_computes_before_its_second_reading_by_the_vdso(machines: Machines) -> None:
+    binary = base64.b64encode(program(TAKE)).decode()
+    script = f"cd /logs; echo {binary} | base64 -d >program; for i in c000000001 40; do {START}$i >$i; done"
+    costs = {"clock": 500, "handshake": 50_000_000}
+    files = machines.boot(script, patience=PATIENCE, costs=costs).files
+    steps = []
+    for name in ("c000000001", "40"):
+        words = struct.unpack("<6Q", files[f"client/logs/{name}"])
+        times = [seconds * 10**9 + rest for seconds, rest in zip(words[::2], words[1::2], strict=True)]
+        steps.append([after - before for before, after in itertools.pairwise(times)])
+    assert steps == [[50_000_500, 500], [500, 500]]
 
 
 def test_page_faults_take_no_time(machines: Machines) -> None:
