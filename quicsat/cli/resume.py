@@ -106,10 +106,10 @@ def run(options: Options, program: Program) -> int:
     """Check all that needs no engine, run what is left, and print the results."""
     continued = check(options, program.root, options.directory or program.results / "latest")
     with shared.engine_for_itself(options, program):
-        return _measure(options, program, continued)
+        return measure(options, program, continued)
 
 
-def _measure(options: Options, program: Program, continued: Continued) -> int:
+def measure(options: ContinueOptions, program: Program, continued: Continued) -> int:
     """Carry the runs out, and print the results; only here are the libraries imported that this takes."""
     from quicsat.execution import campaign_config, run_campaign
 

@@ -13,7 +13,9 @@ from quicsat.cli import console, demo, setup
 from quicsat.cli.commands import SUMMARIES
 from quicsat.cli.live_view import LiveView
 from quicsat.cli.tables import TABLES
+from quicsat.images import archives
 from quicsat.model.clock import Clock
+from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.results.store import write_result_json
 from tests.cli.conftest import ROOT, Checkout, CommandLine, Draws
@@ -26,6 +28,7 @@ from tests.fakes import CASE, run_of
 from tests.results.test_merge import Make
 from tests.results.test_merge import make as make  # a fixture
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, virtual
+from tests.statistics.test_releases import history
 
 SERVERS = ("picoquic:window-256k", "ngtcp2:window-768k", "quic-go", "haproxy:newreno", "nginx-tcp:iw20")
 CLIENTS = ("picoquic:window-1m", "aioquic", "chromium")
@@ -42,6 +45,7 @@ STORED = (
     "baseline check {after} {baseline}",
     "calibrate --from {costs} -t sat satloss sat+connections",
     "analyse {logs}",
+    "history quic-go --from {releases} -o {new}",
     "explain {run}",
     "packets {run} 1 2",
     "plot {before}",
@@ -105,6 +109,9 @@ def places(tmp_path: Path, make: Make) -> dict[str, Path]:
         ]  # fmt: skip
         record = result_set(results, servers=SERVERS, clients=CLIENTS, test_cases=(SAT, SATLOSS), repetitions=3)
         write_result_json(found[name], virtual(record))
+    found["releases"] = tmp_path / "releases"
+    found["releases"].mkdir()
+    write_result_json(found["releases"], history({("1.0.0", Role.SERVER): 0.5}, name="quic-go"))
     found["run"] = found["before"] / "quic-go_aioquic/sat/3"
     shutil.copytree(ROOT / "tests/data/lossy", found["run"])
     for number in (1, 2):
@@ -138,6 +145,7 @@ def test_stored_results(
     numbers = count()
     places["baseline"] = places["root"] / "baseline.json"
     quicsat("baseline", "save", places["before"], places["baseline"])
+    monkeypatch.setattr(archives, "REGISTRARS", {})
     for line in STORED:
         words = words_of(line, places, numbers)
         status, out, err = quicsat(*words, draw=Draws())

@@ -111,6 +111,15 @@ def outcomes(pairs: int, _: Path) -> PlotRequest:
     return plot_request(result_set(found, servers=servers, clients=clients, test_cases=cases, repetitions=1))
 
 
+def releases(pairs: int, _: Path) -> PlotRequest:
+    """Each server in three releases, of which the last is faster."""
+    servers, clients = ends(pairs)
+    names = tuple(f"{name}@1.{number}" for name in servers for number in range(3))
+    made = synthetic(Shape(names, clients, (SAT, SATLOSS), 3, failing=0.05))
+    known = tuple(replace(each, release=each.name.partition("@")[2]) for each in made.manifest.implementations)
+    return plot_request(replace(made, manifest=replace(made.manifest, implementations=known)))
+
+
 def sweep(pairs: int, _: Path) -> PlotRequest:
     """Five loss rates."""
     cases = tuple(
@@ -145,6 +154,7 @@ OVER_TIME = ("offset", "data-rate", "data-size", "packet-number", "packet-size",
 MAKE: Mapping[str, Make] = {
     "congestion-controls": congestion_controls, "fairness": flows, "flows": flows, "members": members,
     "negotiated": negotiated, "outcomes": outcomes, "sweep": sweep, "sweep-map": sweep, "baseline": baseline,
+    "releases": releases,
     **dict.fromkeys((*OVER_TIME, "objectives", "transports"), with_traces),
 }  # fmt: skip
 """By plot."""

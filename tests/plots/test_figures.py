@@ -47,7 +47,7 @@ COUNTS = {"pairs", "pair and test case", "object [number]", "packet number"}
 NO_UNIT = {
     "server", "client", "date (UTC)", "test case", "pairs", "size of the files, test case, protocol",
     "start of the campaign (UTC)", "objects", "pair and test case, by rank of the change", "", "packet number",
-    "first flow (server/client)", "second flow (server/client)", "server, client",
+    "release", "first flow (server/client)", "second flow (server/client)", "server, client",
     "client: initial max data",  # its ticks have units
 }  # fmt: skip
 

@@ -1,0 +1,314 @@
+"""``./run.py history``: measures releases of an implementation with fixed partners, and shows what each one changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quicsat.cli import campaign_report, campaign_size, console, new_campaign, resume, select_runs, stored_campaigns
+from quicsat.cli import options as shared
+from quicsat.cli.campaign_options import NewCampaignOptions
+from quicsat.cli.exit_status import SIGNAL, ExitStatus
+from quicsat.cli.output_files import check_place
+from quicsat.cli.program import Program, option
+from quicsat.cli.progress import earlier_campaigns
+from quicsat.config import quantities
+from quicsat.config.inventory import Inventory
+from quicsat.config.releases import package_of, release_named
+from quicsat.model.clock import Clock
+from quicsat.model.errors import InputError
+from quicsat.model.names import RELEASE_SIGN, did_you_mean
+from quicsat.model.results import Schedule
+from quicsat.model.role import Role
+from quicsat.model.text import command_line, counted, quoted
+from quicsat.plan.duration_estimate import Durations
+from quicsat.plan.select_names import listed, split
+from quicsat.report.plot_request import CampaignResults, PlotRequest
+
+if TYPE_CHECKING:
+    from quicsat.model.implementation import Implementation
+    from quicsat.model.results import ImageFacts
+
+GROUP = "Measure", 6
+SUMMARY = "Measure releases of an implementation, and show which one changed its performance."
+DESCRIPTION = (
+    "Build releases of an implementation, measure each with the same partners and members of an ensemble, and show "
+    "goodput by release, with significant steps and what the changelog says about them. -s and -c name the partners: "
+    "servers for the releases as clients, and clients for the releases as servers. The command states how long it "
+    "takes before it starts. A release that cannot be built is left out. To continue after an interruption, repeat "
+    "the command with the same directory (-l)."
+)
+EXAMPLES = (
+    "history quic-go -s picoquic -c picoquic -t sat satloss -l results/quic-go",
+    "history aioquic --since 2025-01-01 -t sat",
+    "history quic-go --release v0.48.2 v0.54.1 -t sat --repetitions 20",
+    "history quic-go --from results/quic-go           # show stored results again",
+)
+TESTS = ("sat", "satloss")
+PARTNERS = ("quic-go", "picoquic", "quiche")
+"""The first two that are not measured themselves are the partners by default."""
+MOST, MEMBERS = 8, 10
+ASKED = 4
+"""Releases of which the registry is asked at a time."""
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError("is no date; write for example 2025-01-31.") from None
+
+
+class Options(NewCampaignOptions, resume.ContinueOptions, group="history"):
+    """Those of ``run``, and which releases are measured."""
+
+    name: str = option(metavar="NAME", help="Implementation whose releases are measured; example: quic-go.")
+    server: list[str] = option(
+        "-s", "--server", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Servers with which the releases are measured as clients (default: quic-go and picoquic, unless -c names "
+        "partners; example: picoquic).",
+    )  # fmt: skip
+    client: list[str] = option(
+        "-c", "--client", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Clients with which the releases are measured as servers (default: quic-go and picoquic, unless -s names "
+        "partners; example: picoquic).",
+    )  # fmt: skip
+    test: list[str] = option(
+        "-t", "--test", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Test cases or families by name or abbreviation, or your own YAML files (default: sat and satloss; "
+        "example: sat ./my-link.yaml).",
+    )  # fmt: skip
+    repetitions: int | None = option(
+        "--repetitions", group="selection", parse=quantities.count, metavar="N",
+        help=f"Members of the ensemble: measure each pair and test case N times (default: {MEMBERS}; example: 20).",
+    )  # fmt: skip
+    since: date | None = option(
+        "--since", parse=_date, metavar="DATE",
+        help="Measure the releases since this date (default: the newest ones; example: 2025-01-31).",
+    )  # fmt: skip
+    release: list[str] = option(
+        "--release", nargs="+", action="extend", default=[], metavar="VERSION",
+        help="Measure these releases (default: the newest ones; example: v0.48.2 v0.54.1).",
+    )  # fmt: skip
+    most: int = option(
+        "--most", parse=quantities.count, default=MOST, metavar="N",
+        help=f"Measure at most so many releases, of which the newest count (default: {MOST}; example: 20).",
+    )  # fmt: skip
+    stored: Path | None = option(
+        "--from", type=Path, metavar="DIR",
+        help="Measure nothing, and show the releases in this campaign (default: measure; example: results/quic-go).",
+    )  # fmt: skip
+    output: Path | None = option(
+        "-o", "--output", type=Path, metavar="DIR",
+        help="Directory for figures and the page (default: plots in the directory of the campaign; example: figures).",
+    )  # fmt: skip
+    clock: Clock = option(
+        "--clock", group="clock", choices=tuple(Clock), type=Clock, default=Clock.VIRTUAL, metavar="CLOCK",
+        help="Clock for endpoints and emulated links: virtual or real (default: virtual; example: real).",
+    )  # fmt: skip
+
+
+def run(options: Options, program: Program) -> int:
+    """Measure, unless the results are stored, and show the history."""
+    implementation = _implementation(options, program.root)
+    if options.stored is not None:
+        _show(options, program, implementation, options.stored, {})
+        return ExitStatus.SUCCESS
+    if options.pairs or options.must_include or options.shard:
+        raise InputError("history chooses the pairs: name partners with -s and -c, not with --pairs, -i or --shard.")
+    from quicsat.results.store import JOURNAL, has
+
+    faults: dict[str, str] = {}
+    if options.log_dir is not None and has(options.log_dir, JOURNAL):
+        status, directory = _continue(options, program, options.log_dir)
+    else:
+        status, directory = _begin(options, program, implementation, faults)
+    if status < SIGNAL:
+        _show(options, program, implementation, directory, faults)
+    return status
+
+
+def _implementation(options: Options, root: Path) -> Implementation:
+    known = Inventory(root).implementations
+    name = options.name.casefold()
+    if name not in known:
+        able = [each.name for each in known.values() if each.releases]
+        raise InputError(f"No implementation {quoted(options.name)}.{did_you_mean(name, known)} Known: {listed(able)}.")
+    package_of(known[name])
+    return known[name]
+
+
+# ---- which releases ------------------------------------------------------------------------------
+
+
+def releases_chosen(options: Options, implementation: Implementation) -> tuple[Implementation, ...]:
+    """The oldest first; raises InputError if there is none, MachineError if the registry does not answer."""
+    from quicsat.images.archives import describe
+    from quicsat.images.releases import buildable
+    from quicsat.model.package import release_order
+
+    if options.release:
+        named = {each.name: each for word in split(options.release) for each in [release_named(implementation, word)]}
+        return tuple(sorted(named.values(), key=lambda each: release_order(each.release)))
+    package = package_of(implementation)
+    found: list[Implementation] = []
+    for release in reversed(buildable(implementation)):
+        if len(found) == options.most:
+            break
+        if options.since is not None:
+            day = describe(package, release.release).released
+            if day is not None and day < options.since:
+                break
+        found.insert(0, release)
+    if not found:
+        raise InputError(f"{implementation.name} has no release since {options.since}.")
+    return tuple(found)
+
+
+def pairs_of(options: Options, implementation: Implementation, releases: Sequence[Implementation]) -> list[str]:
+    """``SERVER/CLIENT`` of each release in both roles, or in those for which there are partners."""
+    usual = [each for each in PARTNERS if each != implementation.name][:2]
+    named = bool(options.server or options.client)
+    servers, clients = (split(words) if named else usual for words in (options.server, options.client))
+    pairs = [
+        *(f"{release.name}/{client}" for release in releases for client in clients if Role.SERVER in release.roles),
+        *(f"{server}/{release.name}" for release in releases for server in servers if Role.CLIENT in release.roles),
+    ]
+    if not pairs:
+        raise InputError(f"{implementation.name} has no role with these partners.")
+    return list(map(str.casefold, pairs))
+
+
+# ---- measure ---------------------------------------------------------------------------------------
+
+
+def _begin(
+    options: Options, program: Program, implementation: Implementation, faults: dict[str, str]
+) -> tuple[int, Path]:
+    """Build and measure; ``faults`` gets why releases are left out."""
+    releases = releases_chosen(options, implementation)
+    options.repetitions = options.repetitions or MEMBERS
+    options.test = options.test or [*TESTS]
+    planned = pairs_of(options, implementation, releases)
+    options.server, options.client, options.pairs = [], [], planned
+    chosen = select_runs.select(options, program.root)
+    options.seed = chosen.seed
+    new_campaign.check_files(options, program.root, chosen)
+    cases = chosen.selection.test_cases
+    limits = shared.limits(options, os.environ, Schedule(), cases)
+    testbeds = shared.most_testbeds(options, shared.usual_schedule(options.clock)) or os.cpu_count() or 1
+    durations = Durations(earlier_campaigns(program.root, options.clock))
+    console.message(f"{counted(len(releases), 'release')}: {', '.join(each.release for each in releases)}.")
+    for line in campaign_size.time_needed(chosen.runs, durations, limits, datetime.now().astimezone(), testbeds):
+        console.message(line)
+    new_campaign.confirm_size(options, program, chosen.runs)
+    faults |= _build(options, program, releases)
+    lost = {f"{implementation.name}{RELEASE_SIGN}{release}" for release in faults}
+    options.pairs = [pair for pair in planned if not lost & {*pair.split("/")}]
+    if not options.pairs:
+        raise InputError(*(f"{release} cannot be built: {fault}" for release, fault in faults.items()))
+    chosen = select_runs.select(options, program.root)
+    request = new_campaign.check_files(options, program.root, chosen)
+    with new_campaign.conditions(options, program, chosen.selection) as how:
+        from quicsat.execution import run_campaign
+
+        new = new_campaign.new_campaign(options, program, chosen, request)
+        with campaign_report.view(how.past, debug=options.debug) as observer:
+            finished = run_campaign.run_campaign(new, how, observer)
+        return campaign_report.conclude(finished, options, program, request), finished.directory
+
+
+def _build(options: Options, program: Program, releases: Sequence[Implementation]) -> dict[str, str]:
+    """Build the images that are missing; why, of each release that could not be built."""
+    from quicsat.docker.daemon_images import DaemonImages
+    from quicsat.docker.ssh_tunnel import connected
+    from quicsat.images.pull_or_build import Images, Policy
+    from quicsat.images.status import builders, get_all
+
+    with connected(shared.daemon(), "history") as daemon:
+        images = Images(DaemonImages(daemon), program.root, Policy(options.images), console.message)
+        ways: dict[str, partial[ImageFacts]] = {each.release: partial(images.ensure, each) for each in releases}
+        got = get_all(ways, builders(int(daemon.info["NCPU"]), int(daemon.info["MemTotal"])))
+    faults = {each.name: each.fault.splitlines()[0] for each in got if each.fault}
+    for release, fault in faults.items():
+        console.message(f"{release} is left out. {fault}")
+    return faults
+
+
+def _continue(options: Options, program: Program, directory: Path) -> tuple[int, Path]:
+    """As the command resume does."""
+    continued = resume.check(options, program.root, directory)
+    with shared.engine_for_itself(options, program):
+        return resume.measure(options, program, continued), directory
+
+
+# ---- show ------------------------------------------------------------------------------------------
+
+
+def _show(
+    options: Options, program: Program, implementation: Implementation, directory: Path, faults: Mapping[str, str]
+) -> None:
+    """Print the tables, and write figures and page."""
+    from quicsat.model.stored_files import resolved
+    from quicsat.model.whole_file import make_directories, write_atomically
+    from quicsat.report import release_tables
+    from quicsat.report.table import render
+    from quicsat.results.store import load
+    from quicsat.statistics.releases import release_steps, releases_in
+
+    name, results = implementation.name, console.warn(load(directory))
+    campaign = CampaignResults(directory.name, results, resolved(directory))
+    measured = releases_in(results, name)
+    if len(measured) < 2:
+        raise InputError(f"{directory} has {counted(len(measured), 'release')} of {name}: a history needs two.")
+    cases = stored_campaigns.test_cases(results, options.test)
+    found = release_steps(results, name, cases)
+    releases = [replace(implementation, release=each) for each in measured]
+    changed = {step.after for step in found if step.changes}
+    tables = (
+        release_tables.built(results, name, _dates(releases), faults),
+        release_tables.goodput(results, name, cases),
+        release_tables.steps(name, found, _explained([each for each in releases if each.release in changed])),
+    )
+    console.show("\n\n".join(render(each, "text", console.width()) for each in tables))
+    target = options.output or directory / "plots"
+    check_place(target, str(target))
+    request = PlotRequest((campaign,), target, ("releases",), ("svg", "png"), test_cases=tuple(options.test))
+    files = stored_campaigns.draw(program, request).files
+    page = target / f"history-{name}.md"
+    pictures = [f"![{each.stem}]({each.name})" for each in files if each.suffix == ".svg"]
+    command = f"`{command_line('history', name, '--from', directory)}`"
+    parts = [f"# {name}", f"{results.manifest.started[:10]}, {results.manifest.time}: {command}", *pictures]
+    make_directories(target)
+    write_atomically(page, "\n\n".join([*parts, *(render(each, "markdown") for each in tables), ""]).encode())
+    console.show("\n" + "\n".join(map(str, [*files, page])))
+
+
+def _dates(releases: Sequence[Implementation]) -> dict[str, date]:
+    """Those that the registry tells."""
+    from quicsat.images.archives import describe
+    from quicsat.model.errors import MachineError
+
+    def ask(release: Implementation) -> date | None:
+        try:
+            return describe(release.package, release.release).released if release.package else None
+        except MachineError:
+            return None
+
+    with ThreadPoolExecutor(ASKED) as pool:
+        days = pool.map(ask, releases)
+        return {release.release: day for release, day in zip(releases, days, strict=True) if day is not None}
+
+
+def _explained(releases: Sequence[Implementation]) -> dict[str, str]:
+    """What the changelogs of releases say, and where there is more."""
+    from quicsat.images.changelogs import changes_in
+
+    found = {release.release: changes_in(release) for release in releases}
+    return {release: " ".join(filter(None, (each.text, each.link))) for release, each in found.items()}

@@ -1,0 +1,101 @@
+"""What the archive of a release says about its changes: the section of its changelog, and an address for more."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from quicsat.images.archives import fetched
+from quicsat.model.errors import MachineError
+from quicsat.model.implementation import Implementation
+from quicsat.model.text import printable
+from quicsat.model.units import MIB
+
+LARGEST = MIB
+"""Bytes of a changelog that are read."""
+MOST_MEMBERS = 100_000
+"""Files of an archive that are looked at."""
+MOST_BYTES = 512 * MIB
+"""Of the files of a compressed archive that are looked at."""
+LONGEST = 600
+"""Characters of a section that are shown."""
+FILE = re.compile(r"(?:[^/]+/){0,8}(?:change(?:s|log)?|history|news|releases)(?:\.(?:md|rst|txt))?", re.IGNORECASE)
+METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
+LINK = re.compile(r"^Project-URL: change ?log, (https://[!-~]{1,300})$", re.IGNORECASE | re.MULTILINE)
+"""In the metadata of a wheel (core metadata specification of Python packages)."""
+HEADING = re.compile(r"^(?:#+ .*|\[?v?\d+\.\d+[^\n]*\n[-=~^]{3,} *)$", re.MULTILINE)
+"""Of Markdown, or of reStructuredText: a line that begins with a version, and one that underlines it."""
+FORGES = ("https://github.com/", "https://gitlab.com/")
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Either may be empty."""
+
+    text: str
+    """On one line."""
+    link: str
+
+
+def changes_in(implementation: Implementation) -> Changes:
+    """Of a release that was chosen by name; without text if the registry does not answer, or carries no changelog."""
+    package, version = implementation.package, implementation.release
+    assert package is not None
+    known = implementation.url.startswith(FORGES)
+    link = f"{implementation.url.rstrip('/')}/releases/tag/{version}" if known else ""
+    try:
+        with fetched(package, version) as archive:
+            texts = dict(_texts(archive.path))
+    except MachineError:
+        return Changes("", link)
+    stated = next(
+        (found[1] for name, text in texts.items() if METADATA.fullmatch(name) and (found := LINK.search(text))), ""
+    )
+    logs = sorted((name for name in texts if FILE.fullmatch(name)), key=lambda name: (name.count("/"), name))
+    sections = (section(texts[name], version) for name in logs)
+    return Changes(next(filter(None, sections), ""), stated or link)
+
+
+def section(changelog: str, version: str) -> str:
+    """What a changelog says below the heading that names the version, on one line; empty if there is none."""
+    headings = list(HEADING.finditer(changelog))
+    number = re.compile(rf"(?<![\d.]){re.escape(version.removeprefix('v'))}(?![\d.]*\d)(?!-)")
+    for place, heading in enumerate(headings):
+        if number.search(heading[0]):
+            level = _level(heading[0])
+            later = (each for each in headings[place + 1 :] if _level(each[0]) <= level)
+            end = next((each.start() for each in later), len(changelog))
+            return printable(" ".join(changelog[heading.end() : end].split()), LONGEST)
+    return ""
+
+
+def _level(heading: str) -> int:
+    return len(heading) - len(heading.lstrip("#"))
+
+
+def _texts(path: Path) -> Iterator[tuple[str, str]]:
+    """Changelogs and metadata in an archive; raises :class:`MachineError` if it is damaged."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as packed:
+                for entry in packed.infolist()[:MOST_MEMBERS]:
+                    if _wanted(entry.filename, entry.file_size):
+                        yield entry.filename, packed.read(entry)[:LARGEST].decode(errors="replace")
+        else:
+            with tarfile.open(path, "r:gz") as archive:
+                for _, member in zip(range(MOST_MEMBERS), archive, strict=False):
+                    if member.offset > MOST_BYTES:
+                        break
+                    if member.isfile() and _wanted(member.name, member.size) and (file := archive.extractfile(member)):
+                        yield member.name, file.read(LARGEST).decode(errors="replace")
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError) as error:
+        raise MachineError(f"{path.name} is damaged: {error}") from error
+
+
+def _wanted(name: str, size: int) -> bool:
+    return size <= LARGEST and bool(FILE.fullmatch(name) or METADATA.fullmatch(name))
