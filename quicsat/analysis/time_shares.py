@@ -251,6 +251,9 @@ class _Sender:
         """When a reason may change."""
         yield self._sends
         yield self._recoveries.ravel()
+        if len(self._series.cwnd):
+            yield self._series.cwnd.time
+            yield self._series.in_flight.time
         yield from self._credit.edges
 
     def reasons(self, times: Floats) -> Integers:
@@ -258,6 +261,8 @@ class _Sender:
         place = np.clip(np.searchsorted(self._sends, times, "right") - 1, 0, len(self._gaps) - 1)
         found = self._gaps[place].copy()
         left, blocked_by_connection, blocked_by_stream = self._credit.at(times)
+        paced = np.isin(found, (_NUMBER[TimeShare.PACING], _NUMBER[TimeShare.UNKNOWN]))
+        found[paced & (_window_left(self._series, times) < 0)] = _NUMBER[TimeShare.CONGESTION_WINDOW]
         resting = found != _NUMBER[TimeShare.PTO]
         found[resting & (left <= 0)] = _NUMBER[TimeShare.RECOVERY]
         found[(left <= 0) & (times < self._credit.last_request)] = _NUMBER[TimeShare.REQUEST]
@@ -347,8 +352,8 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats
     starting = begin < _slow_start_end(series, lost)
     found = np.full(len(sends), _NUMBER[TimeShare.UNKNOWN])
     for share, flags in (
-        (TimeShare.PACING, ~reacted & short),
-        (TimeShare.CONGESTION_WINDOW, reacted | _window_full(series, begin)),
+        (TimeShare.PACING, short),  # until the window is full, see ``_Sender.reasons``
+        (TimeShare.CONGESTION_WINDOW, reacted & (np.isnan(_window_left(series, begin)) | ~short)),
         (TimeShare.SLOW_START, starting & (reacted | short)),
         (TimeShare.RECOVERY, _within((begin + np.minimum(end, begin + 1)) / 2, recoveries)),
         (TimeShare.APPLICATION, ~reacted & empty),
@@ -358,16 +363,16 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats
     return found
 
 
-def _window_full(series: Series, times: Floats) -> Flags:
-    """Whether the next packet does not fit into the congestion window that the server's qlog states; False without."""
+def _window_left(series: Series, times: Floats) -> Floats:
+    """Bytes below the congestion window that the server's qlog states, less those of a packet; NaN if it is unknown."""
     if not len(series.cwnd) or not len(series.in_flight):
-        return np.zeros(len(times), dtype=np.bool_)
+        return np.full(len(times), np.nan)
     flight, window = (
-        np.append(0.0, samples.value)[np.searchsorted(samples.time, times, "right")]
+        np.append(np.nan, samples.value)[np.searchsorted(samples.time, times, "right")]
         for samples in (series.in_flight, series.cwnd)
     )
-    full: Flags = flight + np.percentile(series.forward.size, 75) > window
-    return full & (window > 0)
+    left: Floats = window - flight - np.percentile(series.forward.size, 75)
+    return left
 
 
 def _smoothed(rtt: Samples, times: Floats) -> tuple[Floats, Flags]:

@@ -1,0 +1,123 @@
+"""Compare the shares of transfers' time with what the servers' qlogs say: states, windows, and limits of flow control.
+
+    .venv/bin/python -m bench.time_shares results/latest/quic-go_quic-go/satloss/1 ...
+
+A row per run and share: percent of the transfer's time by the traces and by the qlog, of the moments in which the
+server could send: without the handshake, requests, outages, the tail, and moments in which the link is busy.
+"""
+# ruff: noqa: T201 - a script
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from quicsat.analysis.reanalysis import planned
+from quicsat.analysis.time_shares import SHARES, run_time_shares
+from quicsat.cli.stored_run import stored_run
+from quicsat.model.arrays import Flags, Floats
+from quicsat.model.stored_files import files_below
+from quicsat.model.time_shares import TimeShare
+from quicsat.traces import qlog
+from quicsat.traces.congestion import recovery
+from quicsat.traces.run_traces import QLOGS, check_traces, read_run
+from quicsat.traces.series import Samples
+
+MOMENTS = 100_000
+OTHERS = (TimeShare.HANDSHAKE, TimeShare.REQUEST, TimeShare.FULL_RATE, TimeShare.OUTAGE, TimeShare.TAIL)
+STEADY = (TimeShare.CONGESTION_WINDOW, TimeShare.PACING, TimeShare.APPLICATION, TimeShare.UNKNOWN)
+FLIGHT = "bytes_in_flight"
+PACKET = 1400
+"""Bytes below a limit from which on the next packet does not fit."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    share: str
+    traces: float
+    qlog: float
+
+
+def compared(run: Path) -> Iterator[_Row]:
+    """The rows of the run with this directory; shares of its time. Raises InputError, HarnessFault."""
+    results, result, place, _ = stored_run(run, "bench.time_shares RUN")
+    planned_run = planned(results.manifest, result).under(result.evidence.perturbation)
+    traces = read_run(place, result.protocol, planned_run.test_case.link, check_traces(place, result.protocol))
+    series = traces.series()
+    found = run_time_shares(traces, series, planned_run.endpoint_test_case, result.evidence)
+    if found is None:
+        return
+    moments = (np.arange(MOMENTS) + 0.5) * found.time[-1] / MOMENTS
+    share = found.share[np.searchsorted(found.time, moments, "right") - 1]
+    free = ~np.isin(share, [SHARES.index(each) for each in OTHERS])
+    start = float(np.nanmin(series.back.arrived))
+    told = recovery(place / QLOGS, start)
+    sent, limit, flight = _amounts(place / QLOGS, start)
+    total = float(found.time[-1])
+
+    def row(name: str, shares: Sequence[TimeShare], truth: Flags) -> _Row:
+        return _Row(name, sum(found.seconds[each] for each in shares) / total, float((truth & free).mean()))
+
+    blocked = np.zeros(MOMENTS, dtype=np.bool_)
+    if len(sent) and len(limit):
+        blocked = (_at(sent, moments) + PACKET > _at(limit, moments)) & (moments > limit.time[0])
+        yield row("flow control of the connection", [TimeShare.CONNECTION_FLOW_CONTROL], blocked)
+    states = told.states
+    if not states and len(told.threshold):
+        below = _at(told.window, moments) < np.where(
+            moments < told.threshold.time[0], np.inf, _at(told.threshold, moments)
+        )
+        yield row("slow start", [TimeShare.SLOW_START], below & ~blocked)
+    if states:
+        place_of = np.searchsorted([time for time, _ in states], moments, "right") - 1
+        now = np.array([word for _, word in states] + [""])[place_of]
+        yield row("slow start", [TimeShare.SLOW_START], (now == "slow_start") & ~blocked)
+        yield row("recovery", [TimeShare.RECOVERY, TimeShare.PTO], now == "recovery")
+    if len(told.window) and len(flight):
+        full = (_at(flight, moments) + PACKET > _at(told.window, moments)) & ~blocked
+        full &= np.isin(share, [SHARES.index(each) for each in STEADY])
+        yield row("congestion window", [TimeShare.CONGESTION_WINDOW], full)
+
+
+def _at(samples: Samples, times: Floats) -> Floats:
+    found: Floats = np.append(0.0, samples.value)[np.searchsorted(samples.time, times, "right")]
+    return found
+
+
+def _amounts(folder: Path, start: float) -> tuple[Samples, Samples, Samples]:
+    """Bytes that the server's qlog says were sent on all streams, allowed by MAX_DATA, and in flight."""
+    ends: dict[int, int] = {}
+    sent, limit, flight = list[tuple[float, float]](), list[tuple[float, float]](), list[tuple[float, float]]()
+    for path in files_below(folder):
+        for trace in qlog.read(path).traces:
+            for event in trace.events:
+                time = start + event.time - trace.events[0].time
+                if isinstance(event.data.get(FLIGHT), (int, float)):
+                    flight.append((time, event.data[FLIGHT]))
+                for frame in event.data.get("frames") or []:
+                    kind = frame.get("frame_type")
+                    if event.name == "packet_sent" and kind == "stream":
+                        stream = frame.get("stream_id", frame.get("id", 0))
+                        length = frame.get("length", (frame.get("raw") or {}).get("payload_length", 0))
+                        ends[stream] = max(ends.get(stream, 0), frame.get("offset", 0) + length)
+                        sent.append((time, sum(ends.values())))
+                    elif event.name == "packet_received" and kind == "max_data":
+                        limit.append((time, frame.get("maximum", 0)))
+    return Samples.in_order(sent), Samples.in_order(limit), Samples.in_order(flight)
+
+
+def main(runs: Sequence[str]) -> None:
+    """Print the rows."""
+    print("| run | share | by the traces [%] | by the qlog [%] |\n|---|---|---:|---:|")
+    for run in runs:
+        for each in compared(Path(run)):
+            values = f"{100 * each.traces:.1f} | {100 * each.qlog:.1f}"
+            print(f"| {'/'.join(Path(run).parts[-3:])} | {each.share} | {values} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
