@@ -69,8 +69,8 @@ class CampaignsOptions(FileSizeOptions, group="selection"):
     )  # fmt: skip
     fact: list[str] = option(
         "--fact", nargs="+", metavar="CONDITION", default=[],
-        help="Select only runs with these negotiated parameters: FACT=VALUE, FACT>=NUMBER or FACT<=NUMBER "
-        "(default: all runs; example: cipher=AES-128-GCM client.initial_max_data>=1048576).",
+        help="Select only runs with these negotiated parameters, or shares of the time in percent: FACT=VALUE, "
+        "FACT>=NUMBER or FACT<=NUMBER (default: all runs; example: cipher=AES-128-GCM share.recovery>=30).",
     )  # fmt: skip
     pair: Sequence[str] = ()
     """Only some of them declare it."""

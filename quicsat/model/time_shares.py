@@ -55,3 +55,4 @@ AVOIDABLE = frozenset({
     TimeShare.STREAM_FLOW_CONTROL, TimeShare.APPLICATION, TimeShare.RECOVERY, TimeShare.PTO,
 })  # fmt: skip
 """What the endpoints decide: without it, a transfer would take that much less time at most."""
+FLOW_CONTROL = (TimeShare.CONNECTION_FLOW_CONTROL, TimeShare.STREAM_FLOW_CONTROL)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from quicsat.model.results import ResultSet, RunResult
+from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
-from quicsat.model.time_shares import TimeShare
+from quicsat.model.time_shares import FLOW_CONTROL, TimeShare
 from quicsat.model.units import byte_size, mbit_per_s, percent, seconds
+from quicsat.report.time_share_tables import enough_window
 from quicsat.results.summary import figures
 from quicsat.statistics.samples import GOODPUT, samples
 from quicsat.traces.series import UNKNOWN, Packets, Series, StreamData
@@ -85,6 +87,23 @@ def time_line(result: RunResult) -> str:
     if rest > 0.005 * total:
         words.append(f"others {percent(rest / total)}")
     return f"The transfer's {seconds(total)}: {', '.join(words)}."
+
+
+def flow_control_line(result: RunResult, case: TestCase) -> str:
+    """Which limits of flow control a transfer waited for, and the window that removes them; empty if for none.
+
+    ``LEAST_SHARE`` of its time at least.
+    """
+    values = result.measurement.values if result.measurement else {}
+    total = sum(values.get(share.metric, 0.0) for share in TimeShare)
+    limits = [share for share in FLOW_CONTROL if values.get(share.metric, 0.0) >= LEAST_SHARE * total > 0]
+    window = enough_window(result, case)
+    if not limits or not window:
+        return ""
+    named = " and ".join(share.label for share in limits)
+    spent = sum(values[share.metric] for share in limits)
+    without = f"Without {named}, it would take up to {seconds(spent)} less"
+    return f"{without}: a window of {byte_size(window)} or more removes it."
 
 
 def fragility(results: ResultSet, of: RunResult) -> str:

@@ -1,4 +1,4 @@
-"""Negotiated facts of runs: as a filter of results, and as one value per pair; pure."""
+"""Facts of runs, negotiated ones and shares of the time: as a filter of results, and as one value per pair; pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from quicsat.model.names import did_you_mean
 from quicsat.model.negotiated import FACTS
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.text import quoted
+from quicsat.model.time_shares import TimeShare
 
+SHARES = {f"share.{share}": share for share in TimeShare}
+"""Names of shares of the transfer's time."""
 _SIGNS: dict[str, Callable[[float, float], bool]] = {">=": ge, "<=": le, "=": eq}
 
 
@@ -48,8 +51,9 @@ def read_condition(text: str) -> FactCondition:
 
 def check_fact(name: str) -> None:
     """Raise InputError if there is no fact of this name."""
-    if name not in FACTS:
-        raise InputError(f"There is no fact {quoted(name)}.{did_you_mean(name, FACTS)} Known: {', '.join(FACTS)}.")
+    known = (*FACTS, *SHARES)
+    if name not in known:
+        raise InputError(f"There is no fact {quoted(name)}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
 
 
 def where(results: ResultSet, conditions: Sequence[FactCondition]) -> ResultSet:
@@ -61,8 +65,11 @@ def where(results: ResultSet, conditions: Sequence[FactCondition]) -> ResultSet:
 
 
 def fact_of(result: RunResult, name: str) -> int | str | None:
-    """A fact of a run; None if it is unknown."""
+    """A fact of a run, a share of its time in whole percent; None if it is unknown."""
     measurement = result.measurement
+    if measurement is not None and name in SHARES:
+        total = sum(measurement.values.get(share.metric, 0.0) for share in TimeShare)
+        return round(100 * measurement.values.get(SHARES[name].metric, 0.0) / total) if total else None
     if measurement is None or measurement.negotiated is None:
         return None
     return measurement.negotiated.facts.get(name)

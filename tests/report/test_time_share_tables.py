@@ -8,7 +8,8 @@ import pytest
 
 from quicsat.model.results import Measurement
 from quicsat.model.time_shares import TimeShare
-from quicsat.report.time_share_tables import time_shares
+from quicsat.report.run_story import flow_control_line
+from quicsat.report.time_share_tables import enough_window, time_shares
 from tests.results_builder import SAT, result_set, run_result
 
 
@@ -22,7 +23,20 @@ def test_the_largest_reason_of_each_pair() -> None:
     other = replace(run_result(5e6, client="aioquic"), measurement=values(handshake=6.0, full_rate=1.0, pacing=3.0))
     unknown = run_result(5e6, client="ngtcp2")
     [longer, shorter] = time_shares(result_set([other, first, second, unknown]), (SAT,)).rows
-    assert list(longer[2:]) == ["aioquic", 10.0, 0.1, "pacing", 0.3, 7.0, 0.0, 1]
+    assert list(longer[2:]) == ["aioquic", 10.0, 0.1, "pacing", 0.3, 7.0, "–", 0.0, 1]
     assert shorter[5] == "silence until a PTO"
-    numbers = [shorter[place] for place in (3, 4, 6, 7, 8, 9)]
+    numbers = [shorter[place] for place in (3, 4, 6, 7, 9, 10)]
     assert numbers == pytest.approx([9.0, 4 / 9, 5 / 18, 6.5, 1 / 9, 2])
+
+
+def test_the_window_that_removes_flow_control() -> None:
+    spent = replace(values(stream_flow_control=6.0, full_rate=4.0))
+    run = replace(run_result(5e6), measurement=Measurement({**spent.values, "rtt_min": 0.6}))
+    assert enough_window(run, SAT) == pytest.approx(20e6 * 0.6 / 8)
+    [row] = time_shares(result_set([run]), (SAT,)).rows
+    assert (row[5], row[8]) == ("stream flow control", "1.431 MiB")
+    line = flow_control_line(run, SAT)
+    assert "stream flow control" in line
+    assert "6.0 s" in line
+    assert "1.431 MiB" in line
+    assert flow_control_line(replace(run, measurement=values(pacing=1.0)), SAT) == ""

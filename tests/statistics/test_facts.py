@@ -52,6 +52,16 @@ def test_conditions(conditions: list[str], expected: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "expected"), [("share.recovery>=25", [1]), ("share.recovery<=24", [2]), ("share.pacing=75", [1])]
+)
+def test_shares_of_the_time(condition: str, expected: list[int]) -> None:
+    spent: list[dict[str, float]] = [{"time_in_recovery": 1.0, "time_in_pacing": 3.0}, {"time_in_pacing": 3.0}, {}]
+    found = [replace(run(number, None), measurement=Measurement(values)) for number, values in enumerate(spent, 1)]
+    kept = where(result_set(found, repetitions=3), [read_condition(condition)])
+    assert [result.repetition for result in kept.results] == expected
+
+
+@pytest.mark.parametrize(
     ("text", "fault"),
     [
         ("cipher", "is no condition"),
