@@ -97,6 +97,7 @@ class Parser(argparse.ArgumentParser):
     def _divided(self, words: Sequence[str], *, bare: bool) -> tuple[list[str], list[str]]:
         """Arguments, and options with their values; ``bare``: an existing file is a path without a slash, too."""
         options = {flag: action for action in self._actions for flag in action.option_strings}
+        paths = any(action.type is Path for action in self._actions if not action.option_strings)
         arguments, rest = list[str](), list[str]()
         action: argparse.Action | None = None
         taken = 0
@@ -108,7 +109,7 @@ class Parser(argparse.ArgumentParser):
                 last = word if not single or single.nargs != 0 else f"-{word[-1]}"
                 action, taken = options.get(last), 0
                 rest.append(word)
-            elif action is not None and _takes(action, taken, word, bare=bare):
+            elif action is not None and _takes(action, taken, word, bare=bare, paths=paths):
                 taken += 1
                 rest.append(word)
             else:
@@ -214,13 +215,16 @@ def _value(action: argparse.Action) -> str:
     return f"[{shown}]" if action.nargs in ("?", "*") else shown
 
 
-def _takes(action: argparse.Action, taken: int, word: str, *, bare: bool) -> bool:
-    """Whether an option that has ``taken`` values takes this one, too; also an invalid one, if it is no path."""
+def _takes(action: argparse.Action, taken: int, word: str, *, bare: bool, paths: bool) -> bool:
+    """Whether an option that has ``taken`` values takes this one, too; also an invalid one, if it is no path.
+
+    ``paths``: whether the arguments of the command are paths.
+    """
     if action.nargs == 0 or (action.nargs in (None, "?") and taken):
         return False
     if action.nargs is None or (action.nargs == "+" and not taken):
         return True
-    if action.nargs == "+" and action.type is Path:
+    if action.nargs == "+" and (action.type is Path or not paths):
         return True
     if "/" in word:
         return False

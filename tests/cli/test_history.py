@@ -122,6 +122,26 @@ def test_releases_are_chosen_by_date_number_or_name(
     assert pairs(tmp_path / "a") == [f"good@{version}/good" for version in versions]
 
 
+def test_an_option_takes_several_files(history: Checkout, tmp_path: Path) -> None:
+    history.add_test_case("other", "OT")
+    files = [history.root / f"testcases/{name}.yaml" for name in ("tiny", "other")]
+    words = (
+        "history",
+        "good",
+        "-c",
+        "good",
+        "--release",
+        "1.0",
+        "--clock",
+        "real",
+        "--skip-compliance-check",
+        "-t",
+        *files,
+    )
+    history(*words, "--repetitions", "1", "-l", tmp_path / "a", draw=Draws())
+    assert [case.name for case in load(tmp_path / "a").result_set.manifest.test_cases] == ["tiny", "other"]
+
+
 def test_partners_have_the_roles_in_which_they_are_named(history: Checkout, tmp_path: Path) -> None:
     words = ("history", "good", "-s", "odd", "good", "--release", "1.0", "-t", "tiny", "--clock", "real")
     history(*words, "--repetitions", "1", "--skip-compliance-check", "-l", tmp_path / "a", draw=Draws())
