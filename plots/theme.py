@@ -42,7 +42,7 @@ FIRST, AGAIN, REQUEST = BLUE, ORANGE, GREEN
 ORDER = (
     "quic-go", "aioquic", "picoquic", "quiche", "ngtcp2", "lsquic", "msquic", "mvfst", "xquic", "neqo", "kwik",
     "quicly", "quinn", "s2n-quic", "nginx", "haproxy", "chrome", "quant", "go-x-net", "openssl", "tquic", "nginx-tcp",
-    "curl", "chromium", "noq", "openssl-newest",
+    "curl", "chromium", "noq", "openssl-newest", "webtransport-go",
 )  # fmt: skip
 """Implementations of which each has a colour and mark of its own; new ones are added at the end."""
 

@@ -106,7 +106,7 @@ def test(implementation: Implementation) -> None:
     name, program = implementation.name, (sys.executable, "run.py", "images")
     run(*program, "build", name)
     run(*program, "check", name, "--clock", "virtual", "--wait")
-    run(sys.executable, "-m", "pytest", "-q", "-m", "endpoints", "-k", name)
+    run(sys.executable, "-m", "pytest", "-q", "-m", "endpoints", "-k", name, "tests/endpoints")
     if any(variant.server for variant in implementation.variants):
         run(sys.executable, "-m", "bench.variants", name)
 

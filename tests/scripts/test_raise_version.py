@@ -98,7 +98,7 @@ def test_it_raises_builds_tests_and_writes_what_follows(checkout: Path, monkeypa
         "metadata --format-version 1 --locked",
         "run.py images build quinn",
         "run.py images check quinn --clock virtual --wait",
-        "-m pytest -q -m endpoints -k quinn",
+        "-m pytest -q -m endpoints -k quinn tests/endpoints",
         "-m bench.variants quinn",
         "-m scripts.generate",
     ]
