@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +19,7 @@ from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.campaign_config import CampaignOutcome
 from quicsat.execution.observer import Observer
 from quicsat.images.status import ImageState, stock_of, stock_of_own
-from quicsat.model.errors import LockedError, MachineError
+from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import Outcome
 from quicsat.model.real_link import Host
@@ -30,6 +29,7 @@ from tests.collected import below
 from tests.engine.conftest import ROOT, URL
 
 LOCK_PATIENCE = 900
+"""Seconds for which a test waits until campaigns of others have ended."""
 SIDE_BY_SIDE = 2
 """Runs at a time: most of them wait for their link, and no goodput is looked at."""
 KNOWN = loader.load_implementations(ROOT / "implementations.json")
@@ -128,15 +128,8 @@ def _campaign(
 ) -> CampaignOutcome:
     """A campaign of its own; waits for whoever else uses the engine."""
     request = ImageRequest("check", tuple(each.name for each in implementations), Host("", URL), ROOT, ("pytest",))
-    deadline = time.monotonic() + LOCK_PATIENCE
-    while True:
-        try:
-            trial = Trial(request, implementations, PEER, cases, folder, qlog=qlog, testbeds=SIDE_BY_SIDE)
-            return try_out(trial, Observer(print, _hear))
-        except LockedError as error:
-            if time.monotonic() > deadline:
-                pytest.fail(f"the engine is busy: {error}")
-            time.sleep(2)
+    trial = Trial(request, implementations, PEER, cases, folder, qlog=qlog, testbeds=SIDE_BY_SIDE, wait=LOCK_PATIENCE)
+    return try_out(trial, Observer(print, _hear))
 
 
 def _fault_of_ours(finished: CampaignOutcome, name: str) -> str:
