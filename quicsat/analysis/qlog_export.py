@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from heapq import merge
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from quicsat.analysis.link_qlog import SCHEMA as LINK_SCHEMA
 from quicsat.analysis.link_qlog import LinkRun, link_events
@@ -16,24 +17,42 @@ from quicsat.model.whole_file import new_file
 from quicsat.traces.qlog_events import SCHEMA, Event, Timed, endpoint_events, milliseconds, recovery_events
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.records import dated
-from quicsat.traces.series import Series
+from quicsat.traces.run_traces import RunTraces
 
 SUFFIX = ".sqlog"
 LINK = "link"
 FILES = (f"{Role.CLIENT}{SUFFIX}", f"{Role.SERVER}{SUFFIX}", f"{LINK}{SUFFIX}")
 """Names of the files."""
+CONTAINED_SUFFIX = ".qlog"
 RECORD_SEPARATOR, LINE_FEED = b"\x1e", b"\n"
 NANOSECONDS = 1_000_000_000
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 Record = tuple[float, Event]
 """Time in seconds, and an event with all its members."""
 
 
-def write_qlogs(directory: Path, title: str, pair: QuicTracePair, series: Series, link: LinkRun) -> list[Path]:
-    """Write the files of a run into ``directory``, which exists; their paths. Raises OSError.
+def write_qlogs(
+    directory: Path, title: str, traces: RunTraces, link: LinkRun, *, contained: bool = False
+) -> list[Path]:
+    """Write the files of a run over QUIC into ``directory``, which exists; their paths. Raises OSError."""
+    paths = list[Path]()
+    for name, content in qlogs(title, traces, link, contained=contained):
+        paths.append(directory / name)
+        with new_file(paths[-1]) as file:
+            file.writelines(content)
+    return paths
+
+
+def qlogs(
+    title: str, traces: RunTraces, link: LinkRun, *, contained: bool = False
+) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Names of the files of a run over QUIC, and their content in parts: JSON-SEQ, or ``contained`` in one JSON object.
 
     Times count from the client's first packet.
     """
+    pair, series = cast("QuicTracePair", traces.trace_pair), traces.series()
     clock = _clock(link.start)
     client = _records(endpoint_events(pair.client, pair.client_times, server=False))
     server = merge(
@@ -47,12 +66,13 @@ def write_qlogs(directory: Path, title: str, pair: QuicTracePair, series: Series
         (f"{title}: the server", {"type": "server"}, SCHEMA, server),
         (f"{title}: the link", {"type": "network", "flow": "server"}, LINK_SCHEMA, network),
     )
-    paths = list[Path]()
     for name, (about, place, schema, records) in zip(FILES, contents, strict=True):
         head = {"title": about, "common_fields": clock, "vantage_point": place, "event_schemas": [schema]}
-        paths.append(directory / name)
-        _write(paths[-1], head, records)
-    return paths
+        events = (_ENCODE(event).encode() for _, event in records)
+        if contained:
+            yield f"{name.removesuffix(SUFFIX)}{CONTAINED_SUFFIX}", _contained(head, events)
+        else:
+            yield name, _sequence(head, events)
 
 
 def _clock(start: float) -> Event:
@@ -69,13 +89,23 @@ def _records(events: Iterable[tuple[Timed, str]]) -> Iterator[Record]:
         yield time, told | ({"group_id": group} if group else {})
 
 
-def _write(path: Path, head: Event, records: Iterator[Record]) -> None:
-    dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-    header = {
-        "file_schema": "urn:ietf:params:qlog:file:sequential",
-        "serialization_format": "application/qlog+json-seq",
-        "trace": head,
-    }
-    with new_file(path) as file:
-        for record in (header, *(event for _, event in records)):
-            file.write(RECORD_SEPARATOR + dumps(record).encode() + LINE_FEED)
+def _sequence(head: Event, events: Iterator[bytes]) -> Iterator[bytes]:
+    """A header and the events as JSON-SEQ (RFC 7464)."""
+    header = _header("sequential", "application/qlog+json-seq") | {"trace": head}
+    for record in chain([_ENCODE(header).encode()], events):
+        yield RECORD_SEPARATOR + record + LINE_FEED
+
+
+def _contained(head: Event, events: Iterator[bytes]) -> Iterator[bytes]:
+    """The same as one JSON object, an event a line."""
+    begin, end = _ENCODE(_header("contained", "application/qlog+json") | {"traces": [head | {"events": []}]}).split(
+        "[]"
+    )
+    yield f"{begin}[".encode()
+    for number, event in enumerate(events):
+        yield (b",\n" if number else b"\n") + event
+    yield f"\n]{end}".encode()
+
+
+def _header(form: str, media_type: str) -> Event:
+    return {"file_schema": f"urn:ietf:params:qlog:file:{form}", "serialization_format": media_type}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from quicsat.cli import console, other_runners
 from quicsat.cli.exit_status import ExitStatus
@@ -13,17 +13,12 @@ from quicsat.cli.output_files import check_outputs, check_place
 from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.cli.stored_run import stored_run
 from quicsat.model.errors import HarnessFault, InputError
-from quicsat.model.implementation import Role
 from quicsat.model.text import escaped
 
 if TYPE_CHECKING:
-    from quicsat.model.evidence import Evidence
     from quicsat.model.results import ResultSet
-    from quicsat.model.test_case import TestCase
-    from quicsat.traces.quic_series import QuicTracePair
-    from quicsat.traces.run_traces import RunTraces
 
-QLOG, PCAPNG = "qlog", "pcapng"
+QLOG, CONTAINED, PCAPNG = "qlog", "qlog-json", "pcapng"
 QLOG_FOLDER, CAPTURE = "qlog", "run.pcapng"
 """In the directory of a run: where its exported qlogs and its capture are by default."""
 GROUP = "Publish", 3
@@ -54,8 +49,9 @@ class Options(CommandOptions, group="output"):
         "example: all.json).",
     )  # fmt: skip
     format: str = option(
-        "--format", choices=(QIR, QIR_SE, QLOG, PCAPNG), default=QIR_SE, metavar="FORMAT",
-        help=f"Write this format: {QIR}, {QIR_SE}, {QLOG} or {PCAPNG} (default: {QIR_SE}; example: {QIR}).",
+        "--format", choices=(QIR, QIR_SE, QLOG, CONTAINED, PCAPNG), default=QIR_SE, metavar="FORMAT",
+        help=f"Write this format: {QIR}, {QIR_SE}, {QLOG} (JSON-SEQ), {CONTAINED} or {PCAPNG} (default: {QIR_SE}; "
+        f"example: {QIR}).",
     )  # fmt: skip
 
 
@@ -63,7 +59,7 @@ def run(options: Options, program: Program) -> int:
     """Write the file or the qlogs, whose names are printed."""
     from quicsat.results import store
 
-    if options.format in (QLOG, PCAPNG):
+    if options.format in (QLOG, CONTAINED, PCAPNG):
         paths = _write_run(options.directory, options.file, options.format)
         console.show("\n".join(escaped(str(path)) for path in paths))
         return ExitStatus.SUCCESS
@@ -100,8 +96,9 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
     from quicsat.analysis.link_qlog import LinkRun
     from quicsat.analysis.qlog_export import write_qlogs
     from quicsat.analysis.reanalysis import planned
+    from quicsat.analysis.run_capture import write_capture
     from quicsat.model.trace_size import trace_packets
-    from quicsat.model.whole_file import cannot_write, make_directories
+    from quicsat.model.whole_file import cannot_write, make_directories, new_file
     from quicsat.traces.quic_series import QuicTracePair
     from quicsat.traces.run_traces import check_traces, read_run
 
@@ -122,7 +119,9 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
         file = target or named / CAPTURE
         check_outputs([("FILE", file)])
         try:
-            return [_write_capture(place, file, traces, case, evidence)]
+            with new_file(file) as capture:
+                write_capture(capture, place, traces, case, evidence)
+            return [file]
         except OSError as error:
             raise cannot_write(file, error) from error
     folder = target or named / QLOG_FOLDER
@@ -130,29 +129,6 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
     try:
         link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
         make_directories(folder if target is None else folder.resolve())
-        return write_qlogs(folder, str(result.key), traces.trace_pair, traces.series(), link)
+        return write_qlogs(folder, str(result.key), traces, link, contained=form == CONTAINED)
     except OSError as error:
         raise cannot_write(folder, error) from error
-
-
-def _write_capture(place: Path, file: Path, traces: RunTraces, case: TestCase, evidence: Evidence) -> Path:
-    """One capture with both traces of the run in ``place``, by the client's clock; its path. Raises OSError."""
-    from quicsat.analysis.packet_comments import comments
-    from quicsat.analysis.time_shares import run_time_shares
-    from quicsat.model.whole_file import new_file
-    from quicsat.traces.key_log import key_lines
-    from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
-    from quicsat.traces.records import NANOSECONDS, records_before_fault
-    from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
-
-    pair, series = cast("QuicTracePair", traces.trace_pair), traces.series()
-    of_client, of_server = comments(pair, series, run_time_shares(traces, series, case, evidence))
-    ahead = pair.clock.offset if pair.clock.uncertainty else 0.0
-    places = [
-        CapturedEnd(Role.CLIENT, records_before_fault(place / CLIENT_TRACE), of_client),
-        CapturedEnd(Role.SERVER, records_before_fault(place / SERVER_TRACE), of_server, round(-ahead * NANOSECONDS)),
-    ]
-    keys = "\n".join(key_lines(*(place / log for log in KEY_LOGS))) + "\n"
-    with new_file(file) as capture:
-        write_pcapng(capture, keys, places)
-    return file

@@ -6,13 +6,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
+from quicsat.analysis.link_qlog import LinkRun
+from quicsat.analysis.qlog_export import qlogs
 from quicsat.analysis.reanalysis import planned
+from quicsat.analysis.run_capture import write_capture
 from quicsat.analysis.time_shares import run_time_shares
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Protocol
@@ -20,6 +24,7 @@ from quicsat.model.names import folder_name, pair_folder
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import RunResult
 from quicsat.model.stored_files import is_directory, status
+from quicsat.model.test_case import TestCase
 from quicsat.model.text import numbered
 from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import KIB
@@ -31,6 +36,7 @@ from quicsat.site.matrix_cell_text import PARTIAL
 from quicsat.site.time_share_band import time_share_columns
 from quicsat.site.workers import working
 from quicsat.traces.congestion import recovery
+from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.records import Condition
 from quicsat.traces.run_traces import QLOGS, RunTraces, check_traces, read_run
 from quicsat.traces.series import FILE_NAME, Series, SeriesError, load
@@ -122,7 +128,9 @@ def _cell(job: _Job, key: Key, cases: Sequence[str], unreadable: list[str]) -> c
         except SeriesError as error:
             without_packets.append(result.repetition)
             unreadable.append(f"{error} The website leaves out its packets.")
-    taken = {each.repetition: _files(site, campaign, folder, each) for each in results} if job.files else {}
+    taken = {
+        each.repetition: _files(job, folder, each, each.repetition in shown_whole) for each in results if job.files
+    }
     page = folder / "index.html"
     place = results[0].key.path.parent
     site.show(
@@ -201,8 +209,8 @@ def _packets(
 
 def _time_shares(job: _Job, result: RunResult, traces: RunTraces, series: Series) -> list[packets.PackedColumn]:
     """What the run waited for at each moment, if it is known."""
-    case = planned(job.campaign.results.manifest, result).under(result.evidence.perturbation).endpoint_test_case
-    found = traces.optional("time shares", lambda: run_time_shares(traces, series, case, result.evidence), None)
+    case, evidence = _case(job, result), result.evidence
+    found = traces.optional("time shares", lambda: run_time_shares(traces, series, case, evidence), None)
     return time_share_columns(found)
 
 
@@ -219,14 +227,40 @@ def _traces(job: _Job, result: RunResult) -> RunTraces | None:
         return None
 
 
-def _files(site: Site, campaign: SiteCampaign, folder: PurePosixPath, result: RunResult) -> list[tuple[str, str]]:
-    """Name and address of the files of a run that were put into the site."""
+def _files(job: _Job, folder: PurePosixPath, result: RunResult, whole: bool) -> list[tuple[str, str]]:
+    """Name and address of the files of a run that were put into the site.
+
+    ``whole``: also what ``export`` makes of the run.
+    """
     taken = []
-    for name, content in files.downloads(run_directory(campaign, result)):
+    exported = _exported(job, result) if whole else []
+    for name, content in chain(files.downloads(run_directory(job.campaign, result)), exported):
         target = f"files-{result.repetition}/{name}"
-        site.put(folder / target, content)
+        job.site.put(folder / target, content)
         taken.append((name, target))
     return taken
+
+
+def _exported(job: _Job, result: RunResult) -> list[tuple[str, bytes]]:
+    """Names and contents of qlogs and capture of a run over QUIC with traces of both ends."""
+    traces = _traces(job, result)
+    if traces is None or not isinstance(traces.trace_pair, QuicTracePair):
+        return []
+    return traces.optional("exports", lambda: _export(job, result, traces), [])
+
+
+def _export(job: _Job, result: RunResult, traces: RunTraces) -> list[tuple[str, bytes]]:
+    case, evidence = _case(job, result), result.evidence
+    link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
+    found = [(f"run-{files.harmless(name)}", b"".join(parts)) for name, parts in qlogs(str(result.key), traces, link)]
+    capture = BytesIO()
+    write_capture(capture, run_directory(job.campaign, result), traces, case, evidence)
+    return [*found, ("run.pcapng", capture.getvalue())]
+
+
+def _case(job: _Job, result: RunResult) -> TestCase:
+    """The test case of a run as it was perturbed."""
+    return planned(job.campaign.results.manifest, result).under(result.evidence.perturbation).endpoint_test_case
 
 
 def _pair(job: _Job, pair_and_keys: tuple[Pair, Sequence[Key]]) -> list[str]:

@@ -49,7 +49,7 @@ def pair_of(name: str) -> QuicTracePair:
 def exported(name: str, place: Path) -> dict[str, list[dict[str, Any]]]:
     """The records of each file."""
     run = LinkRun(unknown_link(), None, 1, traces(name).start)
-    paths = write_qlogs(place, name, pair_of(name), traces(name).series(), run)
+    paths = write_qlogs(place, name, traces(name), run)
     assert tuple(path.name for path in paths) == FILES
     return {path.name: list(records(path)) for path in paths}
 
@@ -90,6 +90,20 @@ def test_files_are_valid_by_the_drafts(name: str, tmp_path: Path) -> None:
     for head, *events in exported(name, tmp_path).values():
         assert validator().validate(head, root_type="QlogFileSeq").valid
         assert [fault for event in events for fault in faults(event)] == []
+
+
+def test_the_contained_form_has_the_same_events(tmp_path: Path) -> None:
+    sequences = exported("lossy", tmp_path)
+    run = LinkRun(unknown_link(), None, 1, traces("lossy").start)
+    paths = write_qlogs(tmp_path, "lossy", traces("lossy"), run, contained=True)
+    assert [path.name for path in paths] == ["client.qlog", "server.qlog", "link.qlog"]
+    for path, (head, *events) in zip(paths, sequences.values(), strict=True):
+        whole = json.loads(path.read_bytes())
+        assert whole["traces"] == [head["trace"] | {"events": events}]
+        if path.name != "link.qlog":
+            assert [len(trace.events) for trace in qlog.read(path).traces] == [len(events)]
+        del whole["traces"][0]["events"][:]
+        assert validator().validate(whole, root_type="QlogFile").valid
 
 
 @pytest.mark.parametrize(

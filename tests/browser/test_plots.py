@@ -193,9 +193,12 @@ def test_a_band_shows_what_the_transfer_waited_for(page: Watched, tmp_path: Path
     transfer([600_000], pause=(100_000, 8.0), max_data=10_000_000, max_stream_data=10_000_000).write(place)
     traces = read_run(place, Protocol.HQ, SAT.link, check_traces(place, Protocol.HQ))
     series.save(traces.series(), place)
-    builder.build(directory, tmp_path / "site")
+    builder.build(directory, tmp_path / "site", files=True)
     [path] = (tmp_path / "site").glob(CELL)
     page.open(path.as_uri())
+    for name in ("run-client.sqlog.json", "run-server.sqlog.json", "run-link.sqlog.json", "run.pcapng"):
+        assert page.page.locator(f"a[href='files-1/{name}'][download]").count() == 1
+        assert (path.parent / "files-1" / name).stat().st_size > 10_000
     page.page.wait_for_selector("#plots[data-ready]")
     panel = page.page.locator("[data-panel=offset]")
     panel.scroll_into_view_if_needed()
