@@ -283,7 +283,7 @@ def _show(
     files = stored_campaigns.draw(program, request).files
     page = target / f"history-{name}.md"
     pictures = [f"![{each.stem}]({each.name})" for each in files if each.suffix == ".svg"]
-    command = f"`{command_line('history', name, '--from', directory)}`"
+    command = f"`{command_line(*results.manifest.command[1:])}`"
     parts = [f"# {name}", f"{results.manifest.started[:10]}, {results.manifest.time}: {command}", *pictures]
     make_directories(target)
     write_atomically(page, "\n\n".join([*parts, *(render(each, "markdown") for each in tables), ""]).encode())
