@@ -17,7 +17,7 @@ _OWN_UNITS = {
     **dict.fromkeys(("server_cpu_per_mib", "client_cpu_per_mib"), ("ms", 1e-3)),
     **dict.fromkeys(("server_memory_peak", "client_memory_peak"), ("MiB", float(MIB))),
 }
-_FACTORS = ("sent_per_useful_byte", "return_packets")
+_FACTORS = ("sent_per_useful_byte", "return_packets", "rtt_inflation")
 """Ratios that are not shares, so not shown in per cent."""
 
 

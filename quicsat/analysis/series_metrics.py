@@ -72,7 +72,7 @@ def _stream(series: Series) -> Mapping[str, float | None]:
 
 
 def _rates(series: Series) -> Mapping[str, float | None]:
-    """The steady rate and how long it took to get there; only of responses longer than two windows.
+    """The steady rate, lower quantiles, and how long it took to get there; only of responses longer than two windows.
 
     Start-up ends where the received bytes are furthest behind a transfer at the share of the steady rate, which is
     where its rate most likely changed (cumulative sum; Page 1954, Hinkley 1971). From then on, the mean rate up to any
@@ -83,21 +83,28 @@ def _rates(series: Series) -> Mapping[str, float | None]:
         return {}
     first = float(arrived.time[0])
     rate = window_rate(arrived.time - first, arrived.new, window=WINDOW, step=STEP)
-    steady = float(np.percentile(rate.value[rate.time >= WINDOW], STEADY_PERCENTILE))
+    low, median, steady = np.percentile(rate.value[rate.time >= WINDOW], (10, 50, STEADY_PERCENTILE)).tolist()
     times = arrived.time - first
     behind = 8 * (np.cumsum(arrived.new) - arrived.new) - STEADY_SHARE * steady * times
     start = float(times[behind.argmin()])
-    return {"steady_rate": steady, "startup_time": start if times[-1] - start >= WINDOW else None}
+    return {
+        "steady_rate": steady,
+        "rate_10": low,
+        "rate_median": median,
+        "startup_time": start if times[-1] - start >= WINDOW else None,
+    }
 
 
 def _delays(series: Series) -> Mapping[str, float | None]:
     """Round trips at the server, and what queues added to the fastest packet forward."""
     forward = series.forward.delay[~np.isnan(series.forward.delay)]
     queueing = forward - forward.min() if len(forward) else forward
+    shortest = float(series.rtt.value.min()) if len(series.rtt) else None
     return {
-        "rtt_min": float(series.rtt.value.min()) if len(series.rtt) else None,
+        "rtt_min": shortest,
         "rtt_median": _percentile(series.rtt.value, 50),
         "rtt_95": _percentile(series.rtt.value, 95),
+        "rtt_inflation": _share(_percentile(series.rtt.value, 95) or 0.0, shortest) if shortest else None,
         "queueing_delay_median": _percentile(queueing, 50),
         "queueing_delay_95": _percentile(queueing, 95),
         "reordered_forward": _reordered(series.forward),
@@ -127,6 +134,7 @@ def _sending(series: Series) -> Mapping[str, float | None]:
         "initial_window": window,
         "in_flight_max": float(series.in_flight.value.max()) if len(series.in_flight) else None,
         "return_packets": _share(len(series.back), there),
+        "return_bytes": _share(int(series.back.size.sum()), int(series.arrived.new.sum())),
     }
 
 

@@ -11,7 +11,7 @@ from quicsat.analysis.metrics import METRICS
 from quicsat.analysis.series_metrics import SHARES, gilbert, longest_burst, sending_times
 from quicsat.analysis.series_metrics import series_metrics as all_metrics
 from quicsat.traces.series import Packets, Samples, Series, StreamData
-from tests.series_builder import Transfer, series
+from tests.series_builder import HEAD, Transfer, series
 
 RATE = 20e6
 """Of the link, bit/s."""
@@ -37,6 +37,8 @@ def test_a_transfer_with_two_losses() -> None:
     assert found["queueing_delay_95"] == pytest.approx(0, abs=1e-9)
     assert found["initial_window"] == pytest.approx(0.9 * 0.6 * 1e6 / 8, rel=0.02)
     assert found["return_packets"] == pytest.approx(102 / 100)
+    assert found["return_bytes"] == pytest.approx((1200 + 60 + 100 * HEAD) / 100_000)
+    assert found["rtt_inflation"] == pytest.approx(1)
     assert "steady_rate" not in found  # too short
 
 
@@ -58,6 +60,7 @@ def test_time_to_a_mark_counts_from_the_clients_first_packet() -> None:
     found = series_metrics(series(Transfer(size=3_000_000, rate=8e6, delay=0.1)))
     assert found["time_to_2_mb"] == pytest.approx(0.4 + 1.999, abs=0.002)
     assert found["steady_rate"] == pytest.approx(8e6, rel=0.01)
+    assert found["rate_10"] == pytest.approx(found["rate_median"], rel=0.02)
     assert found["startup_time"] == 0
 
 
