@@ -23,7 +23,13 @@ SUFFIX = ".sqlog"
 LINK = "link"
 FILES = (f"{Role.CLIENT}{SUFFIX}", f"{Role.SERVER}{SUFFIX}", f"{LINK}{SUFFIX}")
 """Names of the files."""
-CONTAINED_SUFFIX = ".qlog"
+OLDER_SUFFIX = ".qlog"
+OLDER_NAMES = {
+    "quic:connection_started": "connectivity:connection_started",
+    "quic:connection_closed": "connectivity:connection_closed",
+    "quic:recovery_metrics_updated": "recovery:metrics_updated",
+}
+"""Names of events in qlog 0.3 that are not of its category ``transport``."""
 RECORD_SEPARATOR, LINE_FEED = b"\x1e", b"\n"
 NANOSECONDS = 1_000_000_000
 
@@ -33,12 +39,10 @@ Record = tuple[float, Event]
 """Time in seconds, and an event with all its members."""
 
 
-def write_qlogs(
-    directory: Path, title: str, traces: RunTraces, link: LinkRun, *, contained: bool = False
-) -> list[Path]:
+def write_qlogs(directory: Path, title: str, traces: RunTraces, link: LinkRun, *, older: bool = False) -> list[Path]:
     """Write the files of a run over QUIC into ``directory``, which exists; their paths. Raises OSError."""
     paths = list[Path]()
-    for name, content in qlogs(title, traces, link, contained=contained):
+    for name, content in qlogs(title, traces, link, older=older):
         paths.append(directory / name)
         with new_file(paths[-1]) as file:
             file.writelines(content)
@@ -46,9 +50,9 @@ def write_qlogs(
 
 
 def qlogs(
-    title: str, traces: RunTraces, link: LinkRun, *, contained: bool = False
+    title: str, traces: RunTraces, link: LinkRun, *, older: bool = False
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Names of the files of a run over QUIC, and their content in parts: JSON-SEQ, or ``contained`` in one JSON object.
+    """Names of the files of a run over QUIC, and their content in parts: JSON-SEQ, or as qvis reads them.
 
     Times count from the client's first packet.
     """
@@ -68,9 +72,9 @@ def qlogs(
     )
     for name, (about, place, schema, records) in zip(FILES, contents, strict=True):
         head = {"title": about, "common_fields": clock, "vantage_point": place, "event_schemas": [schema]}
-        events = (_ENCODE(event).encode() for _, event in records)
-        if contained:
-            yield f"{name.removesuffix(SUFFIX)}{CONTAINED_SUFFIX}", _contained(head, events)
+        events = (event for _, event in records)
+        if older:
+            yield f"{name.removesuffix(SUFFIX)}{OLDER_SUFFIX}", _older(head, events)
         else:
             yield name, _sequence(head, events)
 
@@ -89,23 +93,41 @@ def _records(events: Iterable[tuple[Timed, str]]) -> Iterator[Record]:
         yield time, told | ({"group_id": group} if group else {})
 
 
-def _sequence(head: Event, events: Iterator[bytes]) -> Iterator[bytes]:
+def _sequence(head: Event, events: Iterable[Event]) -> Iterator[bytes]:
     """A header and the events as JSON-SEQ (RFC 7464)."""
-    header = _header("sequential", "application/qlog+json-seq") | {"trace": head}
-    for record in chain([_ENCODE(header).encode()], events):
-        yield RECORD_SEPARATOR + record + LINE_FEED
+    header = {
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "serialization_format": "application/qlog+json-seq",
+        "trace": head,
+    }
+    for record in chain([header], events):
+        yield RECORD_SEPARATOR + _ENCODE(record).encode() + LINE_FEED
 
 
-def _contained(head: Event, events: Iterator[bytes]) -> Iterator[bytes]:
-    """The same as one JSON object, an event a line."""
-    begin, end = _ENCODE(_header("contained", "application/qlog+json") | {"traces": [head | {"events": []}]}).split(
-        "[]"
-    )
+def _older(head: Event, events: Iterable[Event]) -> Iterator[bytes]:
+    """The same as one JSON object of qlog 0.3, which qvis reads, an event a line."""
+    trace = {name: head[name] for name in ("title", "vantage_point")}
+    trace |= {"common_fields": {"time_format": "relative", "reference_time": 0}, "events": []}
+    begin, end = _ENCODE({"qlog_version": "0.3", "qlog_format": "JSON", "traces": [trace]}).rsplit("[]", 1)
     yield f"{begin}[".encode()
-    for number, event in enumerate(events):
-        yield (b",\n" if number else b"\n") + event
+    for number, event in enumerate(_older_events(events)):
+        yield (b",\n" if number else b"\n") + _ENCODE(event).encode()
     yield f"\n]{end}".encode()
 
 
-def _header(form: str, media_type: str) -> Event:
-    return {"file_schema": f"urn:ietf:params:qlog:file:{form}", "serialization_format": media_type}
+def _older_events(events: Iterable[Event]) -> Iterator[Event]:
+    """With the names of qlog 0.3. qvis shows events of each group for itself: those without are of that before."""
+    group = ""
+    for event in events:
+        group = event.get("group_id", group)
+        space, _, name = event["name"].partition(":")
+        data = event["data"]
+        if "frames" in data:
+            data = data | {"frames": [_with_length(frame) for frame in data["frames"]]}
+        old = OLDER_NAMES.get(event["name"], f"transport:{name}" if space == "quic" else event["name"])
+        yield event | {"name": old, "data": data} | ({"group_id": group} if group else {})
+
+
+def _with_length(frame: Event) -> Event:
+    length = frame.get("raw", {}).get("payload_length")
+    return frame if length is None else frame | {"length": length}

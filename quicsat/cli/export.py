@@ -18,7 +18,7 @@ from quicsat.model.text import escaped
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
 
-QLOG, CONTAINED, PCAPNG = "qlog", "qlog-json", "pcapng"
+QLOG, OLDER, PCAPNG = "qlog", "qlog-0.3", "pcapng"
 QLOG_FOLDER, CAPTURE = "qlog", "run.pcapng"
 """In the directory of a run: where its exported qlogs and its capture are by default."""
 GROUP = "Publish", 3
@@ -49,8 +49,8 @@ class Options(CommandOptions, group="output"):
         "example: all.json).",
     )  # fmt: skip
     format: str = option(
-        "--format", choices=(QIR, QIR_SE, QLOG, CONTAINED, PCAPNG), default=QIR_SE, metavar="FORMAT",
-        help=f"Write this format: {QIR}, {QIR_SE}, {QLOG} (JSON-SEQ), {CONTAINED} or {PCAPNG} (default: {QIR_SE}; "
+        "--format", choices=(QIR, QIR_SE, QLOG, OLDER, PCAPNG), default=QIR_SE, metavar="FORMAT",
+        help=f"Write this format: {QIR}, {QIR_SE}, {QLOG} (JSON-SEQ), {OLDER} or {PCAPNG} (default: {QIR_SE}; "
         f"example: {QIR}).",
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ def run(options: Options, program: Program) -> int:
     """Write the file or the qlogs, whose names are printed."""
     from quicsat.results import store
 
-    if options.format in (QLOG, CONTAINED, PCAPNG):
+    if options.format in (QLOG, OLDER, PCAPNG):
         paths = _write_run(options.directory, options.file, options.format)
         console.show("\n".join(escaped(str(path)) for path in paths))
         return ExitStatus.SUCCESS
@@ -129,6 +129,6 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
     try:
         link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
         make_directories(folder if target is None else folder.resolve())
-        return write_qlogs(folder, str(result.key), traces, link, contained=form == CONTAINED)
+        return write_qlogs(folder, str(result.key), traces, link, older=form == OLDER)
     except OSError as error:
         raise cannot_write(folder, error) from error
