@@ -12,7 +12,7 @@ from quicsat.model.units import percent
 from quicsat.report.confirmation_table import METRICS, claim_in_words
 from quicsat.report.table import Column, Table, Unit, Value
 from quicsat.statistics.bisection import Bisected, BisectionAnswer, Side, level
-from quicsat.statistics.comparison import TIMES, detectable_in_words
+from quicsat.statistics.comparison import TIMES, Comparison, detectable_in_words
 from quicsat.statistics.confirmation import OUTCOME, Claim
 
 LONGEST_TITLE = 40
@@ -73,13 +73,13 @@ def answer_in_words(found: Bisected, builds: Sequence[Named]) -> str:
     if claim is None:
         size = detectable_in_words(found.ends) or "All runs with the same seeds gave the same results to the bit."
         return f"{first} and {last} do not differ significantly. {size}"
-    what = f"{claim_in_words(claim)} changed by {_size(claim)} from {first} to {last}"
+    what = f"{claim_in_words(claim)} changed {_size(claim, found.ends)} from {first} to {last}"
     span = (
         f"{builds[found.before].label}, which is as {first}" * bool(found.before),
         f"{builds[found.after].label}, which is as {last}" * (found.after < len(builds) - 1),
     )
     if found.answer is BisectionAnswer.STEP and found.after - found.before == 1:
-        other = [f"{claim_in_words(each)} ({_size(each)})" for each in found.elsewhere]
+        other = [f"{claim_in_words(each)} ({_size(each, found.ends)})" for each in found.elsewhere]
         more = f" It does not explain the change of {'; '.join(other)}: this came with other builds." if other else ""
         return f"{what}. It came with {builds[found.after].words}.{_explained(found)}{more}"
     if found.answer is BisectionAnswer.STEP:
@@ -99,12 +99,20 @@ def answer_in_words(found: Bisected, builds: Sequence[Named]) -> str:
     return f"{what}. It cannot be decided as which of the two {builds[middle.place].words} is.{where}"
 
 
-def _size(claim: Claim) -> str:
-    """``-31.2 %``; of a time, its own change."""
+def _size(claim: Claim, ends: Comparison) -> str:
+    """``by -31.2 %``, of a time, its own change; ``(succeeded → unsupported)``."""
     if claim.metric == OUTCOME:
-        return f"{claim.shift * 100:+.0f} % of the runs"
+        cells = (each for each in ends.pairs if claim.cells[0] == (*each.second.pair, each.second.test_case))
+        first, second = next((each.first, each.second) for each in cells)
+        before, after = (
+            f"{each.succeeded} of {counted(each.conclusive, 'run')} succeeded"
+            if 0 < each.succeeded < each.conclusive
+            else each.pair_outcome.value
+            for each in (first, second)
+        )
+        return f"({before} → {after})"
     ratio = math.exp(-claim.shift) - 1 if claim.metric in TIMES else claim.ratio
-    return f"{ratio * 100:+.1f} %"
+    return f"by {ratio * 100:+.1f} %"
 
 
 def _explained(found: Bisected) -> str:
