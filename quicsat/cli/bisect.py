@@ -31,6 +31,7 @@ from quicsat.cli.progress import earlier_campaigns
 from quicsat.cli.select_runs import ChosenRuns
 from quicsat.config import quantities
 from quicsat.config.inventory import Inventory
+from quicsat.config.yaml_fields import display_path
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.gate_directories import AGAIN
@@ -452,7 +453,7 @@ def _report(options: Options, bench: Measurements, found: Bisected) -> None:
     console.show("\n" + answer_in_words(found, bench.named))
     if found.answer is BisectionAnswer.STEP:
         _show_evidence(bench, found, results)
-    console.show(f"\nResults: {bench.plan.place}")
+    console.show(f"\nResults: {display_path(bench.plan.place)}")
 
 
 def _show_evidence(bench: Measurements, found: Bisected, results: Mapping[int, ResultSet]) -> None:
@@ -462,7 +463,7 @@ def _show_evidence(bench: Measurements, found: Bisected, results: Mapping[int, R
     from quicsat.statistics import comparison
 
     before, after = (results[place] for place in (found.before, found.after))
-    places = [bench.directory(place, found.look) for place in (found.before, found.after)]
+    places = [display_path(bench.directory(place, found.look)) for place in (found.before, found.after)]
     first, last = (bench.named[place].label for place in (found.before, found.after))
     both = comparison.campaigns(before, after, before.manifest.test_cases)
     console.show("\n" + render(campaign_tables.comparison(both, first, last), "text", console.width()))
@@ -472,7 +473,7 @@ def _show_evidence(bench: Measurements, found: Bisected, results: Mapping[int, R
     server, client, case = claim.cells[0]
     runs = [each for each in after.results if each.key[:3] == (server, client, case)]
     if runs:
-        console.show(f"To see a run: {command_line('explain', places[1] / runs[0].key.path)}")
+        console.show(f"To see a run: {command_line('explain', f'{places[1]}/{runs[0].key}')}")
     if any(case.functional for case in after.manifest.test_cases):
         return
     console.show(f"To check it in real time: {command_line('confirm', *places)}")

@@ -14,6 +14,7 @@ from quicsat.report.table import Column, Table, Unit, Value
 from quicsat.statistics.bisection import Bisected, BisectionAnswer, Side, level
 from quicsat.statistics.comparison import TIMES, Comparison, detectable_in_words
 from quicsat.statistics.confirmation import OUTCOME, Claim
+from quicsat.statistics.samples import GOODPUT
 
 LONGEST_TITLE = 40
 """Characters of the title of a commit in a table."""
@@ -39,12 +40,12 @@ class Named:
 def bisection_table(found: Bisected, builds: Sequence[Named], results: Mapping[int, ResultSet]) -> Table:
     """A row per build that was measured or skipped, in their order; ``results``: by place."""
     claim = found.claim
-    columns = (Column("build"), Column("date"), Column("title"), _column(claim), Column("change", Unit.SHARE, 1),
-               Column("judged"))  # fmt: skip
+    columns = (Column("build"), _column(claim), Column("change", Unit.SHARE, 1), Column("judged"), Column("date"),
+               Column("title"))  # fmt: skip
     levels = {place: level(claim, each) for place, each in results.items()} if claim else {}
     rows = tuple(
-        (builds[each.place].label, builds[each.place].date, printable(builds[each.place].title, LONGEST_TITLE),
-         levels.get(each.place), _change(claim, levels, each.place), each.side.value)
+        (builds[each.place].label, levels.get(each.place), _change(claim, levels, each.place), each.side.value,
+         builds[each.place].date, printable(builds[each.place].title, LONGEST_TITLE))
         for each in found.judged
     )  # fmt: skip
     skipped = [f"{builds[each.place].label} was skipped: {printable(builds[each.place].note)}"
@@ -73,13 +74,13 @@ def answer_in_words(found: Bisected, builds: Sequence[Named]) -> str:
     if claim is None:
         size = detectable_in_words(found.ends) or "All runs with the same seeds gave the same results to the bit."
         return f"{first} and {last} do not differ significantly. {size}"
-    what = f"{claim_in_words(claim)} changed {_size(claim, found.ends)} from {first} to {last}"
+    what = f"{_metric(claim)} changed {_size(claim, found.ends)} from {first} to {last}"
     span = (
         f"{builds[found.before].label}, which is as {first}" * bool(found.before),
         f"{builds[found.after].label}, which is as {last}" * (found.after < len(builds) - 1),
     )
     if found.answer is BisectionAnswer.STEP and found.after - found.before == 1:
-        other = [f"{claim_in_words(each)} ({_size(each, found.ends)})" for each in found.elsewhere]
+        other = [f"{_metric(each)} ({_size(each, found.ends)})" for each in found.elsewhere]
         more = f" It does not explain the change of {'; '.join(other)}: this came with other builds." if other else ""
         return f"{what}. It came with {builds[found.after].words}.{_explained(found)}{more}"
     if found.answer is BisectionAnswer.STEP:
@@ -97,6 +98,11 @@ def answer_in_words(found: Bisected, builds: Sequence[Named]) -> str:
         return f"{what}, but not with other members: the change is not reproducible."
     middle = next(each for each in found.judged if each.side is Side.OPEN)
     return f"{what}. It cannot be decided as which of the two {builds[middle.place].words} is.{where}"
+
+
+def _metric(claim: Claim) -> str:
+    """``server quic-go: goodput``."""
+    return claim_in_words(claim) + (": goodput" if claim.metric == GOODPUT else "")
 
 
 def _size(claim: Claim, ends: Comparison) -> str:

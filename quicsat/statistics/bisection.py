@@ -26,6 +26,8 @@ from quicsat.statistics.samples import CONCLUSIVE_RUNS, GOODPUT, Sample, inverte
 
 NEAR = 0.25
 """Share of the change up to which a build is like an end, whatever else changed a little on the way."""
+SHARED = 0.5
+"""Share of another change between the ends that a step explains at least."""
 _SIGNIFICANT = WORSE | BETTER
 _SPEEDS = frozenset({Change.SLOWER, Change.FASTER})
 _TRIALS = CONCLUSIVE_RUNS | {Outcome.UNSUPPORTED}
@@ -84,7 +86,7 @@ class Bisected:
     claim: Claim | None = None
     """The change that was looked for; None if the ends do not differ."""
     elsewhere: tuple[Claim, ...] = ()
-    """Other changes between the ends that the step does not show."""
+    """Other changes between the ends of which the step explains less than half."""
 
 
 Told = Callable[[Judged, int], None]
@@ -158,7 +160,7 @@ class Bisection:
             if found:
                 self._told(found, high - low)
         both = self._measure(low, look), self._measure(high, look)
-        elsewhere = tuple(other for other in claims[1:] if not _shows(other, both[0], both[1], self._share))
+        elsewhere = tuple(other for other in claims[1:] if not _explains(other, both[0], both[1]))
         judged = tuple(sorted(self._judged, key=lambda each: each.place))
         return Bisected(
             answer, ends, low, high, judged, look, claim, elsewhere if answer is BisectionAnswer.STEP else ()
@@ -294,6 +296,14 @@ def _shows(claim: Claim, one: ResultSet | None, other: ResultSet | None, share: 
             return any(before != after for before, after in pairs)
     found = _difference(claim, one, other, share)
     return found is not None and found.significant and found.shift * claim.shift > 0
+
+
+def _explains(claim: Claim, one: ResultSet | None, other: ResultSet | None) -> bool:
+    """Whether at least half of a change lies between two builds."""
+    if one is None or other is None or claim.metric == OUTCOME:
+        return _shows(claim, one, other, 1.0)
+    found = _difference(claim, one, other, 1.0)
+    return found is not None and found.shift / claim.shift >= SHARED
 
 
 def _difference(claim: Claim, one: ResultSet, other: ResultSet, share: float) -> _Difference | None:

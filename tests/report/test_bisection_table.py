@@ -30,8 +30,8 @@ def found_of(builds: Builds) -> tuple[Bisected, Table, str]:
 def test_a_row_per_build_with_its_change_from_the_first() -> None:
     found, table, answer = found_of(Builds(8, server_loses(0.3, 6), broken=(3,)))
     assert [row[0] for row in table.rows] == [f"v{each.place}" for each in found.judged]
-    assert table.columns[3].unit is Unit.RATE
-    changes = {row[0]: row[4] for row in table.rows}
+    assert table.columns[1].unit is Unit.RATE
+    changes = {row[0]: row[2] for row in table.rows}
     assert changes["v0"] is None
     assert changes["v6"] == pytest.approx(-0.3, abs=0.01)
     assert "It came with v6 (2026-11-29," in answer
@@ -40,7 +40,7 @@ def test_a_row_per_build_with_its_change_from_the_first() -> None:
 
 def test_what_others_wrote_is_made_printable_and_cut() -> None:
     _, table, answer = found_of(Builds(2, server_loses(0.3, 1)))
-    assert {len(str(row[2])) for row in table.rows} <= {*range(20, LONGEST_TITLE + 1)}
+    assert {len(str(row[5])) for row in table.rows} <= {*range(20, LONGEST_TITLE + 1)}
     assert all(text.isprintable() for row in table.rows for text in map(str, row))
     assert answer.isprintable()
 
@@ -76,4 +76,4 @@ def test_the_success_of_a_flaky_end_is_counted() -> None:
 
     _, table, answer = found_of(Builds(4, behaviour))
     assert "succeeded → 2 of 6 runs succeeded" in answer
-    assert {row[0]: row[4] for row in table.rows}["v4"] == pytest.approx(-2 / 3)
+    assert {row[0]: row[2] for row in table.rows}["v4"] == pytest.approx(-2 / 3)

@@ -157,6 +157,17 @@ def test_the_largest_change_is_looked_for_and_the_others_are_told() -> None:
     assert [(each.server, each.client) for each in found.elsewhere] == [("picoquic", TESTED)]
 
 
+def test_what_the_same_step_did_to_other_pairs_is_explained() -> None:
+    """The pair with itself is one of the client under test, which therefore changed, too."""
+
+    def behaviour(place: int, server: str, client: str, member: int) -> float:
+        return 8 * (0.8 if server == TESTED and place >= 11 else 1.0) * noise(server, client, member, size=0.01)
+
+    found = Builds(16, behaviour).search()
+    assert (found.answer, found.after) == (BisectionAnswer.STEP, 11)
+    assert found.elsewhere == ()
+
+
 def test_equal_ends_are_told_with_what_would_have_been_found() -> None:
     builds = Builds(16, server_loses(0.0, 1, size=0.01))
     found = builds.search()
