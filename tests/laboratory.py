@@ -265,6 +265,11 @@ def images_of(root: Path, *names: str) -> list[str]:
     expected = {
         **build_recipes.expected(),
         **{name: recipe.tag for name, recipe in own.items()},
+        **{
+            each.name: build_recipes.recipe_of(root, each).tag
+            for each in loader.load_implementations(root / "implementations.json").values()
+            if each.build_arguments
+        },
         "base": build_recipes.BASE,
     }
     return [expected[name] for name in names]
