@@ -35,6 +35,8 @@ from quicsat.traces.network import TCP, UDP
 from quicsat.traces.pcap import check
 
 CLIENT, TCP_CLIENT = "quic-go", "curl"
+OTHER_CLIENTS = {"noq": "noq"}
+"""Of implementations with variants that quic-go's client ignores: it does not know the extension for ACK frequency."""
 CASE = "variants"
 CAMPAIGNS = ("first", "again")
 PATIENCE = "15 min"
@@ -190,7 +192,8 @@ def _words(events: Sequence[qlog.QlogEvent]) -> Iterator[str]:
 def measure(implementation: Implementation, folder: Path) -> None:
     """Two campaigns of all variants of one implementation; waits for whoever else uses the engine."""
     for name in CAMPAIGNS:
-        client = TCP_CLIENT if implementation.protocols == (Protocol.TCP,) else CLIENT
+        usual = TCP_CLIENT if implementation.protocols == (Protocol.TCP,) else CLIENT
+        client = OTHER_CLIENTS.get(implementation.name, usual)
         words = ["run", "-s", *names_of(implementation), "-c", client, "-t", "bench/variants.yaml"]
         words += ["-l", str(folder / name), "--images", "local", "--skip-compliance-check"]
         command = [sys.executable, "run.py", *words, "--wait", PATIENCE]
