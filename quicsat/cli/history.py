@@ -267,7 +267,8 @@ def _show(
     measured = releases_in(results, name)
     if len(measured) < 2:
         raise InputError(f"{directory} has {counted(len(measured), 'release')} of {name}: a history needs two.")
-    cases = stored_campaigns.test_cases(results, options.test)
+    wanted = tuple(options.test) if options.stored is not None else ()  # what was measured may have come from files
+    cases = stored_campaigns.test_cases(results, wanted)
     found = release_steps(results, name, cases)
     releases = [replace(implementation, release=each) for each in measured]
     changed = {step.after for step in found if step.changes}
@@ -279,8 +280,11 @@ def _show(
     console.show("\n\n".join(render(each, "text", console.width()) for each in tables))
     target = options.output or directory / "plots"
     check_place(target, str(target))
-    request = PlotRequest((campaign,), target, ("releases",), ("svg", "png"), test_cases=tuple(options.test))
-    files = stored_campaigns.draw(program, request).files
+    request = PlotRequest((campaign,), target, ("releases",), ("svg", "png"), test_cases=wanted)
+    gallery = stored_campaigns.draw(program, request)
+    files = gallery.files
+    for line in (*gallery.warnings, *(f"not drawn: {each}" for each in gallery.skipped)):
+        console.message(line)
     page = target / f"history-{name}.md"
     pictures = [f"![{each.stem}]({each.name})" for each in files if each.suffix == ".svg"]
     command = f"`{command_line(*results.manifest.command[1:])}`"

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from quicsat.docker import provenance
 from quicsat.docker.client import Daemon
+from quicsat.docker.provenance import NOTHING_GIVEN
 from quicsat.model.errors import HarnessFault
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.results import ImageFacts
@@ -85,9 +86,16 @@ class DaemonImages:
         return self.find(reference) or f"{reference} was pulled, but is not there"
 
     def build(
-        self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
+        self,
+        context: IO[bytes],
+        tag: str,
+        arguments: Mapping[str, str],
+        on_line: Callable[[str], None],
+        labels: Mapping[str, str] = NOTHING_GIVEN,
     ) -> ImageFacts:
         """Build an uncompressed context archive; each line of output goes to ``on_line``.
+
+        ``labels`` replace those that the Dockerfile states.
 
         Raises :class:`HarnessFault` (image-missing) with the step's own message if a step fails.
         """
@@ -97,7 +105,7 @@ class DaemonImages:
                 custom_context=True,
                 tag=tag,
                 buildargs=dict(arguments),
-                labels={"quicsat.image": "1"},
+                labels={"quicsat.image": "1", **labels},
                 network_mode="host",
                 rm=True,
                 forcerm=True,

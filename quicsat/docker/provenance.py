@@ -17,10 +17,11 @@ PATCHES = "org.quicsat.patches"
 CHECKSUM = "org.quicsat.checksum"
 """Only of images that can be built of several releases."""
 SOURCE = "org.quicsat.source"
+REVISION = "org.opencontainers.image.revision"
 FIELDS = {
     "source": SOURCE,
     "repository": "org.opencontainers.image.source",
-    "revision": "org.opencontainers.image.revision",
+    "revision": REVISION,
     "changes": "org.quicsat.changes",
     "build_type": "org.quicsat.build-type",
     "gso": "org.quicsat.gso",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from quicsat.docker.archive import pack
+from quicsat.docker.provenance import REVISION, SOURCE
 from quicsat.model import product_files
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
@@ -25,6 +26,8 @@ BASES = {"ENDPOINT_BASE": ("endpoint-base", "endpoints/base"), "RUST_BASE": ("ru
 """Build argument -> name and folder of the local image that it stands for: base or build environment."""
 RESERVED = frozenset({"BASE", *BASES})
 """Build arguments that quicsat sets itself."""
+PINS = "PINS"
+"""Argument of a Dockerfile: other packages, with the versions that a release needs or had."""
 NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
 """Folders in endpoints/ that are not endpoints."""
 SIMULATOR = "ns3-scenarios"
@@ -55,6 +58,15 @@ class Recipe:
     def title(self) -> str:
         """The name, with the release."""
         return f"{self.name}{RELEASE_SIGN}{self.release}" if self.release else self.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Of a release: those that replace labels of the Dockerfile, which tell the source of the version in it."""
+        if self.package is None or not self.release:
+            return {}
+        source = f"{self.package.registry} {self.package.name} {self.release}"
+        pins = self.arguments.get(PINS, "").split()
+        return {SOURCE: ", ".join([source, *pins]), REVISION: ""}
 
     @property
     def tag(self) -> str:

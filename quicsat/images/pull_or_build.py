@@ -194,7 +194,7 @@ class Images:
                 output.add(line)
 
             try:
-                image = self._store.build(build_context(recipe.folder), tag, arguments, on_line)
+                image = self._store.build(build_context(recipe.folder), tag, arguments, on_line, recipe.labels)
             except HarnessFault as fault:
                 stream.write(f"{fault.reason}\n")
                 step = f"It failed in {output.step}: {fault.reason}\n" if output.step else ""

@@ -122,24 +122,15 @@ def test_releases_are_chosen_by_date_number_or_name(
     assert pairs(tmp_path / "a") == [f"good@{version}/good" for version in versions]
 
 
-def test_an_option_takes_several_files(history: Checkout, tmp_path: Path) -> None:
+def test_test_cases_of_several_files_are_measured_and_shown(history: Checkout, tmp_path: Path) -> None:
     history.add_test_case("other", "OT")
     files = [history.root / f"testcases/{name}.yaml" for name in ("tiny", "other")]
-    words = (
-        "history",
-        "good",
-        "-c",
-        "good",
-        "--release",
-        "1.0",
-        "--clock",
-        "real",
-        "--skip-compliance-check",
-        "-t",
-        *files,
-    )
-    history(*words, "--repetitions", "1", "-l", tmp_path / "a", draw=Draws())
+    words = (*WORDS[:4], "--release", "1.0", "2.0", *WORDS[6:], "-t", *files, "--repetitions", "8")
+    draws = Draws()
+    out = history.out(*words, "-l", tmp_path / "a", draw=draws)
     assert [case.name for case in load(tmp_path / "a").result_set.manifest.test_cases] == ["tiny", "other"]
+    assert [out.count(f"│ {case} ") for case in ("tiny", "other")] == [3, 3]  # two releases, and the step
+    assert draws.requests[0].test_cases == ()
 
 
 def test_partners_have_the_roles_in_which_they_are_named(history: Checkout, tmp_path: Path) -> None:

@@ -98,9 +98,11 @@ def test_images_of_releases_tell_version_and_checksum_and_compare_it(
     implementation: Implementation, series: ReleaseSeries
 ) -> None:
     recipe = recipe_of(ROOT, release_named(implementation, series.first))
-    labels = provenance.labels_of(recipe.folder / "Dockerfile", {**recipe.arguments, CHECKSUM: "h1:ab"})
+    stated = provenance.labels_of(recipe.folder / "Dockerfile", {**recipe.arguments, CHECKSUM: "h1:ab"})
+    labels = stated | recipe.labels
     assert labels[provenance.VERSION] == recipe.release == series.first
     assert series.first in labels[provenance.SOURCE]
+    assert labels[provenance.REVISION] == ""
     assert labels[provenance.CHECKSUM] == "h1:ab"
     build = (recipe.folder / "Dockerfile").read_text(encoding="utf-8").rpartition("\nFROM ")[0]
     assert build.count("${CHECKSUM") == 1 or 'if [ "${CHECKSUM}" ]' in build

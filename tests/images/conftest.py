@@ -10,6 +10,7 @@ from typing import IO
 import pytest
 
 from quicsat.docker.daemon_images import DaemonImages
+from quicsat.docker.provenance import NOTHING_GIVEN
 from quicsat.model import product_files
 from quicsat.model.errors import HarnessFault
 from quicsat.model.outcomes import ErrorCode
@@ -27,6 +28,7 @@ class FakeStore(DaemonImages):
     broken: str = ""
     log: list[str] = field(default_factory=list)
     arguments: dict[str, dict[str, str]] = field(default_factory=dict)
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def find(self, reference: str) -> ImageFacts | None:
         return ImageFacts(reference, f"id of {reference}") if reference in self.here else None
@@ -38,8 +40,14 @@ class FakeStore(DaemonImages):
         return self.find(reference) or REFUSAL
 
     def build(
-        self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
+        self,
+        context: IO[bytes],
+        tag: str,
+        arguments: Mapping[str, str],
+        on_line: Callable[[str], None],
+        labels: Mapping[str, str] = NOTHING_GIVEN,
     ) -> ImageFacts:
+        self.labels[tag] = dict(labels)
         name = tag.partition("/")[2].partition(":")[0]
         self.log.append(f"build {name}")
         self.arguments[name] = dict(arguments)

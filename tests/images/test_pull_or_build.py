@@ -87,12 +87,12 @@ def test_build_arguments_must_be_declared_and_free(root: Path, name: str) -> Non
 RELEASED = replace(
     IMPLEMENTATION,
     package=Package(Registry.GO, "a/b"),
-    releases=(ReleaseSeries("v0.1", None, (BuildArgument("X", "1"),)),),
+    releases=(ReleaseSeries("v0.1", None, (BuildArgument("PINS", "c@1 d@2"),)),),
 )
 
 
 def test_a_release_is_built_once_with_the_checksum_of_its_registry(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (root / "endpoints/quic-go/Dockerfile").write_text("ARG VERSION=v1\nARG CHECKSUM=\nARG X=\n")
+    (root / "endpoints/quic-go/Dockerfile").write_text("ARG VERSION=v1\nARG CHECKSUM=\nARG PINS=\n")
     asked = []
 
     def describe(package: Package, version: str) -> Archive:
@@ -107,7 +107,11 @@ def test_a_release_is_built_once_with_the_checksum_of_its_registry(root: Path, m
     images, said = _images(store, root, Policy.AUTO)
     built = images.ensure(release)
     assert re.fullmatch(r"quicsat/quic-go:v0\.2-[0-9a-f]{12}", built.reference)
-    assert store.arguments["quic-go"] == {"VERSION": "v0.2", "CHECKSUM": "h1:abc", "X": "1"}
+    assert store.arguments["quic-go"] == {"VERSION": "v0.2", "CHECKSUM": "h1:abc", "PINS": "c@1 d@2"}
+    assert store.labels[built.reference] == {
+        "org.quicsat.source": "Go a/b v0.2, c@1, d@2",
+        "org.opencontainers.image.revision": "",
+    }
     assert {"quicsat/quic-go:v0.2", built.reference} <= store.here
     assert "pull" not in " ".join(store.log) + " ".join(said)
     assert images.ensure(release).reference == images.ensure(replace(release, server_parameters="-b")).reference
