@@ -26,6 +26,9 @@ TCP = Flow("nginx-tcp", "curl", 2.0)
         ("nginx-tcp/curl@2s", TCP),
         (" nginx-tcp / curl @ 2 s ", TCP),
         ("picoquic:bbr/quic-go", Flow("picoquic:bbr", "quic-go")),
+        ("quinn@0.11.5/curl", Flow("quinn@0.11.5", "curl")),
+        ("quinn@0.11.5:bbr/aioquic@1.2.0", Flow("quinn@0.11.5:bbr", "aioquic@1.2.0")),
+        ("quinn@0.11.5/aioquic@1.2.0@2s", Flow("quinn@0.11.5", "aioquic@1.2.0", 2.0)),
     ],
 )
 def test_words(text: str, flow: Flow) -> None:
@@ -42,6 +45,7 @@ def test_faulty_words(text: str) -> None:
 
 
 def test_names_of_test_cases_with_flows() -> None:
+    assert is_test_case(with_flows(SAT, (Flow("quinn@0.11.5", "aioquic@1.2.0"),)).name)
     made = with_flows(SAT, (TCP, Flow("picoquic:bbr", "quic-go")))
     assert made.name == "sat~nginx-tcp_curl_2s~picoquic+bbr_quic-go"
     assert made.abbreviation == "SAT~nginx-tcp_curl_2s~picoquic+bbr_quic-go"
