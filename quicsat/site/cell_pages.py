@@ -209,8 +209,9 @@ def _packets(
 
 def _time_shares(job: _Job, result: RunResult, traces: RunTraces, series: Series) -> list[packets.PackedColumn]:
     """What the run waited for at each moment, if it is known."""
-    case, evidence = _case(job, result), result.evidence
-    found = traces.optional("time shares", lambda: run_time_shares(traces, series, case, evidence), None)
+    found = traces.optional(
+        "time shares", lambda: run_time_shares(traces, series, _case(job, result), result.evidence), None
+    )
     return time_share_columns(found)
 
 
