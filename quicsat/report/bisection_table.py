@@ -55,7 +55,7 @@ def bisection_table(found: Bisected, builds: Sequence[Named], results: Mapping[i
 
 def _column(claim: Claim | None) -> Column:
     if claim is None or claim.metric == OUTCOME:
-        return Column("success", Unit.SHARE)
+        return Column("success", Unit.SHARE, 0)
     return Column(METRICS[claim.metric], Unit.SECONDS) if claim.metric in TIMES else Column("goodput", Unit.RATE)
 
 
