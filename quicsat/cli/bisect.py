@@ -109,8 +109,8 @@ class Options(shared.SelectionOptions, ImageOptions, shared.ScheduleOptions, sha
     )  # fmt: skip
     build: str = option(
         "--build", group="bisection", default="", metavar="COMMAND",
-        help="Shell command that builds the image of a commit in a working tree of its own (for --checkout; example: "
-        '"docker build -t my-quic:bisect .").',
+        help="Shell command that builds the image of a commit in a working tree of its own (required with --checkout; "
+        'example: "docker build -t my-quic:bisect .").',
     )  # fmt: skip
     image: str = option(
         "--image", group="bisection", default="", metavar="IMAGE",

@@ -20,6 +20,9 @@ from quicsat.model.outcomes import Outcome
 from quicsat.results.store import write_result_json
 from tests.cli.conftest import ROOT, Checkout, CommandLine, Draws
 from tests.cli.test_analyse import logs
+from tests.cli.test_bisect import Builder, slower_from
+from tests.cli.test_bisect import builder as builder  # a fixture
+from tests.cli.test_bisect import words as words_of_bisect
 from tests.cli.test_calibrate import store as store_costs
 from tests.cli.test_confirm import Both, slower
 from tests.cli.test_confirm import both as both  # a fixture
@@ -77,8 +80,8 @@ MEASURED = (
     "clean",
 )
 """Commands with an engine, which is one of threads here."""
-BUILDS = ("gate", "confirm")
-"""Commands that measure two builds."""
+BUILDS = ("gate", "confirm", "bisect")
+"""Commands that measure several builds."""
 SILENT = ("export", "setup")
 """Commands that say nothing if all goes well."""
 NO_TABLE = {"open": "an address", "completion": "a script for a shell", "worker": "messages of Dask"}
@@ -196,6 +199,13 @@ def test_confirm(both: Both, columns: int) -> None:
     out = both.confirm(status=1)
     assert "confirmed" in out
     assert too_wide(out, columns) == []
+
+
+def test_bisect(checkout: Checkout, builder: Builder, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    slower_from(builder, monkeypatch, 6)
+    _, out, err = checkout(*words_of_bisect(builder))
+    assert "It came with" in " ".join(out.split())
+    assert (too_wide(out, columns), too_wide(err, columns)) == ([], [])
 
 
 def test_live_view(columns: int) -> None:
