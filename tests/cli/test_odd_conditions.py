@@ -152,6 +152,9 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
+GATE = ("--clock", "virtual", "-i", "quic-go", "-r", "quic-go=me/it:new", "--against", "me/it:main")
+
+
 def words_of(folder: Path, campaign: Path, output: Path) -> dict[str, list[str]]:
     """A command line for each command, which writes below ``output`` if it writes: its first example, unless told."""
     one, other = str(campaign), str(folder / "a")
@@ -159,18 +162,7 @@ def words_of(folder: Path, campaign: Path, output: Path) -> dict[str, list[str]]
     examples = {name: load(name).EXAMPLES[0] for name in SUMMARIES if name not in ("setup", "demo")}
     return {name: shlex.split(line, comments=True) for name, line in examples.items()} | {
         "run": ["run", *pair, "-l", str(output / "new")],
-        "gate": [
-            "gate",
-            *pair,
-            "-i",
-            "quic-go",
-            "-r",
-            "quic-go=me/it:new",
-            "--against",
-            "me/it:main",
-            "-l",
-            str(output / "both"),
-        ],
+        "gate": ["gate", *pair, *GATE, "-l", str(output / "both")],
         "plan": ["plan", *pair],
         "resume": ["resume", one],
         "list": ["list"],
