@@ -180,8 +180,8 @@ bench-equivalence: setup  ## measure how often both clocks are wrongly called eq
 	$(PYTHON) -m bench.equivalence
 
 # REAL and VIRTUAL: campaigns, by default those of the report. FIDELITY="--json FILE --figure FILE --fitted CLIENT…"
-fidelity: REAL = $(wildcard paper/data/real*-[123].json.gz)
-fidelity: VIRTUAL = $(wildcard paper/data/matrix-[1-5].json.gz paper/data/spread-[2-5].json.gz)
+fidelity: REAL = $(wildcard docs/measurements/data/fidelity-real-*.json.gz)
+fidelity: VIRTUAL = $(wildcard docs/measurements/data/fidelity-virtual-*.json.gz)
 fidelity: setup  ## compare goodput in virtual and real time: which pairs and servers are equivalent (REAL="DIR…" VIRTUAL="DIR…")
 	@$(PYTHON) -m bench.fidelity $(REAL) --virtual $(VIRTUAL) $(FIDELITY)
 
