@@ -129,8 +129,8 @@ class Options(shared.SelectionOptions, ImageOptions, shared.ScheduleOptions, sha
     format: str = shared.FORMAT
 
 
-class Stopped(Exception):  # noqa: N818 - a request of the user, or the end of the time for it
-    """Something stopped the measurement of a build."""
+class NotMeasuredError(Exception):
+    """The user, the end of the time or the machine stopped the measurement of a build."""
 
     def __init__(self, why: str, status: int) -> None:
         super().__init__(why)
@@ -164,7 +164,7 @@ def _search(options: Options, bench: Measurements) -> int:
     search = Bisection(bench.builds.count, bench.measure, plan.name, 1 + bool(plan.looks[1]), bench.tell)
     try:
         found = search.search()
-    except Stopped as stopped:
+    except NotMeasuredError as stopped:
         console.message(f"{stopped}\nTo continue: {command_line(*bench.words)}")
         return stopped.status
     _report(options, bench, found)
@@ -326,7 +326,7 @@ class Measurements:
     def measure(self, place: int, look: int) -> ResultSet | None:
         """The results of a build in a look, measured as far as they are not stored; None if it cannot be built.
 
-        Raises :class:`Stopped`; :class:`MachineError` if an end of the range cannot be built.
+        Raises :class:`NotMeasuredError`; :class:`MachineError` if an end of the range cannot be built.
         """
         place = self._same.get(place, place)
         if (place, look) not in self._results:
@@ -421,18 +421,18 @@ class Measurements:
                 return
             left = self._end - time.monotonic()
             if left <= 0:
-                raise Stopped("Time is up.", ExitStatus.TIME_UP)
+                raise NotMeasuredError("Time is up.", ExitStatus.TIME_UP)
             yield replace(how, limits=replace(how.limits, most_seconds=left))
 
 
 def _results(outcome: CampaignOutcome) -> ResultSet:
-    """Those of a campaign that was not stopped; raises Stopped."""
+    """Those of a campaign that was not stopped; raises NotMeasuredError."""
     if outcome.signal is not None:
-        raise Stopped(f"Stopped by signal {outcome.signal}.", SIGNAL + outcome.signal)
+        raise NotMeasuredError(f"Stopped by signal {outcome.signal}.", SIGNAL + outcome.signal)
     if outcome.fault:
-        raise Stopped(outcome.fault, ExitStatus.MACHINE)
+        raise NotMeasuredError(outcome.fault, ExitStatus.MACHINE)
     if outcome.out_of_time:
-        raise Stopped(outcome.out_of_time, ExitStatus.TIME_UP)
+        raise NotMeasuredError(outcome.out_of_time, ExitStatus.TIME_UP)
     return outcome.record.result_set
 
 

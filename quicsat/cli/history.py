@@ -55,7 +55,7 @@ PARTNERS = ("quic-go", "picoquic", "quiche")
 """The first two that are not measured themselves are the partners by default."""
 MOST, MEMBERS = 8, 10
 ASKED = 4
-"""Releases of which the registry is asked at a time."""
+"""Number of requests to the registry at the same time."""
 
 
 def _date(text: str) -> date:
@@ -98,7 +98,7 @@ class Options(NewCampaignOptions, resume.ContinueOptions, group="history"):
     )  # fmt: skip
     most: int = option(
         "--most", parse=quantities.count, default=MOST, metavar="N",
-        help=f"Measure at most so many releases, of which the newest count (default: {MOST}; example: 20).",
+        help=f"Measure only the newest N releases (default: {MOST}; example: 20).",
     )  # fmt: skip
     stored: Path | None = option(
         "--from", type=Path, metavar="DIR",

@@ -227,7 +227,7 @@ def _read_releases(fields: Fields) -> tuple[ReleaseSeries, ...]:
         if (first := each.read("from", _RELEASE)) is not None:
             found.append(ReleaseSeries(first, each.read("build", _FOLDER), _read_build_arguments(each)))
     if RELEASES_KEY in fields and "package" not in fields:
-        fields.note(f"{RELEASES_KEY} need the package of which they are: name it with package.")
+        fields.note(f"{RELEASES_KEY} need a package: name it with the key package.")
     return tuple(sorted(found, key=lambda each: release_order(each.first)))
 
 

@@ -44,7 +44,7 @@ def release_named(implementation: Implementation, version: str) -> Implementatio
 
 
 def package_of(implementation: Implementation) -> Package:
-    """The package of which releases can be built; raises :class:`InputError` if there is none."""
+    """The package whose releases can be built; raises :class:`InputError` if there is none."""
     if implementation.package is None or not implementation.releases:
         raise InputError(f"{implementation.name}: its folder builds one version only, and no other releases.")
     return implementation.package

@@ -61,7 +61,7 @@ def _named(
 
 
 def without_variants(chosen: Iterable[Implementation], known: Mapping[str, Implementation]) -> list[Implementation]:
-    """Each of ``chosen``, and of a variant the implementation or release of which it is, each once."""
+    """Each of ``chosen``, and the implementation or release that a variant belongs to, each once."""
     return list({each.name: each for one in chosen for each in [_without_variant(one, known)]}.values())
 
 

@@ -8,7 +8,7 @@ from quicsat.analysis.time_shares import SHARES, Stretches
 from quicsat.site.packets import PackedColumn
 
 CELLS = 3000
-"""Equal parts of the time that are told apart: two per pixel of a wide screen."""
+"""Number of equal steps of time in a band: two for each pixel of a wide screen."""
 TICK = 1e-4
 """Seconds."""
 

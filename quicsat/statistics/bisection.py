@@ -86,7 +86,7 @@ class Bisected:
     claim: Claim | None = None
     """The change that was looked for; None if the ends do not differ."""
     elsewhere: tuple[Claim, ...] = ()
-    """Other changes between the ends of which the step explains less than half."""
+    """Other changes between the ends; the step explains less than half of each."""
 
 
 Told = Callable[[Judged, int], None]
@@ -110,7 +110,7 @@ def candidate(low: int, high: int, skipped: Sequence[int]) -> int | None:
 
 
 class Bisection:
-    """A search under way among builds at the places 0 to ``count``, of which 0 is known not to have the change."""
+    """A search among builds at the places 0 to ``count``; the build at 0 does not have the change."""
 
     def __init__(
         self, count: int, measure: Measure, tested: str, looks: int = 2, told: Told = lambda _judged, _left: None
@@ -232,7 +232,7 @@ def _common(cells: Sequence[Cell]) -> Cell:
 
 
 def _outcomes(cell: Cell, results: ResultSet) -> frozenset[Outcome]:
-    """The outcomes of the runs of a cell of which the pair is the cause; a timeout is a failure."""
+    """The outcomes that the pair of a cell has caused; a timeout is a failure."""
     found = (each for sample in _sample(cell, GOODPUT, results) for each in sample.outcomes if each in _TRIALS)
     return frozenset(Outcome.FAILED if each is Outcome.TIMEOUT else each for each in found)
 

@@ -46,7 +46,7 @@ class ReleaseStep:
 
 
 def implementations_with_releases(results: ResultSet) -> tuple[str, ...]:
-    """Names of implementations of which the campaign measured at least two releases, in their order."""
+    """Names of the implementations with at least two measured releases, in the order of the campaign."""
     names = dict.fromkeys(base_name(each.name) for each in results.manifest.implementations if each.release)
     return tuple(name for name in names if len(releases_in(results, name)) > 1)
 

@@ -562,7 +562,7 @@ def test_an_implementation() -> None:
         ('"both"', '"both", "build": "mine", "build arguments": {"A": "\\n"}', "1 to 500 ASCII characters"),
         ('"both"', '"both", "releases": {"from": "1"}', "releases must be a list of mappings"),
         ('"both"', '"both", "releases": [{"from": "a b"}]', 'releases: from "a b" is no version: 1 to 40 of a-z'),
-        ('"both"', '"both", "releases": [{"from": "1.0"}]', "releases need the package of which they are"),
+        ('"both"', '"both", "releases": [{"from": "1.0"}]', "releases need a package"),
         ('"both"', '"both", "releases": [{}]', 'releases: missing key "from"'),
         ('"both"', '"both", "virtual time only": {"links": {}}', 'missing key "date"; write for example'),
         ('"both"', '"both", "cpu cost": {"server": "3 us"}', "server: must be a mapping of keys to values."),

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -58,12 +59,8 @@ class Builds:
         for server, client in PAIRS:
             for member in MEMBERS[look]:
                 what = self.behaviour(place, server, client, member)
-                ends = {"server": server, "client": client, "repetition": member}
-                results.append(
-                    run_result(None, outcome=what, **ends)  # type: ignore[arg-type]
-                    if isinstance(what, Outcome)
-                    else run_result(what * 1e6, **ends)  # type: ignore[arg-type]
-                )
+                made = partial(run_result, server=server, client=client, repetition=member)
+                results.append(made(None, outcome=what) if isinstance(what, Outcome) else made(what * 1e6))
         images = {"quiche": f"{place}", "picoquic": self.images.get(str(place), "one")}
         names = ("quiche", "picoquic")
         found = virtual(result_set(results, servers=names, clients=names, repetitions=len(MEMBERS[look])))
