@@ -21,9 +21,11 @@ from quicsat.plots.time_series_base import (
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import Samples
+from quicsat.traces.spin_bit import spin_round_trips
 
 WINDOWS = 150
 """Stretches of time of which a line shows the medians."""
+SPIN = "Crosses are periods of the spin bit at the server, and the path has the delays of packets sent at their begin"
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -39,6 +41,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             sentences(
                 pair_caption(pair),
                 f"Medians are those of {WINDOWS} equal stretches of time",
+                SPIN if spin_round_trips(pair.middle.series) else "",
                 ""
                 if len(pair.middle.series.cwnd)
                 else "No congestion window: neither a qlog nor the server's kernel tells it",
@@ -87,6 +90,9 @@ def _alone(pair: PairSeries) -> tuple[list[Curve], list[Curve]]:
         *(Curve.of(medians(run.series.rtt), MS, "other") for run in pair.others),
         Curve.of(medians(middle.rtt), MS, "first", "median of the samples"),
     ]
+    if (spin := spin_round_trips(middle)) is not None:
+        above.append(Curve(spin.observed.time, spin.path / MS, "steady", "path"))
+        above.append(Curve(spin.observed.time, spin.observed.value / MS, "again", "spin bit", points=True))
     if len(middle.rtt):
         span = np.array([0.0, float(middle.rtt.time[-1])])
         above.append(Curve(span, np.full(2, pair.case.link.round_trip_delay / MS), "ideal", "delay of the link"))

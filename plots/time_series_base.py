@@ -217,7 +217,7 @@ def draw(ax: Axes, shown: Panel) -> None:
         else:
             width = 0.8 if curve.role == "other" else 1.3
             ax.plot(curve.x, curve.y, color=colour, linestyle=dash, linewidth=width, label=label)
-    ax.set(xlabel="time since the client's first packet [s]", ylabel=facts["ylabel"])
+    ax.set(xlabel=facts.get("xlabel", "time since the client's first packet [s]"), ylabel=facts["ylabel"])
     ax.set_xlim(left=0)
     if facts.get("from_zero", True):
         ax.set_ylim(bottom=0)

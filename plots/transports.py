@@ -33,9 +33,7 @@ LONGEST_STEM = 120
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """One drawing of three panels; in each, every pair and test case has a curve of the same colour."""
-    everything = cells(request)
-    chosen = request if request.plots or request.pairs else _few(request, everything)
-    few = f"Of {len(everything)} pairs and test cases, these are the slowest pairs" if chosen is not request else ""
+    chosen, few = few_curves(request)
     found = with_curves(load_pairs(chosen), lambda pair: [_numbers(pair), _window(pair)])
     numbers = overlay(found, [[_numbers(pair)] for pair in found])
     trips = overlay(found, [[Curve.of(medians(pair.middle.series.rtt), MS, "")] for pair in found])
@@ -48,7 +46,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     )
     return [
         Drawing(
-            _stem(chosen, found),
+            stem_of(chosen, found),
             "Packet number, round-trip time and congestion window",
             sentences(
                 repetitions_in_words(found),
@@ -62,6 +60,17 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     ]
 
 
+def few_curves(request: PlotRequest) -> tuple[PlotRequest, str]:
+    """The same request; if it selects nothing, with as many of the pairs and test cases as curves can be told apart,
+    and a note for the caption."""
+    everything = cells(request)
+    chosen = request if request.plots or request.pairs else _few(request, everything)
+    return (
+        chosen,
+        "" if chosen is request else f"Of {len(everything)} pairs and test cases, these are the slowest pairs",
+    )
+
+
 def _few(request: PlotRequest, everything: Sequence[tuple[TestCase, tuple[str, str]]]) -> PlotRequest:
     """As many of the pairs and test cases as curves can be told apart; the same request if these are all."""
     cases = tuple(dict.fromkeys(case.name for case, _ in everything))
@@ -71,7 +80,7 @@ def _few(request: PlotRequest, everything: Sequence[tuple[TestCase, tuple[str, s
     return replace(request, test_cases=cases[:MOST_CURVES], pairs=pairs[: max(1, MOST_CURVES // len(cases))])
 
 
-def _stem(request: PlotRequest, found: Sequence[PairSeries]) -> str:
+def stem_of(request: PlotRequest, found: Sequence[PairSeries]) -> str:
     """The selected pairs and test cases; empty if all are drawn."""
     pairs = dict.fromkeys(pair_folder(pair.server, pair.client) for pair in found) if request.pairs else ()
     cases = dict.fromkeys(pair.case.abbreviation for pair in found) if request.test_cases else ()

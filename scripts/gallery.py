@@ -160,7 +160,7 @@ def pictures(campaigns: Sequence[CampaignResults], target: Path, form: str) -> I
         hardest = tuple(case.abbreviation for case in _measured(main_one))[-2:]
         yield Section("Comparisons", draw(PlotRequest((main_one,), target, ("comparison",), forms, hardest)))
     yield from over_runs(
-        traced, target, form, tuple(name for name in of["runs"] if name not in ("objectives", "transports"))
+        traced, target, form, tuple(name for name in of["runs"] if name not in ("delivery", "objectives", "transports"))
     )
 
 

@@ -114,9 +114,9 @@ class Connection:
             for side in ("CLIENT", "SERVER")
         )
 
-    def one_rtt(self, number: int, *frames: bytes, from_server: bool) -> bytes:
+    def one_rtt(self, number: int, *frames: bytes, from_server: bool, spin: int = 0) -> bytes:
         """A packet with a short header; the last byte of its number must tell it from the one before."""
-        header = bytes([0x40 | (self.loss_bits or 0)]) + (self.client_id if from_server else self.server_id)
+        header = bytes([0x40 | spin << 5 | (self.loss_bits or 0)]) + (self.client_id if from_server else self.server_id)
         short_mask = 0x1F if self.loss_bits is None else 0x07
         return _protect(_ONE_RTT[from_server], header + bytes([number & 0xFF]), number, b"".join(frames), short_mask)
 
@@ -292,6 +292,7 @@ class Row:
     """Packet number."""
     ecn: int = 0
     key_phase: int = -1
+    spin: int = -1
     token: str = ""
     eliciting: bool = False
     crypto: Sequence[tuple[int, int]] = ()
@@ -347,6 +348,7 @@ def columns(*rows: Row, connections: Sequence[QuicConnection] = (NOBODY,)) -> Tr
         ecn=integers(row.ecn for row in rows),
         length=integers(row.size for row in rows),
         key_phase=integers(row.key_phase for row in rows),
+        spin=integers(row.spin for row in rows),
         generation=integers(max(row.key_phase, 0) for row in rows),
         connection=integers(row.connection for row in rows),
         token=integers(tokens(row.token) for row in rows),

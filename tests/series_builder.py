@@ -14,6 +14,8 @@ from quicsat.traces.series import Packets, Requests, Samples, Series, StreamData
 
 HEAD = 40
 """Bytes of a datagram that are no stream data."""
+SPIN_LATE = 0.001
+"""Seconds that each period of the spin bit takes beyond the round trip."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def series(transfer: Transfer | None = None) -> Series:
             connection=[0], stream=[0], sent=[2 * made.delay], arrived=[start],
             first_byte=[float(acknowledged.min())], last_byte=[float(acknowledged.max())],
         ),
+        spin=_spin(start, 2 * made.delay + SPIN_LATE),
     )  # fmt: skip
 
 
@@ -75,6 +78,11 @@ def _back(made: Transfer, acknowledged: Floats | Integers) -> Packets:
     count = len(times)
     sizes = np.concatenate([[1200, 60], np.full(count - 2, HEAD)])
     return Packets(times, times + made.delay, np.zeros(count, dtype=np.bool_), np.arange(count), sizes, 0 * sizes)
+
+
+def _spin(start: float, period: float) -> Samples:
+    """Four periods of the spin bit."""
+    return Samples.in_order([(start + period * number, period) for number in range(1, 5)])
 
 
 def _in_flight(times: Floats | Integers, sizes: Floats | Integers, trip: float) -> Samples:

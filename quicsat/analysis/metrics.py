@@ -69,6 +69,13 @@ METRICS: tuple[Metric, ...] = (
     Metric("rtt_median", "s", "Median round trip at the server", "lower"),
     Metric("rtt_95", "s", "95th percentile of the round trips at the server", "lower"),
     Metric("rtt_inflation", "1", "95th percentile of the round trips at the server, of the shortest one", "lower"),
+    Metric("spin_rtt", "s", "Median round trip by the spin bit, observed at the server's end of the link", "lower"),
+    Metric(
+        "spin_rtt_error",
+        "1",
+        "Median difference between round trips by the spin bit and those of the path, of the latter",
+        "lower",
+    ),
     Metric("queueing_delay_median", "s", "Median queueing delay, forward", "lower"),
     Metric("queueing_delay_95", "s", "95th percentile of the queueing delay, forward", "lower"),
     Metric("reordered_forward", "1", "Share of reordered packets, forward", "lower"),

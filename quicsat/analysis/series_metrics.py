@@ -8,6 +8,7 @@ import numpy as np
 
 from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.traces.series import Packets, Series, window_rate
+from quicsat.traces.spin_bit import spin_round_trips
 
 MEGABYTE = 1_000_000
 MARKS = {"time_to_2_mb": 2, "time_to_10_mb": 10, "time_to_100_mb": 100}
@@ -71,6 +72,21 @@ def _stream(series: Series) -> Mapping[str, float | None]:
     }
 
 
+def received_rates(series: Series) -> Floats:
+    """Bit/s of new response bytes in windows of 1 s from the first byte on; none of a response shorter than two."""
+    arrived = series.arrived
+    if not len(arrived) or arrived.time[-1] - arrived.time[0] < 2 * WINDOW:
+        return np.zeros(0)
+    rate = window_rate(arrived.time - float(arrived.time[0]), arrived.new, window=WINDOW, step=STEP)
+    return rate.value[rate.time >= WINDOW]
+
+
+def queueing_delays(series: Series) -> Floats:
+    """What queues added to the delay of the fastest packet forward, of each packet that arrived; seconds."""
+    delay = series.forward.delay[~np.isnan(series.forward.delay)]
+    return delay - delay.min() if len(delay) else delay
+
+
 def _rates(series: Series) -> Mapping[str, float | None]:
     """The steady rate, lower quantiles, and how long it took to get there; only of responses longer than two windows.
 
@@ -78,13 +94,11 @@ def _rates(series: Series) -> Mapping[str, float | None]:
     where its rate most likely changed (cumulative sum; Page 1954, Hinkley 1971). From then on, the mean rate up to any
     later time is at least this share. None if less than a window is left.
     """
-    arrived = series.arrived
-    if not len(arrived) or arrived.time[-1] - arrived.time[0] < 2 * WINDOW:
+    arrived, rates = series.arrived, received_rates(series)
+    if not len(rates):
         return {}
-    first = float(arrived.time[0])
-    rate = window_rate(arrived.time - first, arrived.new, window=WINDOW, step=STEP)
-    low, median, steady = np.percentile(rate.value[rate.time >= WINDOW], (10, 50, STEADY_PERCENTILE)).tolist()
-    times = arrived.time - first
+    low, median, steady = np.percentile(rates, (10, 50, STEADY_PERCENTILE)).tolist()
+    times = arrived.time - float(arrived.time[0])
     behind = 8 * (np.cumsum(arrived.new) - arrived.new) - STEADY_SHARE * steady * times
     start = float(times[behind.argmin()])
     return {
@@ -96,9 +110,8 @@ def _rates(series: Series) -> Mapping[str, float | None]:
 
 
 def _delays(series: Series) -> Mapping[str, float | None]:
-    """Round trips at the server, and what queues added to the fastest packet forward."""
-    forward = series.forward.delay[~np.isnan(series.forward.delay)]
-    queueing = forward - forward.min() if len(forward) else forward
+    """Round trips at the server, and queueing delays."""
+    queueing = queueing_delays(series)
     shortest = float(series.rtt.value.min()) if len(series.rtt) else None
     return {
         "rtt_min": shortest,
@@ -107,8 +120,21 @@ def _delays(series: Series) -> Mapping[str, float | None]:
         "rtt_inflation": _share(_percentile(series.rtt.value, 95) or 0.0, shortest) if shortest else None,
         "queueing_delay_median": _percentile(queueing, 50),
         "queueing_delay_95": _percentile(queueing, 95),
+        **_spin(series),
         "reordered_forward": _reordered(series.forward),
         "reordered_return": _reordered(series.back),
+    }
+
+
+def _spin(series: Series) -> Mapping[str, float | None]:
+    """What an observer on the path reads from the spin bit; nothing if it does not spin."""
+    found = spin_round_trips(series)
+    if found is None:
+        return {}
+    observed, path = found
+    return {
+        "spin_rtt": _percentile(observed.value, 50),
+        "spin_rtt_error": _percentile(np.abs(observed.value - path) / path, 50),
     }
 
 

@@ -264,6 +264,8 @@ class Trace:
     """Bytes of the QUIC packet."""
     key_phase: Integers
     """0 or 1; -1 for a long header, or if it could not be decrypted."""
+    spin: Integers
+    """Spin bit of a short header, 0 or 1 (RFC 9000, section 17.4); -1 for a long header."""
     generation: Integers
     """How often the keys of a decrypted 1-RTT packet had been updated."""
     connection: Integers

@@ -15,12 +15,14 @@ from quicsat.traces.records import too_large
 NANOSECONDS = 1_000_000_000
 COLUMNS = (
     "time", "frame", "from_server", "path", "size", "form", "number", "version", "scid", "dcid", "decrypted", "ecn",
-    "length", "key_phase", "generation", "connection", "token", "eliciting",
+    "length", "key_phase", "generation", "connection", "token", "eliciting", "spin",
 )  # fmt: skip
 WIDTH = len(COLUMNS)
 FRAME, FORM, NUMBER, DECRYPTED, KEY_PHASE, GENERATION, CONNECTION, ELICITING = map(
     COLUMNS.index, ("frame", "form", "number", "decrypted", "key_phase", "generation", "connection", "eliciting")
 )
+SPIN = 5
+"""Place of the spin bit in the first byte of a short header (RFC 9000, section 17.3.1)."""
 TOKEN_LIMIT = 2048
 """Bytes of a token that are kept."""
 NAMES, FRAMES = 100, 20
@@ -87,6 +89,7 @@ class PacketColumns:
             -1,
             self._tokens.setdefault(token, len(self._tokens)),
             0,
+            packet.data[0] >> SPIN & 1 if packet.form is Form.ONE_RTT else -1,
         ))  # fmt: skip
 
     def set(self, row: int, column: int, value: int) -> None:

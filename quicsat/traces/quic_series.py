@@ -13,6 +13,7 @@ from quicsat.traces.columns import Datagrams, Form, Trace
 from quicsat.traces.connections import counterparts
 from quicsat.traces.packet_matching import PacketMatches, TracePair
 from quicsat.traces.series import UNKNOWN, Packets, Requests, Samples, Series, StreamData
+from quicsat.traces.spin_bit import spin_periods
 from quicsat.traces.streams import Stream, new_bytes, response_frames
 
 PACKET_THRESHOLD = 3
@@ -54,6 +55,7 @@ def series(trace_pair: QuicTracePair, protocol: Protocol) -> Series:
         in_flight=acknowledged.in_flight(),
         cwnd=Samples.of(),
         requests=_requests(trace_pair, client_time, server_time, theirs),
+        spin=spin_periods(trace_pair.server, server_time),
     )
 
 

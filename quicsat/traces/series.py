@@ -154,6 +154,8 @@ class Series:
     cwnd: Samples
     """The server's congestion window, bytes, from its qlog, or over TCP from its kernel; empty if there is neither."""
     requests: Requests
+    spin: Samples
+    """At the server's end: periods of the spin bit in its packets, at the end of each; seconds. Empty over TCP."""
 
 
 TABLES: Mapping[str, type[ColumnTable]] = {
@@ -165,6 +167,7 @@ TABLES: Mapping[str, type[ColumnTable]] = {
     "in_flight": Samples,
     "cwnd": Samples,
     "requests": Requests,
+    "spin": Samples,
 }
 """The tables of ``Series`` in the order of the file; their names are the values of its column ``kind``."""
 TIMES = frozenset({"time", "sent", "arrived", "first_byte", "last_byte"})
@@ -184,7 +187,8 @@ ADDED = frozenset({"connection"})
 def of_connection(series: Series, connection: int) -> Series:
     """The events of one connection, at the times of the run.
 
-    ``rtt``, ``in_flight`` and ``cwnd`` name no connection: they are cut to the time from its first to its last packet.
+    ``rtt``, ``in_flight``, ``cwnd`` and ``spin`` name no connection: they are cut to the time from its first to its
+    last packet.
     """
     tables: dict[str, Any] = {
         name: _where(getattr(series, name), getattr(series, name).connection == connection)

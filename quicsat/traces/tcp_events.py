@@ -77,6 +77,7 @@ def tcp_series(trace_pair: TcpTracePair) -> Series:
         in_flight=acknowledged.in_flight(),
         cwnd=Samples.of(),
         requests=_requests(trace_pair, since, server),
+        spin=Samples.of(),
     )
 
 

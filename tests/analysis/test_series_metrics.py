@@ -39,6 +39,8 @@ def test_a_transfer_with_two_losses() -> None:
     assert found["return_packets"] == pytest.approx(102 / 100)
     assert found["return_bytes"] == pytest.approx((1200 + 60 + 100 * HEAD) / 100_000)
     assert found["rtt_inflation"] == pytest.approx(1)
+    assert found["spin_rtt"] == pytest.approx(0.601)
+    assert found["spin_rtt_error"] == pytest.approx(0.001 / 0.6)
     assert "steady_rate" not in found  # too short
 
 

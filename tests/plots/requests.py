@@ -155,6 +155,6 @@ MAKE: Mapping[str, Make] = {
     "congestion-controls": congestion_controls, "fairness": flows, "flows": flows, "members": members,
     "negotiated": negotiated, "outcomes": outcomes, "sweep": sweep, "sweep-map": sweep, "baseline": baseline,
     "releases": releases,
-    **dict.fromkeys((*OVER_TIME, "objectives", "transports"), with_traces),
+    **dict.fromkeys((*OVER_TIME, "delivery", "objectives", "transports"), with_traces),
 }  # fmt: skip
 """By plot."""

@@ -212,6 +212,8 @@ def test_round_trip_time_and_window(plot_request: PlotRequest) -> None:
     [drawing] = rtt.PLOT.table(plot_request)
     above, below = panels(drawing)
     assert set(np.round(above.rows[-1].y, 6).tolist()) == {600.0}
+    assert column(above, "label")[-3:] == ["path", "spin bit", "delay of the link"]
+    assert [set(np.round(above.rows[row].y, 6).tolist()) for row in (-3, -2)] == [{600.0}, {601.0}]
     assert column(below, "label")[-2:] == ["in flight", "congestion window"]
 
 

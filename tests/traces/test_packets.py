@@ -56,6 +56,13 @@ def test_coalesced_packets_have_rows_of_their_own() -> None:
     assert found.frames.packet.tolist() == [3]
 
 
+def test_the_spin_bit_is_read_without_keys() -> None:
+    made = Connection()
+    bits = [0, 1, 1, 0]
+    payloads = [(True, made.one_rtt(number, PING, from_server=True, spin=bit)) for number, bit in enumerate(bits)]
+    assert dissected([*greeting(made), *payloads]).spin.tolist() == [-1, -1, *bits]
+
+
 JUNK = bytes(range(1, 200))
 PADDINGS = {
     "zeros": bytes(200),

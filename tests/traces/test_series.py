@@ -49,7 +49,7 @@ def same(one: Series, other: Series) -> None:
 
 EMPTY = Series(
     Protocol.HQ, ClockOffset(0.0, float("inf")), StreamData.of(), StreamData.of(), Packets.of(), Packets.of(),
-    Samples.of(), Samples.of(), Samples.of(), Requests.of(),
+    Samples.of(), Samples.of(), Samples.of(), Requests.of(), Samples.of(),
 )  # fmt: skip
 
 
