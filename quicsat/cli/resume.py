@@ -16,6 +16,7 @@ from quicsat.cli.progress import earlier_campaigns
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.outcomes import Outcome
+from quicsat.model.text import command_line
 
 if TYPE_CHECKING:
     from quicsat.model.real_link import Host
@@ -82,6 +83,12 @@ def check(options: ContinueOptions, root: Path, directory: Path, *, report: bool
     """
     from quicsat.results import store
 
+    if directory.is_dir() and not store.is_campaign(directory) and (inside := store.newest(directory, 1)):
+        again = command_line(*inside[0].manifest.command[1:])
+        raise InputError(
+            f"{directory}: holds several campaigns. Name one of them, or repeat the command of the newest, which is "
+            f"stored without the folders of its files: {again}"
+        )
     stored = store.load_to_continue(directory)
     begun = stored.result_set.manifest
     if begun.clock is Clock.VIRTUAL and begun.cpu_cost_factor is None:

@@ -24,13 +24,16 @@ MEANING = (
 
 
 def built(results: ResultSet, name: str, dates: Mapping[str, date], faults: Mapping[str, str]) -> Table:
-    """What was built: date, checksum and image of each release; ``faults``: why releases are missing, by release."""
-    rows = []
+    """What was built: date, checksum and image of each release; ``faults``: why releases are missing, by release.
+
+    Without ``dates``, there is no column for them.
+    """
+    rows = list[tuple[Value, ...]]()
     for release in releases_in(results, name):
         image = results.manifest.images.get(f"{name}{RELEASE_SIGN}{release}")
-        released = dates[release].isoformat() if release in dates else ""
-        rows.append((release, released, image.provenance.checksum if image else "", image.id if image else ""))
-    columns = (Column("release"), Column("date"), Column("checksum"), Column("image"))
+        released = (dates[release].isoformat() if release in dates else "",) if dates else ()
+        rows.append((release, *released, image.provenance.checksum if image else "", image.id if image else ""))
+    columns = (Column("release"), *([Column("date")] if dates else []), Column("checksum"), Column("image"))
     notes = tuple(f"{release} is missing: {fault}" for release, fault in faults.items())
     return Table("releases", f"Releases of {name}", columns, tuple(rows), notes)
 
@@ -59,8 +62,11 @@ def goodput(results: ResultSet, name: str, cases: Iterable[TestCase]) -> Table:
     return Table("goodput", f"Goodput by release of {name}", columns, tuple(rows), (MEANING,))
 
 
-def steps(name: str, found: Sequence[ReleaseStep], explained: Mapping[str, str]) -> Table:
-    """A row for each significant change; ``explained``: what the changelog of the later release says."""
+def steps(name: str, found: Sequence[ReleaseStep], explained: Mapping[str, str] | None = None) -> Table:
+    """A row for each significant change.
+
+    ``explained``: what the changelog of the later release says; without it, there is no column for it.
+    """
     rows: list[tuple[Value, ...]] = []
     for step in found:
         for each in step.changes:
@@ -78,15 +84,15 @@ def steps(name: str, found: Sequence[ReleaseStep], explained: Mapping[str, str])
                     else f"{change.first.succeeded}/{change.first.conclusive} → "
                     f"{change.second.succeeded}/{change.second.conclusive} succeeded",
                     change.p,
-                    explained.get(step.after) or UNEXPLAINED,
+                    *([] if explained is None else [explained.get(step.after) or UNEXPLAINED]),
                 )
             )
     columns = (
         Column("releases"), Column("role"), Column("partner"), Column("test case"), Column("change"), Column("effect"),
-        Column("p", Unit.P), Column("changelog"),
+        Column("p", Unit.P), *([] if explained is None else [Column("changelog")]),
     )  # fmt: skip
     notes = (
-        f"{counted(len(found), 'step')} compared as by `compare`, all of them together at a level of 5 %.",
+        f"{counted(len(found), 'step')} compared as two campaigns are, all of them together at a level of 5 %.",
         *([] if rows else ["None of them changed anything significantly."]),
     )
     return Table("steps", f"Significant steps of {name}", columns, tuple(rows), notes)

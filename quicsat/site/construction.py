@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 from quicsat.site import address
 from quicsat.site.campaigns import SiteCampaign
 from quicsat.site.pages import Renderer
+from quicsat.statistics.releases import has_releases
 
+RELEASES = "releases"
+"""Page of campaigns with several releases of an implementation; others have none."""
 _PAGES = (
     ("Matrix", ""),
     ("Figures", "figures"),
     ("Tables", "tables"),
+    ("Releases", RELEASES),
     ("Failures", "failures"),
     ("Method", "method"),
     ("Data", "data"),
@@ -92,5 +96,8 @@ class Site:
             common["base"] = f"{base}/"
         if campaign:
             common |= {"campaign": campaign, "page": name, "section": "Results"}
-            common["pages"] = [(title, address.campaign(campaign.folder, part)) for title, part in _PAGES]
+            missing = () if has_releases(campaign.manifest) else (RELEASES,)
+            common["pages"] = [
+                (title, address.campaign(campaign.folder, part)) for title, part in _PAGES if part not in missing
+            ]
         self.put(page, self.renderer.page(template, **(common | values)))

@@ -11,14 +11,14 @@ from typing import Any
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted, printable
 from quicsat.model.units import mbit_per_s
-from quicsat.report import attempt_tables, campaign_tables
+from quicsat.report import attempt_tables, campaign_tables, release_tables
 from quicsat.report.comparison_lines import line
 from quicsat.report.table import Table, Unit, render
 from quicsat.site import address, figures, recent
 from quicsat.site.badges import badge, badge_picture
 from quicsat.site.campaign_pages import History
 from quicsat.site.campaigns import Key, SiteCampaign
-from quicsat.site.construction import Site
+from quicsat.site.construction import RELEASES, Site
 from quicsat.site.matrix_cell_text import BY_KEY, MISSING
 from quicsat.site.pages import day
 from quicsat.site.recent import Past, Trends
@@ -26,6 +26,7 @@ from quicsat.site.since import sentence
 from quicsat.statistics import comparison, history
 from quicsat.statistics.comparison import Goodputs
 from quicsat.statistics.previous import LOOKED_BACK, most_alike
+from quicsat.statistics.releases import has_releases, implementations_with_releases, release_steps
 from quicsat.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome
 
 MOST_COMPARED = 8
@@ -49,8 +50,10 @@ _MOST_LINES = 20
 
 
 def write(site: Site, campaign: SiteCampaign) -> None:
-    """Figures and tables of a campaign."""
+    """Figures, tables and releases of a campaign."""
     _figures(site, campaign)
+    if has_releases(campaign.manifest):
+        _releases(site, campaign)
     cases = campaign.measurements
     tables = [
         campaign_tables.summary(campaign.results, cases),
@@ -94,6 +97,25 @@ def _figures(site: Site, campaign: SiteCampaign) -> None:
             site.put(page.parent / path.name, figures.content(path))
     groups = figures.grouped(found, site.headings)
     site.show(page, "figures.html", campaign, "Figures", groups=groups)
+
+
+def _releases(site: Site, campaign: SiteCampaign) -> None:
+    """The history of each implementation with several releases: its figures, and tables as ``history`` prints them."""
+    page, drawn, histories = address.campaign(campaign.folder, RELEASES), figures.find(campaign.directory), []
+    for name in implementations_with_releases(campaign.results):
+        found = release_steps(campaign.results, name, campaign.measurements)
+        tables = [
+            release_tables.steps(name, found),
+            release_tables.goodput(campaign.results, name, campaign.measurements),
+            release_tables.built(campaign.results, name, {}, {}),
+        ]
+        tables = [replace(each, name=f"{each.name}-{name}") for each in tables]
+        for table in tables:
+            _put(site, page.parent, table)
+        stems = {f"{RELEASES}-{name}-{case.abbreviation}" for case in campaign.measurements}
+        pictures = [each for each in drawn if each.stem in stems]
+        histories.append({"name": name, "figures": pictures, "tables": [shown(table) for table in tables]})
+    site.show(page, "releases.html", campaign, "Releases", histories=histories)
 
 
 # ---- of several -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from itertools import pairwise
 from quicsat.model.implementation import Role
 from quicsat.model.names import RELEASE_SIGN, base_name
 from quicsat.model.package import release_order
-from quicsat.model.results import ResultSet
+from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.statistics.comparison import BETTER, WORSE, Comparison, PairChange, campaigns
 
@@ -49,6 +49,12 @@ def implementations_with_releases(results: ResultSet) -> tuple[str, ...]:
     """Names of the implementations with at least two measured releases, in the order of the campaign."""
     names = dict.fromkeys(base_name(each.name) for each in results.manifest.implementations if each.release)
     return tuple(name for name in names if len(releases_in(results, name)) > 1)
+
+
+def has_releases(manifest: Manifest) -> bool:
+    """Whether a campaign was planned with several releases of an implementation."""
+    planned = {(base_name(each.name), each.release) for each in manifest.implementations if each.release}
+    return len({name for name, _ in planned}) < len(planned)
 
 
 def releases_in(results: ResultSet, name: str) -> tuple[str, ...]:

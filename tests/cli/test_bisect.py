@@ -18,6 +18,7 @@ from quicsat.model.implementation import Implementation
 from quicsat.model.outcomes import Outcome, Verdict
 from quicsat.model.results import ImageFacts, Measurement
 from quicsat.model.run import Run
+from quicsat.model.text import command_line
 from quicsat.results.store import JOURNAL, load
 from tests.cli.conftest import Checkout
 from tests.example_repository import commit_all, git
@@ -137,6 +138,18 @@ def test_an_interrupted_measurement_is_continued(
     assert {at for at, _ in builder.measured} == {4}
     assert len(builder.measured) == 12 - 3
     assert {*builder.measured} < {*runs}
+
+
+def test_resume_names_the_command_that_continues_a_bisection(
+    checkout: Checkout, builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower_from(builder, monkeypatch, 6)
+    begun = [str(each) for each in words(builder)]
+    monkeypatch.setattr("sys.argv", ["run.py", *begun])
+    checkout.out(*begun)
+    told = checkout.refusal("resume", checkout.root / "results/bisect-good-tiny")
+    plain = [Path(each).name if each.startswith("/") else each for each in begun]
+    assert told.endswith(f" {command_line(*plain)}\n")
 
 
 def test_commits_that_do_not_build_are_skipped(

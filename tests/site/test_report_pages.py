@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from quicsat.model.implementation import Role
 from quicsat.site import report_pages
 from quicsat.site.report_pages import MOST_DOTS, trend_row
 from quicsat.statistics.history import Trend, TrendClass
 from quicsat.statistics.samples import PairOutcome
 from tests.site import builder
+from tests.statistics.test_releases import RELEASES, history
 
 OK, BAD, NOT = PairOutcome.SUCCEEDED, PairOutcome.FAILED, PairOutcome.NOT_RUN
 
@@ -92,3 +94,25 @@ def test_documented_badges_are_there(site: Path) -> None:
 
 def test_badges_are_shown(site: Path) -> None:
     assert '<img src="../badge/quiche.svg"' in (site / "runs" / "index.html").read_text()
+
+
+def test_a_campaign_with_several_releases_has_a_page_with_their_steps_and_figures(tmp_path: Path, site: Path) -> None:
+    slow = dict.fromkeys([(release, Role.SERVER) for release in RELEASES[2:]], 0.8)
+    directory = builder.on_disk(tmp_path / "results", history(slow, members=8))
+    (directory / "plots").mkdir()
+    for name in ("quinn", "quinn-udp"):
+        (directory / f"plots/releases-{name}-SAT.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    builder.build(directory, tmp_path / "site")
+    [page] = (tmp_path / "site").glob("runs/*/releases/index.html")
+    text = page.read_text()
+    assert re.findall(r'<img src="([^"]*)"', text) == ["../figures/releases-quinn-SAT.svg"]
+    assert (page.parent / "../figures/releases-quinn-SAT.svg").is_file()
+    steps = (page.parent / "steps-quinn.csv").read_text().splitlines()
+    assert steps[0] == "releases,role,partner,test case,change,effect,p"
+    assert {row.partition(",")[0] for row in steps[1:]} == {"0.10.0 → 0.11.0"}
+    assert (page.parent / "releases-quinn.csv").read_text().startswith("release,checksum,image\n0.9.0,")
+    assert len((page.parent / "goodput-quinn.csv").read_text().splitlines()) == 1 + 2 * len(RELEASES)
+    links = '<a href="../../../runs/{}/releases/index.html"'
+    assert links.format(page.parts[-3]) in text
+    assert not list(site.glob("runs/*/releases"))
+    assert "/releases/index.html" not in "".join(builder.pages(site).values())

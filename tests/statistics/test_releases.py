@@ -13,6 +13,7 @@ from quicsat.model.results import ResultSet
 from quicsat.statistics.comparison import ALL, Change
 from quicsat.statistics.releases import (
     STAND_IN,
+    has_releases,
     implementations_with_releases,
     of_release,
     release_steps,
@@ -49,6 +50,10 @@ def test_releases_are_in_the_order_of_their_versions() -> None:
     assert implementations_with_releases(results) == ("quinn",)
     assert releases_in(results, "quinn") == RELEASES
     assert releases_in(results, "picoquic") == ()
+    assert has_releases(results.manifest)
+    one = replace(results.manifest.implementations[0], name="quinn@0.9.0:bbr")
+    variants = (results.manifest.implementations[0], one, results.manifest.implementations[-1])
+    assert not has_releases(replace(results.manifest, implementations=variants))
     alone = replace(results, results=tuple(each for each in results.results if "0.9.0" in each.server + each.client))
     assert releases_in(alone, "quinn") == ("0.9.0",)
     assert implementations_with_releases(alone) == ()
