@@ -5,12 +5,15 @@
 #include "frames.h"
 #include "impairment.h"
 #include "packet.h"
+#include "queue.h"
 
 #include <cstdint>
 
 namespace quicsat {
 
-// One direction: a frame that comes to one device leaves at the other one after the delay, unless it is lost.
+// One direction: a frame that comes to one device leaves at the other one after the delay, unless it is lost. With a
+// rate, IP packets wait in a queue and leave it one after another; their size is that of the IP packet and 2 bytes, as on
+// the link itself.
 class Passage {
   public:
     // `stream`: of the random numbers.
@@ -21,11 +24,19 @@ class Passage {
     const Counters& Count() const { return m_counters; }
 
   private:
+    bool IsSubject(const ns3::Packet& frame) const;
+    void MakeQueue(const Direction& direction, uint32_t stream);
     void Take(const ns3::Packet& frame);
+    void Send();
+    void Sent(ns3::Ptr<ns3::Packet> frame);
+    void Pass(ns3::Ptr<ns3::Packet> frame);
     void Leave(ns3::Ptr<ns3::Packet> frame, bool subject);
 
     ns3::Time m_delay;
+    ns3::DataRate m_rate;
     Subject m_subject;
+    ns3::Ptr<ns3::Queue<ns3::Packet>> m_queue;  // nullptr without a rate
+    bool m_busy = false;                        // a packet is being sent
     ns3::Ptr<FrameDevice> m_to;
     ns3::Ptr<Impairment> m_impairment;
     Counters m_counters;

@@ -98,7 +98,6 @@ class Emulator {
     void JoinClientSide();
     void AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link, const char* link4,
                       const char* link6, const char* peer4, const char* peer6);
-    Ptr<Queue<Packet>> MakeQueue(const Direction& direction, Counters& counters, uint32_t stream);
     Ptr<Transmitter> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in,
                                 Counters& arriving, uint32_t stream);
     void Record(const End& end, bool forward);
@@ -232,28 +231,15 @@ void Emulator::AddAddresses(const End& end, const Side& side, const Side& other,
                                                                         ipv6->GetInterfaceForDevice(link));
 }
 
-// The queue of a direction; `stream`: of its random numbers.
-Ptr<Queue<Packet>> Emulator::MakeQueue(const Direction& direction, Counters& counters, uint32_t stream) {
-    if (direction.discipline.name.empty()) {
-        const auto plain = CreateObject<DropTailQueue<Packet>>();
-        const uint32_t size = direction.queue + (m_link.queueMode == "paper" ? m_link.paperExtra : 0);
-        plain->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, size));
-        return plain;
-    }
-    const auto managed = CreateObject<ManagedQueue>();
-    managed->Configure(direction.discipline, direction.rate, stream);
-    managed->WhenMarked([this, &counters](const Packet& packet) {
-        counters.ecnMarks += m_link.subject.Of(packet, kPppHeader) == Kind::Subject;
-    });
-    return managed;
-}
-
 // One end of the link: it queues what leaves its side, and impairs what arrives at its side.
 Ptr<Transmitter> Emulator::MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in,
                                       Counters& arriving, uint32_t stream) {
     const auto device = CreateObject<Transmitter>();
     device->SetAddress(Mac48Address::Allocate());
-    const auto queue = MakeQueue(out, leaving, stream);
+    const uint32_t extra = m_link.queueMode == "paper" ? m_link.paperExtra : 0;
+    const auto queue = MakeQueue(out, kPppHeader, extra, stream, [this, &leaving](const Packet& packet) {
+        leaving.ecnMarks += m_link.subject.Of(packet, kPppHeader) == Kind::Subject;
+    });
     const auto drop = [this, &leaving](Ptr<const Packet> packet) {
         auto& source = &leaving == &m_forward ? m_forwardCross : m_backCross;
         if (source && UdpCrossSource::IsOne(*packet)) {

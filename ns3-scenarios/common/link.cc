@@ -2,7 +2,9 @@
 
 #include "socket.h"
 
+#include <functional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace quicsat {
@@ -23,32 +25,34 @@ void AddDirection(Options& options, const std::string& name, const std::string& 
                 [&direction](const std::string& text) { direction.queue = ReadCount(text); });
 }
 
-void AddDiscipline(Options& options, const std::string& side, Discipline& discipline) {
-    options.Add("queue-discipline-to-" + side, "drop-tail, codel, fq-codel, pie or red, instead of the plain queue",
+// `prefix`: of the names of the options.
+void AddDiscipline(Options& options, const std::string& prefix, const std::string& side, Discipline& discipline) {
+    options.Add(prefix + "queue-discipline-to-" + side,
+                "drop-tail, codel, fq-codel, pie or red, instead of the plain queue",
                 [&discipline](const std::string& text) {
                     discipline.name = ReadWord(text, {"drop-tail", "codel", "fq-codel", "pie", "red"});
                 });
-    options.Add("queue-limit-to-" + side, "what it holds at most, like 100p or 64000B",
+    options.Add(prefix + "queue-limit-to-" + side, "what it holds at most, like 100p or 64000B",
                 [&discipline](const std::string& text) { discipline.limit = ReadLimit(text); });
-    options.Add("queue-target-to-" + side, "CoDel's and PIE's target delay, like 5ms",
+    options.Add(prefix + "queue-target-to-" + side, "CoDel's and PIE's target delay, like 5ms",
                 [&discipline](const std::string& text) { discipline.target = ReadDelay(text); });
-    options.Add("queue-interval-to-" + side, "CoDel's interval or PIE's update period, like 100ms",
+    options.Add(prefix + "queue-interval-to-" + side, "CoDel's interval or PIE's update period, like 100ms",
                 [&discipline](const std::string& text) { discipline.interval = ReadPeriod(text); });
-    options.AddFlag("queue-ecn-to-" + side, "the discipline marks what supports ECN instead of dropping it",
+    options.AddFlag(prefix + "queue-ecn-to-" + side, "the discipline marks what supports ECN instead of dropping it",
                     [&discipline] { discipline.ecn = true; });
-    options.Add("queue-mark-above-to-" + side, "marks what waited longer and supports ECN, like 1ms",
+    options.Add(prefix + "queue-mark-above-to-" + side, "marks what waited longer and supports ECN, like 1ms",
                 [&discipline](const std::string& text) { discipline.markAbove = ReadDelay(text); });
-    options.Add("red-minimum-to-" + side, "average length from which RED drops, in the limit's unit",
+    options.Add(prefix + "red-minimum-to-" + side, "average length from which RED drops, in the limit's unit",
                 [&discipline](const std::string& text) { discipline.redMinimum = ReadPositive(text); });
-    options.Add("red-maximum-to-" + side, "average length at which RED drops with its probability",
+    options.Add(prefix + "red-maximum-to-" + side, "average length at which RED drops with its probability",
                 [&discipline](const std::string& text) { discipline.redMaximum = ReadPositive(text); });
-    options.Add("red-probability-to-" + side, "that probability, 0 to 1",
+    options.Add(prefix + "red-probability-to-" + side, "that probability, 0 to 1",
                 [&discipline](const std::string& text) { discipline.redProbability = ReadProbability(text); });
-    options.Add("red-weight-to-" + side, "weight of the newest length in the average, 0 to 1",
+    options.Add(prefix + "red-weight-to-" + side, "weight of the newest length in the average, 0 to 1",
                 [&discipline](const std::string& text) { discipline.redWeight = ReadProbability(text); });
 }
 
-// `prefix`: of the names of the options.
+// `prefix`: as of AddDiscipline.
 void AddLoss(Options& options, const std::string& prefix, const std::string& side, Loss& loss) {
     options.Add(prefix + "drop-rate-to-" + side, "independent loss, per cent",
                 [&loss](const std::string& text) { loss.rate = ReadPercent(text); });
@@ -72,13 +76,46 @@ void CheckLoss(const Loss& loss, const std::string& prefix, const std::string& t
     }
 }
 
+using Expect = std::function<void(bool given, const std::string& what)>;
+
+// `expect`: notes what the direction does not have.
+void CheckQueue(const Direction& direction, const std::string& prefix, const std::string& towards, const Expect& expect,
+                std::vector<std::string>& faults) {
+    const Discipline& discipline = direction.discipline;
+    expect(direction.queue > 0 || !discipline.name.empty(), "queue");
+    expect(discipline.name.empty() || discipline.limit.GetValue() > 0, "queue limit");
+    if (discipline.name == "fq-codel" && discipline.limit.GetUnit() == ns3::QueueSizeUnit::BYTES) {
+        faults.push_back("--" + prefix + "queue-limit-to-" + towards + " of fq-codel must be in packets, like 100p");
+    }
+    if (discipline.name == "red") {
+        expect(discipline.redMinimum > 0 && discipline.redMinimum < discipline.redMaximum,
+               "red-minimum below red-maximum");
+        expect(discipline.redProbability > 0 && discipline.redWeight > 0, "red-probability and red-weight above 0");
+    }
+}
+
 void CheckClientSide(const ClientSide& link, std::vector<std::string>& faults) {
     const std::string prefix = "client-side-";
     CheckLoss(link.forward.loss, prefix, "client", faults);
     CheckLoss(link.back.loss, prefix, "server", faults);
-    const auto loses = [](const Loss& loss) { return loss.rate > 0 || loss.IsBursty() || loss.lossInGood > 0; };
-    if (!link && (link.forward.delay || link.back.delay || loses(link.forward.loss) || loses(link.back.loss))) {
+    const auto does = [](const Direction& way) {
+        const Loss& loss = way.loss;
+        return way.delay || way.rate.GetBitRate() > 0 || loss.rate > 0 || loss.IsBursty() || loss.lossInGood > 0;
+    };
+    if (!link && (does(link.forward) || does(link.back))) {
         faults.push_back("--" + prefix + "delay-to-client= or --" + prefix + "delay-to-server= is missing");
+    }
+    for (const auto& [towards, way] : {std::pair("client", &link.forward), std::pair("server", &link.back)}) {
+        const auto expect = [&faults, towards = std::string(towards)](bool given, const std::string& what) {
+            if (!given) {
+                faults.push_back("the link at the client's side has no " + what + " to the " + towards);
+            }
+        };
+        if (way->rate.GetBitRate() > 0) {
+            CheckQueue(*way, prefix, towards, expect, faults);
+        } else if (way->queue > 0 || !way->discipline.name.empty()) {
+            expect(false, "rate");
+        }
     }
 }
 
@@ -91,17 +128,7 @@ void CheckDirection(const Direction& direction, const std::string& name, const s
     };
     expect(direction.delay.has_value(), "delay");
     expect(direction.rate.GetBitRate() > 0, "rate");
-    const Discipline& discipline = direction.discipline;
-    expect(direction.queue > 0 || !discipline.name.empty(), "queue");
-    expect(discipline.name.empty() || discipline.limit.GetValue() > 0, "queue limit");
-    if (discipline.name == "fq-codel" && discipline.limit.GetUnit() == ns3::QueueSizeUnit::BYTES) {
-        faults.push_back("--queue-limit-to-" + towards + " of fq-codel must be in packets, like 100p");
-    }
-    if (discipline.name == "red") {
-        expect(discipline.redMinimum > 0 && discipline.redMinimum < discipline.redMaximum,
-               "red-minimum below red-maximum");
-        expect(discipline.redProbability > 0 && discipline.redWeight > 0, "red-probability and red-weight above 0");
-    }
+    CheckQueue(direction, "", towards, expect, faults);
     expect(direction.reordering.rate == 0 || direction.reordering.delay.IsStrictlyPositive(), "reorder delay");
     CheckLoss(direction.loss, "", towards, faults);
     const Demand& demand = direction.demand;
@@ -146,8 +173,8 @@ void AddLossOptions(Options& options, Link& link) {
 }
 
 void AddDisturbanceOptions(Options& options, Link& link) {
-    AddDiscipline(options, "client", link.forward.discipline);
-    AddDiscipline(options, "server", link.back.discipline);
+    AddDiscipline(options, "", "client", link.forward.discipline);
+    AddDiscipline(options, "", "server", link.back.discipline);
     const auto add = [&options](const std::string& side, Direction& direction) {
         options.Add("jitter-to-" + side, "size of an additional delay, like 5ms",
                     [&direction](const std::string& text) { direction.jitter.size = ReadDelay(text); });
@@ -210,9 +237,21 @@ void AddClientSideOptions(Options& options, const std::string& side, Direction& 
     AddLoss(options, "client-side-", side, direction.loss);
 }
 
+void AddClientSideRate(Options& options, const std::string& side, Direction& direction) {
+    options.Add("client-side-data-rate-to-" + side, "its rate, like 50Mbps; without it, packets do not wait",
+                [&direction](const std::string& text) { direction.rate = ReadRate(text); });
+    options.Add("client-side-queue-to-" + side, "packets that may wait there",
+                [&direction](const std::string& text) { direction.queue = ReadCount(text); });
+    AddDiscipline(options, "client-side-", side, direction.discipline);
+}
+
 void AddCommonOptions(Options& options, Link& link) {
     AddClientSideOptions(options, "client", link.clientSide.forward);
     AddClientSideOptions(options, "server", link.clientSide.back);
+    options.AddRare([&options, &link] {
+        AddClientSideRate(options, "client", link.clientSide.forward);
+        AddClientSideRate(options, "server", link.clientSide.back);
+    });
     AddProfileOptions(options, "client", link.forward.profile);
     AddProfileOptions(options, "server", link.back.profile);
     AddDemandOptions(options, link.back.demand);

@@ -168,7 +168,14 @@ void Options::Take(const std::string& word) {
         std::exit(0);
     }
     const size_t equals = std::min(word.find('='), word.size());
-    const auto option = word.starts_with("--") ? m_options.find(word.substr(2, equals - 2)) : m_options.end();
+    const auto find = [&] {
+        return word.starts_with("--") ? m_options.find(word.substr(2, equals - 2)) : m_options.end();
+    };
+    auto option = find();
+    if (option == m_options.end()) {
+        MakeRare();
+        option = find();
+    }
     if (option == m_options.end() || option->second.flag != (equals == word.size())) {
         m_faults.push_back(word + ": no such option (--help lists them)");
         return;
@@ -184,7 +191,14 @@ void Options::Take(const std::string& word) {
     }
 }
 
-void Options::PrintHelp() const {
+void Options::MakeRare() {
+    if (const auto add = std::exchange(m_addRare, nullptr)) {
+        add();
+    }
+}
+
+void Options::PrintHelp() {
+    MakeRare();
     for (const auto& [name, option] : m_options) {
         std::printf("--%s%s\t%s\n", name.c_str(), option.flag ? "" : "=", option.help.c_str());
     }

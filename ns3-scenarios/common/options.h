@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace quicsat {
@@ -40,13 +41,17 @@ class Options {
     void AddNeeded(const std::string& name, const std::string& help, Setter set);
     // An option without a value.
     void AddFlag(const std::string& name, const std::string& help, std::function<void()> set);
+    // `add` adds options that few links have, once there is a word that is none of the others: all other links need the
+    // same memory as without them, so that in virtual time not even the moments of its system calls change.
+    void AddRare(std::function<void()> add) { m_addRare = std::move(add); }
     // Reads the words; each fault adds one line to Faults(). --help prints the options and ends with status 0.
     void Parse(int argc, char** argv);
     const std::vector<std::string>& Faults() const { return m_faults; }
 
   private:
     void Take(const std::string& word);
-    void PrintHelp() const;
+    void MakeRare();
+    void PrintHelp();
 
     struct Option {
         std::string help;
@@ -56,6 +61,7 @@ class Options {
         bool taken = false;
     };
     std::map<std::string, Option> m_options;
+    std::function<void()> m_addRare;
     std::vector<std::string> m_faults;
 };
 

@@ -4,6 +4,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/double.h"
+#include "ns3/drop-tail-queue.h"
 #include "ns3/fq-codel-queue-disc.h"
 #include "ns3/object-factory.h"
 #include "ns3/pie-queue-disc.h"
@@ -15,6 +16,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 using namespace ns3;
 
@@ -29,20 +31,23 @@ const std::map<std::string, const char*> kTypes = {{"drop-tail", "ns3::FifoQueue
                                                    {"pie", "ns3::PieQueueDisc"},
                                                    {"red", "ns3::RedQueueDisc"}};
 
-// A packet of the link in a discipline's queue. Its headers stay in the packet.
+// A packet of the link in a discipline's queue. Its headers stay in the packet; of the link's, as many bytes count as a
+// PPP header has.
 class Item : public QueueDiscItem {
   public:
-    explicit Item(Ptr<Packet> packet) : QueueDiscItem(packet, Address(), 0) {}
+    Item(Ptr<Packet> packet, uint32_t linkHeader) : QueueDiscItem(packet, Address(), 0), m_linkHeader(linkHeader) {}
+    uint32_t GetSize() const override { return GetPacket()->GetSize() + kPppHeader - m_linkHeader; }
     bool IsMarked() const { return m_marked; }
     void AddHeader() override {}
     bool Mark() override {
-        const MarkResult result = MarkCongestion(*GetPacket(), kPppHeader);
+        const MarkResult result = MarkCongestion(*GetPacket(), m_linkHeader);
         m_marked = m_marked || result == MarkResult::Marked;
         return result != MarkResult::Refused;
     }
-    uint32_t Hash(uint32_t perturbation) const override { return FlowHash(*GetPacket(), kPppHeader, perturbation); }
+    uint32_t Hash(uint32_t perturbation) const override { return FlowHash(*GetPacket(), m_linkHeader, perturbation); }
 
   private:
+    uint32_t m_linkHeader;
     bool m_marked = false;
 };
 
@@ -72,7 +77,8 @@ TypeId ManagedQueue::GetTypeId() {
     return id;
 }
 
-void ManagedQueue::Configure(const Discipline& discipline, DataRate rate, int64_t stream) {
+void ManagedQueue::Configure(const Discipline& discipline, DataRate rate, int64_t stream, uint32_t linkHeader) {
+    m_linkHeader = linkHeader;
     ObjectFactory factory(kTypes.at(discipline.name));
     factory.Set("MaxSize", QueueSizeValue(discipline.limit));
     SetDefaults(factory, discipline.name);
@@ -109,7 +115,7 @@ void ManagedQueue::Configure(const Discipline& discipline, DataRate rate, int64_
 }
 
 bool ManagedQueue::Enqueue(Ptr<Packet> packet) {
-    return m_discipline->Enqueue(Create<Item>(packet));
+    return m_discipline->Enqueue(Create<Item>(packet, m_linkHeader));
 }
 
 Ptr<Packet> ManagedQueue::Dequeue() {
@@ -129,6 +135,19 @@ Ptr<Packet> ManagedQueue::Dequeue() {
 Ptr<const Packet> ManagedQueue::Peek() const {
     const auto item = m_discipline->Peek();
     return item ? item->GetPacket() : nullptr;
+}
+
+Ptr<Queue<Packet>> MakeQueue(const Direction& direction, uint32_t linkHeader, uint32_t extra, int64_t stream,
+                             ManagedQueue::Watcher marked) {
+    if (direction.discipline.name.empty()) {
+        const auto plain = CreateObject<DropTailQueue<Packet>>();
+        plain->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, direction.queue + extra));
+        return plain;
+    }
+    const auto managed = CreateObject<ManagedQueue>();
+    managed->Configure(direction.discipline, direction.rate, stream, linkHeader);
+    managed->WhenMarked(std::move(marked));
+    return managed;
 }
 
 }  // namespace quicsat

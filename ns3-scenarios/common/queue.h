@@ -12,14 +12,15 @@
 
 namespace quicsat {
 
-// A queue of the link's packets (with their PPP header) whose discipline decides what is dropped, marked and sent next.
+// A queue of packets with their link header whose discipline decides what is dropped, marked and sent next.
 class ManagedQueue : public ns3::Queue<ns3::Packet> {
   public:
     using Watcher = std::function<void(const ns3::Packet& packet)>;
 
     static ns3::TypeId GetTypeId();
-    // `rate`: of the link. `stream`: of the random numbers, another one for each direction.
-    void Configure(const Discipline& discipline, ns3::DataRate rate, int64_t stream);
+    // `rate`: of the link. `stream`: of the random numbers, another one for each direction. `linkHeader`: bytes in front of
+    // the IP packet, of which the last two count.
+    void Configure(const Discipline& discipline, ns3::DataRate rate, int64_t stream, uint32_t linkHeader);
     // Every packet that leaves the queue with a mark that it got in it.
     void WhenMarked(Watcher watcher) { m_marked = std::move(watcher); }
     // Bytes that wait; the base class counts none.
@@ -32,8 +33,14 @@ class ManagedQueue : public ns3::Queue<ns3::Packet> {
 
   private:
     ns3::Ptr<ns3::QueueDisc> m_discipline;
+    uint32_t m_linkHeader = 0;
     ns3::Time m_markAbove;
     Watcher m_marked;
 };
+
+// The queue in front of a direction, of packets that begin with `linkHeader` bytes in front of the IP packet. `extra`:
+// packets that a plain one holds beyond its configured number; `stream`: as for ManagedQueue; `marked`: as for WhenMarked.
+ns3::Ptr<ns3::Queue<ns3::Packet>> MakeQueue(const Direction& direction, uint32_t linkHeader, uint32_t extra,
+                                            int64_t stream, ManagedQueue::Watcher marked);
 
 }  // namespace quicsat

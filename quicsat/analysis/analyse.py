@@ -33,7 +33,7 @@ from quicsat.model.outcomes import Cause, Check, ErrorCode, Outcome, Rules, Verd
 from quicsat.model.real_link import CLOCKS
 from quicsat.model.results import Measurement, ObjectTimes
 from quicsat.model.run import Run
-from quicsat.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase
+from quicsat.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase, path_rate
 from quicsat.model.text import counted
 from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import MIB, byte_size, seconds
@@ -320,7 +320,7 @@ def _context(flow: _Flow, traces: RunTraces, trace_pair: QuicTracePair) -> Failu
     duration, killed = evidence.transfer_time, evidence.client is not None and evidence.client.killed
     during = traces.start, traces.start + max(last_sent(series), duration)
     rate = metrics.forward_capacity(link, evidence.simulator, evidence.seed, during)
-    rate = link.forward.rate if rate is None else rate
+    rate = path_rate(link) if rate is None else rate
     history = _link_history(flow, traces)
     return FailureContext(trace_pair, series, flow.size, rate, killed, duration, link=history)
 
@@ -477,6 +477,7 @@ def _measure(flow: _Flow, traces: RunTraces, sizes: tuple[int, ...]) -> Measurem
             "queue_loss": queue_drops.queue_loss(report),
             "link_loss": queue_drops.link_loss(report),
             "client_side_loss": queue_drops.client_side_loss(report),
+            "client_side_queue_loss": queue_drops.client_side_queue_loss(report),
             "cross_traffic_goodput": metrics.cross_traffic_goodput(report),
         }
     values |= metrics.endpoint_cost(evidence.use, size)
@@ -515,7 +516,8 @@ def _link_losses(
     """Gilbert model of the link's loss behind the queue; nothing if it cannot be told from other drops."""
     if report is None or test_case.flows or test_case.tunnelled:
         return {}
-    lost_beside = report.client_side.forward.loss_drops if report.client_side else 0
+    beside = report.client_side and report.client_side.forward
+    lost_beside = beside.loss_drops + beside.queue_drops if beside else 0
     if lost_beside and not (isinstance(pair, TcpTracePair) and pair.own is not None):
         return {}
     lost = link_losses(series.forward, test_case.link, report.forward)

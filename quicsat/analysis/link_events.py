@@ -121,6 +121,7 @@ def _dropped(report: SimulatorReport) -> str:
         "in outages": sum(each.blackhole_drops for each in both),
         "by the queue": sum(each.queue_drops for each in both),
         "by the link's loss": sum(each.loss_drops for each in both),
+        "by the queue at the client's side": sum(each.queue_drops for each in beside),
         "by the loss at the client's side": sum(each.loss_drops for each in beside),
         "by its list of drops": sum(each.listed_drops for each in both),
         "by corruption": sum(each.corrupted for each in both),

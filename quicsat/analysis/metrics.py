@@ -14,7 +14,7 @@ from quicsat.model.arrays import Floats
 from quicsat.model.emulated_link import EmulatedLink, Profile, SimulatorReport
 from quicsat.model.evidence import ResourceUse
 from quicsat.model.implementation import Role
-from quicsat.model.test_case import Link
+from quicsat.model.test_case import Link, path_rate
 from quicsat.model.time_shares import TimeShare
 from quicsat.model.units import MIB
 from quicsat.traces.columns import Datagrams, Form, Trace
@@ -102,6 +102,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("link_gilbert_gb", "1", "Gilbert model of the forward loss behind the queue: P(g|b)", "higher"),
     Metric("link_gilbert_longest_burst", "packets", "Most consecutive packets lost behind the queue, forward", "lower"),
     Metric("client_side_loss", "1", "Share of packets lost at the client's side, forward", "lower"),
+    Metric("client_side_queue_loss", "1", "Share of packets dropped in the client's side's queue, forward", "lower"),
     Metric("object_time_median", "s", "Median time of an object, from its request to its last byte", "lower"),
     Metric("object_time_95", "s", "95th percentile of the times of objects", "lower"),
     Metric("response_time_median", "s", "Median time from a request to the first byte of its response", "lower"),
@@ -166,20 +167,21 @@ def efficiency(rate: float, capacity: float) -> float:
 def forward_capacity(
     link: Link, report: SimulatorReport | None, seed: int, during: tuple[float, float]
 ) -> float | None:
-    """Mean rate that the forward link offered to the packets that arrived between two times, bit/s.
+    """Mean rate that the path to the client offered to the packets that arrived between two times, bit/s.
 
-    The link's rate, or that of its profile while these packets left. Losses do not change it. ``seed``: of the run;
+    The rate of its slowest link, or that of its profile while these packets left. Losses do not change it. ``seed``: of the run;
     ``during``: seconds since 1970. None if the link offered nothing, or if it is unknown when its profile began.
     """
     if not isinstance(link, EmulatedLink) or link.forward.profile is None or not link.forward.profile.rates:
-        return link.forward.rate or None
+        return path_rate(link) or None
     profile = link.forward.profile
     began = report.forward.profile.began if report is not None and report.forward.profile is not None else None
     if began is None:
         return None
     since = began - profile.begin(seed)
     begin, end = (max(_left(profile, link, time - since), 0.0) for time in during)
-    return profile.mean_between(profile.rates, begin, end) or None if end > begin else None
+    rates = tuple(map(link.on_path, profile.rates))
+    return profile.mean_between(rates, begin, end) or None if end > begin else None
 
 
 def _left(profile: Profile, link: EmulatedLink, arrived: float) -> float:

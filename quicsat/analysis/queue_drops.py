@@ -34,6 +34,12 @@ def client_side_loss(report: SimulatorReport) -> float | None:
     return counters.loss_drops / counters.received if counters and counters.received else None
 
 
+def client_side_queue_loss(report: SimulatorReport) -> float | None:
+    """Share of the packets to the client that did not fit into the queue at its side, by the simulator's count."""
+    counters = report.client_side and report.client_side.forward
+    return counters.queue_drops / counters.received if counters and counters.received else None
+
+
 def link_losses(packets: Packets, link: EmulatedLink | RealLink, counters: DirectionReport | None) -> Flags | None:
     """Of the packets that passed the queue, in the order of sending: whether the link lost them; None if unknown.
 

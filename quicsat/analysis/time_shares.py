@@ -18,7 +18,7 @@ from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.model.emulated_link import EmulatedLink, SimulatorReport
 from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import Cause
-from quicsat.model.test_case import Link, TestCase
+from quicsat.model.test_case import Link, TestCase, path_rate
 from quicsat.model.time_shares import TimeShare
 from quicsat.traces.columns import Form, Message, Trace
 from quicsat.traces.flow_control import busiest_connection, connection_limit, data_sent, stream_limit
@@ -74,7 +74,7 @@ def link_conditions(
     """Those of a run that began at ``start`` by the clock of the report; ``duration``: seconds to look at."""
     history = link_history(link, report, seed, start, duration)
     outages = [(event.begin, event.end) for event in history.events if event.cause is Cause.LINK_OUTAGE]
-    times, rates = [-np.inf], [link.forward.rate]
+    times, rates = [-np.inf], [path_rate(link)]
     profile = link.forward.profile if isinstance(link, EmulatedLink) else None
     made = report.forward.profile if report is not None else None
     if profile is not None and profile.rates:
@@ -82,7 +82,10 @@ def link_conditions(
         at_start = profile.begin(seed)
         steps = profile.steps_between(profile.rates, at_start, at_start + max(duration - began, 1e-3))
         times, rates = [began + time - at_start for time, _ in steps], [rate for _, rate in steps]
-    took_time = report is not None and report.forward.queue_drops == 0
+    if isinstance(link, EmulatedLink):
+        rates = [*map(link.on_path, rates)]
+    hops = report and (report.forward, *([report.client_side.forward] if report.client_side else []))
+    took_time = hops is not None and not any(hop.queue_drops for hop in hops)
     return LinkConditions(np.array(times), np.array(rates), _merged(outages), took_time)
 
 

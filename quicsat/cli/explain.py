@@ -43,7 +43,7 @@ def run(options: Options, program: Program) -> int:
     from quicsat.analysis.endpoint_log_tail import CUT
     from quicsat.analysis.run_outcome import cited_frames
     from quicsat.model.run import OUTPUT
-    from quicsat.report.run_story import end_of, flow_control_line, fragility, time_line
+    from quicsat.report.run_story import end_of, flow_control_line, fragility, hop_lines, time_line
     from quicsat.report.unused_link import why_slow
     from quicsat.results.compression import stored
     from quicsat.results.summary import VIRTUAL_ONLY
@@ -79,7 +79,8 @@ def run(options: Options, program: Program) -> int:
         console.show(f"quicsat has stored {kept}.")
     if series is not None and not spent and (slow := why_slow(result, case, series)):
         console.show(slow)
-    console.show(end_of(result))
+    for line in (end_of(result), *hop_lines(result)):
+        console.show(line)
     if fragile := fragility(results, result):
         console.show(fragile)
     side, cited = cited_frames(verdict)

@@ -63,6 +63,8 @@ OWN_KEYS = {
 }
 """Scenario -> the key that only it supports, with an example value."""
 CLIENT_SIDE_EXAMPLE = "{delay: 5 ms, loss: 1 %}"
+RATE_AND_QUEUE = {"rate": "50 Mbit/s", "queue": "100 packets"}
+"""Keys of the link at the client's side that need one another -> an example of the value."""
 MOST_QUEUED = 1_000_000
 """Packets in a queue."""
 FULL_PACKET = 1500
@@ -170,9 +172,11 @@ def _read_element(link: Fields, key: str, blank: D, parsers: Parsers, *alone: st
     return link.read(key, lambda text: replace(blank, **{name: parsers[name](text) for name in alone}))
 
 
-def _read_queue(link: Fields, key: str) -> int | Queue | _BandwidthDelayProduct | None:
+def _read_queue(
+    link: Fields, key: str, parse: Callable[[str], tuple[int, QueueUnit] | _BandwidthDelayProduct] = _plain_queue
+) -> int | Queue | _BandwidthDelayProduct | None:
     if not link.holds_mapping(key):
-        found = link.read(key, _plain_queue)
+        found = link.read(key, parse)
         if found is None or isinstance(found, _BandwidthDelayProduct):
             return found
         limit, unit = found
@@ -261,10 +265,16 @@ def _merged_loss(
 Reader = Callable[[Fields, str], Any]
 """Reads the value of a key; None if it is missing or invalid (reported)."""
 
-CLIENT_SIDE_DIRECTION: Mapping[str, Reader] = {"delay": partial(Fields.read, parse=_DELAY), "loss": _read_loss}
+_DELAY_AND_LOSS: Mapping[str, Reader] = {"delay": partial(Fields.read, parse=_DELAY), "loss": _read_loss}
+_READ_RATE = partial(Fields.read, parse=_RATE)
+CLIENT_SIDE_DIRECTION: Mapping[str, Reader] = {
+    **_DELAY_AND_LOSS,
+    "rate": _READ_RATE,
+    "queue": partial(_read_queue, parse=_queue_limit),
+}
 DIRECTION: Mapping[str, Reader] = {
-    **CLIENT_SIDE_DIRECTION,
-    "rate": partial(Fields.read, parse=_RATE),
+    **_DELAY_AND_LOSS,
+    "rate": _READ_RATE,
     "queue": _read_queue,
     "jitter": lambda link, key: _read_element(link, key, Jitter(0), JITTER, "size", size="5 ms"),
     "reordering": lambda link, key: _read_element(link, key, Reordering(0, 0), REORDERING, rate="1 %", delay="20 ms"),
@@ -429,8 +439,24 @@ def _read_client_side(link: Fields, inherited: ClientSide | None, *, whole: bool
     fields = link.part("client side")
     fields.allow_only(CLIENT_SIDE_KEYS)
     base = inherited or ClientSide()
+    faults = len(fields.problems)
     found = ClientSide(*_read_directions(fields, CLIENT_SIDE_DIRECTION, (base.forward, base.back), whole=whole))
+    if len(fields.problems) == faults:
+        _check_rate_and_queue(fields, found)
     return None if found == ClientSide() else found
+
+
+def _check_rate_and_queue(fields: Fields, found: ClientSide) -> None:
+    """Report a rate without a queue, and a queue without a rate."""
+    for way, direction in (("forward", found.forward), ("return", found.back)):
+        for key, other in (("rate", "queue"), ("queue", "rate")):
+            if getattr(direction, key) is not None and getattr(direction, other) is None:
+                one_way = f"{way} {key}" in fields
+                name = f"{way} " if one_way else ""
+                example = f"write for example {name}{other}: {RATE_AND_QUEUE[other]}"
+                fields.note(f"{name}{key} needs {name}{other}; {example}", fields.line_of(f"{name}{key}"))
+                if not one_way:
+                    return
 
 
 # ---- consistency ----------------------------------------------------------------------------

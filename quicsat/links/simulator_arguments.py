@@ -185,7 +185,13 @@ def _loss(loss: Loss | None, towards: str, names: tuple[str, str], prefix: str =
 
 def _client_side(link: ClientSide) -> Iterator[str]:
     for towards, direction in (("client", link.forward), ("server", link.back)):
-        yield f"--client-side-delay-to-{towards}={_ms(direction.delay)}"
+        own: dict[str, str | float | None] = {
+            "delay": _ms(direction.delay),
+            "data-rate": None if direction.rate is None else f"{direction.rate:.0f}bps",
+            "queue": direction.queue if isinstance(direction.queue, int) else None,
+        }
+        own |= _queue(direction.queue) if isinstance(direction.queue, Queue) else {}
+        yield from _options({f"client-side-{name}": value for name, value in own.items()}, f"-to-{towards}")
         yield from _loss(direction.loss, towards, LOSS_NAMES, "client-side-")
 
 

@@ -375,6 +375,14 @@ class ClientSideDirection:
     delay: float = 0.0
     """Propagation delay, seconds."""
     loss: Loss | None = None
+    rate: float | None = None
+    """Link rate, bit/s; None if packets neither wait nor take time to be sent."""
+    queue: int | Queue | None = None
+    """The buffer in front of it, as of :class:`Direction`; None without a rate."""
+
+    def scaled(self, delay: float, rate: float) -> ClientSideDirection:
+        """With the propagation delay and the rate times these factors."""
+        return replace(self, delay=self.delay * delay, rate=self.rate and self.rate * rate)
 
 
 @dataclass(frozen=True)
@@ -384,10 +392,9 @@ class ClientSide:
     forward: ClientSideDirection = ClientSideDirection()
     back: ClientSideDirection = ClientSideDirection()
 
-    def scaled(self, delay: float) -> ClientSide:
-        """With all propagation delays times this factor."""
-        forward, back = (replace(each, delay=each.delay * delay) for each in (self.forward, self.back))
-        return ClientSide(forward, back)
+    def scaled(self, delay: float, rate: float) -> ClientSide:
+        """With all propagation delays and rates times these factors."""
+        return ClientSide(self.forward.scaled(delay, rate), self.back.scaled(delay, rate))
 
 
 UNKNOWN = "unknown"
@@ -446,7 +453,7 @@ class EmulatedLink:
             self,
             forward=self.forward.scaled(delay, rate),
             back=self.back.scaled(delay, rate if self.demand is None else 1.0),
-            client_side=self.client_side and self.client_side.scaled(delay),
+            client_side=self.client_side and self.client_side.scaled(delay, rate),
         )
 
     @property
@@ -464,6 +471,11 @@ class EmulatedLink:
     def highest_rate(self) -> float:
         """The highest rate of either direction at any time, bit/s."""
         return max(self.forward.highest_rate, self.back.highest_rate)
+
+    def on_path(self, rate: float) -> float:
+        """What is left of a forward rate of the link behind the one at the client's side, bit/s."""
+        beside = self.client_side.forward.rate if self.client_side else None
+        return rate if beside is None else min(rate, beside)
 
 
 def unknown_link(forward_rate: float = 0.0) -> EmulatedLink:

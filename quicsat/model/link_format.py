@@ -81,15 +81,22 @@ def _emulated_details(link: EmulatedLink) -> Iterator[str]:
 
 
 def client_side_words(link: EmulatedLink) -> Iterator[str]:
-    """``loss 1 % at the client's side``, ``5.0 ms and no loss at the client's side``; nothing without such a link."""
-    beside = link.client_side
-    if beside is None:
+    """``loss 1 % at the client's side``, or ``50.00 Mbit/s, queue 100 packets, 5.0 ms and no loss at the client's side``;
+    nothing without such a link."""
+    if link.client_side is None:
         return
-    loss = _both(_loss(beside.forward.loss), _loss(beside.back.loss))
-    words = [_both(seconds(beside.forward.delay), seconds(beside.back.delay))]
-    words = [] if beside.forward.delay == beside.back.delay == 0 else words
+    ways = (link.client_side.forward, link.client_side.back)
+    forward, back = ways
+    loss = _both(_loss(forward.loss), _loss(back.loss))
+    words = []
+    if any(way.rate for way in ways):
+        rates = ["any rate" if way.rate is None else mbit_per_s(way.rate) for way in ways]
+        queues = [NONE if way.queue is None else format_queue(way.queue) for way in ways]
+        units = (" Mbit/s", " packets") if all(way.rate for way in ways) else ("", "")
+        words += [_both(*rates, units[0]), f"queue {_both(*queues, units[1])}"]
+    words += [] if forward.delay == back.delay == 0 else [_both(seconds(forward.delay), seconds(back.delay))]
     words += ["no loss" if loss == NONE else f"loss {loss}"]
-    yield f"{' and '.join(words)} at the client's side"
+    yield f"{' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))} at the client's side"
 
 
 def _bursts(way: str, loss: Loss | None) -> Iterator[str]:

@@ -29,7 +29,12 @@ def constant_rate(link: Link) -> float | None:
     """Rate of the forward link, bit/s; None if it is unknown, or if a profile changes it."""
     if isinstance(link, EmulatedLink) and link.forward.profile is not None and link.forward.profile.rates:
         return None
-    return link.forward.rate or None
+    return path_rate(link) or None
+
+
+def path_rate(link: Link) -> float:
+    """Rate of the slowest link to the client, bit/s; with a profile, of its mean rate; 0 if it is unknown."""
+    return link.on_path(link.forward.rate) if isinstance(link, EmulatedLink) else link.forward.rate
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from quicsat.model.flow import Flow
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.run import Run
-from quicsat.model.test_case import Link, TestCase
+from quicsat.model.test_case import Link, TestCase, path_rate
 from quicsat.model.units import seconds
 from quicsat.model.workload import Workload
 
@@ -98,7 +98,7 @@ def slow_transfer(case: TestCase) -> float:
     Slow start, then a share of the rate or, if it is less, the rate of CUBIC under random loss (RFC 9438, equation 4).
     """
     link, round_trip = case.emulated, case.emulated.round_trip_delay
-    rate = SLOW_SHARE[round_trip >= LONG_ROUND_TRIP] * link.forward.rate
+    rate = SLOW_SHARE[round_trip >= LONG_ROUND_TRIP] * path_rate(link)
     if (loss := loss_share(link.forward.loss)) and round_trip:
         rate = min(rate, 1.054 * (round_trip / loss) ** 0.75 * PACKET * 8 / round_trip)
     starting = round_trip * (2 + math.log2(max(case.total_size / FIRST_WINDOW, 1)))
@@ -119,5 +119,5 @@ def _span(durations: list[float]) -> Span:
 
 def _possible(case: TestCase) -> Span:
     """From files at the rate of the link after three round trips, to the timeout."""
-    ideal = 3 * case.link.round_trip_delay + 8 * case.flow_count * case.total_size / case.link.forward.rate
+    ideal = 3 * case.link.round_trip_delay + 8 * case.flow_count * case.total_size / path_rate(case.link)
     return Span(min(ideal, case.timeout) + OVERHEAD, case.timeout + MOST_OVERHEAD)

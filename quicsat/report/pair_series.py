@@ -16,7 +16,7 @@ from quicsat.model.names import pair_folder
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import RunResult
 from quicsat.model.stored_files import is_file
-from quicsat.model.test_case import TestCase
+from quicsat.model.test_case import TestCase, path_rate
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import GOODPUT
 from quicsat.traces.series import FILE_NAME, Series, SeriesError, load
@@ -80,17 +80,17 @@ class PairSeries:
         return f"{self.server}, {self.client}, {self.case.abbreviation}"
 
     def forward_rates(self, run: RunSeries, begin: float, end: float) -> list[tuple[float, float]]:
-        """Rates of the forward link in one of its runs: since when, seconds since the client's first packet, and bit/s.
+        """Rates of the path to the client in one of its runs: since when, seconds since the client's first packet, and bit/s.
 
         The first from ``begin`` on, the others by the link's profile until ``end``. Empty if the rate is unknown.
         """
         link = self.case.link
         profile = link.forward.profile if isinstance(link, EmulatedLink) else None
         if profile is None or not profile.rates:
-            return [(begin, link.forward.rate)] if link.forward.rate else []
+            return [(begin, rate)] if (rate := path_rate(link)) else []
         first = profile.begin(run.seed)
         steps = profile.steps_between(profile.rates, first + max(begin, 0.0), first + end)
-        return [(time - first, rate) for time, rate in steps]
+        return [(time - first, link.on_path(rate)) for time, rate in steps]
 
     @property
     def folder(self) -> str:

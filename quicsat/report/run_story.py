@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from quicsat.model.emulated_link import DirectionReport
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
@@ -62,12 +63,33 @@ def end_of(result: RunResult) -> str:
             words.append(f"the {side} ended with exit status {end.status}")
     if evidence.timed_out is not None:
         words.append("quicsat ended the run at its deadline")
-    report = evidence.simulator
-    if report is not None and report.client_side is not None:
-        forward, back = report.client_side.forward.loss_drops, report.client_side.back.loss_drops
-        words.append(f"the link at the client's side lost {forward} packets to the client and {back} from it")
     took = f"The transfer took {seconds(evidence.transfer_time)}" if evidence.transfer_time else "There was no transfer"
     return f"{', '.join([took, *words])}."
+
+
+def hop_lines(result: RunResult) -> tuple[str, ...]:
+    """What each link of a path of several did with packets, as sentences; none for a single one."""
+    report = result.evidence.simulator
+    if report is None or report.client_side is None:
+        return ()
+    beside = report.client_side
+    return (
+        _hop("The link", report.forward, report.back),
+        _hop("The link at the client's side", beside.forward, beside.back),
+    )
+
+
+def _hop(name: str, forward: DirectionReport, back: DirectionReport) -> str:
+    counts = {
+        "dropped {} in the queue": (forward.queue_drops, back.queue_drops),
+        "lost {}": (forward.own_drops, back.own_drops),
+        "marked {}": (forward.ecn_marks, back.ecn_marks),
+    }
+    words = [verb.format(f"{to} and {of}") for verb, (to, of) in counts.items()]
+    return (
+        f"{name} got {forward.received} packets to the client and {back.received} from it: it {', '.join(words[:-1])} "
+        f"and {words[-1]}."
+    )
 
 
 def time_line(result: RunResult) -> str:

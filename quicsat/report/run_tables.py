@@ -117,7 +117,7 @@ def _emulation(case: TestCase) -> tuple[str | float | None, ...]:
 
 LOSSES = {
     "all": ("loss_forward", "gilbert"), "queue": ("queue_loss", ""), "link": ("link_loss", "link_gilbert"),
-    "client's side": ("client_side_loss", ""),
+    "client's queue": ("client_side_queue_loss", ""), "client's side": ("client_side_loss", ""),
 }  # fmt: skip
 """Where packets are lost -> the metric of their share, and what the names of the Gilbert model's metrics begin with."""
 
@@ -139,7 +139,7 @@ def loss(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     note = (
         "Values are means over the n successful runs. The forward direction is from the server to the client. The "
         "shares of all losses are those in the traces. The shares of the queue, of the link among the packets that "
-        "passed the queue, and of the link at the client's side are the simulator's counts. The bursts of the link are "
+        "passed the queue, and of the queue and the loss at the client's side are the simulator's counts. The bursts of the link are "
         "unknown if the traces do not show them apart from other drops (docs/reference/metrics.md)."
     )
     states = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quicsat.model.results import ResultSet, RunResult
-from quicsat.model.test_case import TestCase
+from quicsat.model.test_case import TestCase, path_rate
 from quicsat.model.time_shares import AVOIDABLE, FLOW_CONTROL, TimeShare
 from quicsat.model.units import byte_size
 from quicsat.report.successes import mean, successes
@@ -25,7 +25,7 @@ def mean_shares(runs: Iterable[RunResult]) -> tuple[Spent, int]:
 def enough_window(run: RunResult, case: TestCase) -> float | None:
     """Bytes that the link carries in the shortest round trip of a run: a smaller window is a limit. None if unknown."""
     trip = run.measurement.values.get("rtt_min") if run.measurement else None
-    return case.link.forward.rate * trip / 8 if trip and case.link.forward.rate else None
+    return path_rate(case.link) * trip / 8 if trip and case.link.forward.rate else None
 
 
 def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from quicsat.config.loader import load_test_cases
-from quicsat.model.emulated_link import ClientSide, ClientSideDirection, GilbertElliottLoss, UniformLoss
+from quicsat.model.emulated_link import (
+    ClientSide,
+    ClientSideDirection,
+    GilbertElliottLoss,
+    Queue,
+    QueueDiscipline,
+    QueueUnit,
+    UniformLoss,
+)
 from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from quicsat.model.units import KIB, MIB
 from tests.config.my_yaml import read
@@ -103,6 +111,14 @@ def test_a_link_at_the_clients_side_inherits_its_missing_keys() -> None:
     )
     assert b.round_trip_delay == pytest.approx(SAT.link.round_trip_delay + 0.007)
     assert c == replace(b, client_side=None)
+    home = "client side: {rate: 50 Mbit/s, return rate: 20 Mbit/s, queue: 64 KiB, return queue: 100}"
+    [d] = read(texts(home), {"sat": replace(SAT, link=a)})
+    assert d.emulated.client_side is not None
+    assert d.emulated.client_side.forward == replace(
+        a.client_side.forward, rate=50e6, queue=Queue(QueueDiscipline.DROP_TAIL, 65536, QueueUnit.BYTES)
+    )
+    assert (d.emulated.client_side.back.rate, d.emulated.client_side.back.queue) == (20e6, 100)
+    assert d.emulated.on_path(70e6) == 50e6
     [none] = read(texts("client side: none"), {"sat": replace(SAT, link=a)})
     assert (none.emulated, a.has_gateways) == (SAT.emulated, True)
 

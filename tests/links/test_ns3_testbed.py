@@ -90,6 +90,9 @@ RED = Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, w
 BESIDE = ClientSide(
     ClientSideDirection(0.005, UniformLoss(0.01, longest_burst=2)), ClientSideDirection(0, GilbertElliottLoss(0.1, 0.5))
 )
+SHARED = ClientSide(
+    ClientSideDirection(0.002, rate=50e6, queue=CODEL), ClientSideDirection(0.002, UniformLoss(0.01), 5e6, 40)
+)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,15 @@ BESIDE = ClientSide(
             """--client-side-delay-to-client=5ms --client-side-drop-rate-to-client=1
             --client-side-drop-burst-to-client=2 --client-side-delay-to-server=0ms
             --client-side-good-bad-prob-to-server=0.1 --client-side-bad-good-prob-to-server=0.5""",
+        ),
+        (
+            {"client_side": SHARED},
+            """--client-side-delay-to-client=2ms --client-side-data-rate-to-client=50000000bps
+            --client-side-queue-discipline-to-client=codel --client-side-queue-limit-to-client=100p
+            --client-side-queue-target-to-client=5ms --client-side-queue-interval-to-client=100ms
+            --client-side-queue-ecn-to-client --client-side-delay-to-server=2ms
+            --client-side-data-rate-to-server=5000000bps --client-side-queue-to-server=40
+            --client-side-drop-rate-to-server=1""",
         ),
         (
             {"forward.jitter": Jitter(0.005), "back.jitter": Jitter(0.001, JitterShape.NORMAL, overtake=True)},

@@ -115,7 +115,7 @@ LINK = EmulatedLink(
     "asymmetric-p2p",
     Direction(0.3, 20e6, 25, profile=VARYING),
     Direction(0.2, 2e6, 50),
-    client_side=ClientSide(ClientSideDirection(0.01), ClientSideDirection(0.0)),
+    client_side=ClientSide(ClientSideDirection(0.01, rate=10e6, queue=9), ClientSideDirection(0.0)),
 )
 
 
@@ -126,7 +126,7 @@ def test_delays_and_rates_are_scaled_wherever_a_link_has_them() -> None:
     assert found.forward.profile is not None
     assert found.forward.profile.delays == pytest.approx((0.15, 0.3))
     assert replace(found.forward.profile, delays=VARYING.delays) == replace(VARYING, rates=(5e5, 0.0))
-    assert found.client_side == ClientSide(ClientSideDirection(0.015), ClientSideDirection(0.0))
+    assert found.client_side == ClientSide(ClientSideDirection(0.015, rate=5e6, queue=9), ClientSideDirection(0.0))
     assert found.round_trip_delay == pytest.approx(1.5 * LINK.round_trip_delay)
     assert LINK.scaled(1.0, 1.0) == LINK
 

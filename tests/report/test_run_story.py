@@ -12,7 +12,7 @@ from quicsat.model.emulated_link import ClientSideReport, DirectionReport
 from quicsat.model.evidence import Deadline, Exit
 from quicsat.model.results import Measurement
 from quicsat.model.time_shares import TimeShare
-from quicsat.report.run_story import StoryEvent, end_of, story, time_line
+from quicsat.report.run_story import StoryEvent, end_of, hop_lines, story, time_line
 from quicsat.traces.series import Packets
 from tests.fakes import REPORT
 from tests.results_builder import run_result
@@ -71,12 +71,21 @@ def test_the_end_of_a_run() -> None:
     assert (
         end_of(replace(late, evidence=evidence)) == "The transfer took 20.0 s, quicsat ended the run at its deadline."
     )
-    counters = DirectionReport(100, 98, 0, 2), DirectionReport(50, 49, 0, 1)
-    report = replace(read_report(REPORT), client_side=ClientSideReport(*counters))
-    lossy = replace(run_result(), evidence=replace(run_result().evidence, simulator=report))
-    assert end_of(lossy).endswith(", the link at the client's side lost 2 packets to the client and 1 from it.")
     none = replace(late.evidence, phases={}, client=None, server=None)
     assert end_of(replace(late, evidence=none)) == "There was no transfer."
+
+
+def test_what_each_link_of_a_path_did() -> None:
+    counters = DirectionReport(100, 94, 4, 2, ecn_marks=7), DirectionReport(50, 49, 0, 1)
+    report = replace(read_report(REPORT), client_side=ClientSideReport(*counters))
+    result = replace(run_result(), evidence=replace(run_result().evidence, simulator=report))
+    _, beside = hop_lines(result)
+    assert beside == (
+        "The link at the client's side got 100 packets to the client and 50 from it: it dropped 4 and 0 in the queue, "
+        "lost 2 and 1 and marked 7 and 0."
+    )
+    alone = replace(report, client_side=None)
+    assert hop_lines(replace(result, evidence=replace(result.evidence, simulator=alone))) == ()
 
 
 def test_what_the_time_went_into() -> None:
