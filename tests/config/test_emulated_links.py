@@ -193,7 +193,7 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
         ("vpn: {program: openvpn, transport: tcp}, delay: 2 s", "at most 1.5 s; this link has 4 s."),
         ("client side: {pep: A}", 'unknown key "pep". Allowed: delay, forward delay, return delay, loss, forward loss'),
         ("client side: {rate: 50 Mbit/s}", "rate needs queue; write for example queue: 100 packets"),
-        ("client side: {forward queue: 9}", "forward queue needs forward rate; write for example forward rate: 50 Mbit"),
+        ("client side: {forward queue: 9}", "forward queue needs forward rate; write for example forward rate"),
         ("client side: {rate: 50 Mbit/s, queue: 1 BDP}", 'queue "1 BDP"'),
         ("client side: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
         ("client side: {loss: 1 %}, vpn: openvpn", "a link has either client side or vpn; write client side: none or"),
