@@ -81,8 +81,9 @@ def _emulated_details(link: EmulatedLink) -> Iterator[str]:
 
 
 def client_side_words(link: EmulatedLink) -> Iterator[str]:
-    """``loss 1 % at the client's side``, or ``50.00 Mbit/s, queue 100 packets, 5.0 ms and no loss at the client's side``;
-    nothing without such a link."""
+    """``loss 1 % at the client's side``, ``50.00 Mbit/s, queue 9 packets, 5.0 ms and no loss at the client's side``;
+    nothing without such a link.
+    """
     if link.client_side is None:
         return
     ways = (link.client_side.forward, link.client_side.back)

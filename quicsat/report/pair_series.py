@@ -80,7 +80,7 @@ class PairSeries:
         return f"{self.server}, {self.client}, {self.case.abbreviation}"
 
     def forward_rates(self, run: RunSeries, begin: float, end: float) -> list[tuple[float, float]]:
-        """Rates of the path to the client in one of its runs: since when, seconds since the client's first packet, and bit/s.
+        """Rates of the path to the client in one of its runs: since when, seconds since the first packet, and bit/s.
 
         The first from ``begin`` on, the others by the link's profile until ``end``. Empty if the rate is unknown.
         """

@@ -139,8 +139,8 @@ def loss(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     note = (
         "Values are means over the n successful runs. The forward direction is from the server to the client. The "
         "shares of all losses are those in the traces. The shares of the queue, of the link among the packets that "
-        "passed the queue, and of the queue and the loss at the client's side are the simulator's counts. The bursts of "
-        "the link are unknown if the traces do not show them apart from other drops (docs/reference/metrics.md)."
+        "passed the queue, and of the queue and the loss at the client's side are the simulator's counts. The bursts "
+        "of the link are unknown if the traces do not show them apart from other drops (docs/reference/metrics.md)."
     )
     states = (
         "P(x|y) is the probability that the packet after one in state y is in state x, where "
