@@ -169,8 +169,9 @@ def forward_capacity(
 ) -> float | None:
     """Mean rate that the path to the client offered to the packets that arrived between two times, bit/s.
 
-    The rate of its slowest link, or that of its profile while these packets left. Losses do not change it. ``seed``: of the run;
-    ``during``: seconds since 1970. None if the link offered nothing, or if it is unknown when its profile began.
+    The rate of its slowest link, or that of its profile while these packets left. Losses do not change it. ``seed``: of
+    the run; ``during``: seconds since 1970. None if the link offered nothing, or if it is unknown when its profile
+    began.
     """
     if not isinstance(link, EmulatedLink) or link.forward.profile is None or not link.forward.profile.rates:
         return path_rate(link) or None
