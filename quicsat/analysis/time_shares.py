@@ -84,8 +84,9 @@ def link_conditions(
         times, rates = [began + time - at_start for time, _ in steps], [rate for _, rate in steps]
     if isinstance(link, EmulatedLink):
         rates = [*map(link.on_path, rates)]
-    hops = report and (report.forward, *([report.client_side.forward] if report.client_side else []))
-    took_time = hops is not None and not any(hop.queue_drops for hop in hops)
+    took_time = report is not None and not report.forward.queue_drops
+    if report is not None and report.client_side is not None:
+        took_time = took_time and not report.client_side.forward.queue_drops
     return LinkConditions(np.array(times), np.array(rates), _merged(outages), took_time)
 
 

@@ -91,10 +91,10 @@ def client_side_words(link: EmulatedLink) -> Iterator[str]:
     loss = _both(_loss(forward.loss), _loss(back.loss))
     words = []
     if any(way.rate for way in ways):
-        rates = ["any rate" if way.rate is None else mbit_per_s(way.rate) for way in ways]
-        queues = [NONE if way.queue is None else format_queue(way.queue) for way in ways]
+        to, of = ("any rate" if way.rate is None else mbit_per_s(way.rate) for way in ways)
+        before, behind = (NONE if way.queue is None else format_queue(way.queue) for way in ways)
         units = (" Mbit/s", " packets") if all(way.rate for way in ways) else ("", "")
-        words += [_both(*rates, units[0]), f"queue {_both(*queues, units[1])}"]
+        words += [_both(to, of, units[0]), f"queue {_both(before, behind, units[1])}"]
     words += [] if forward.delay == back.delay == 0 else [_both(seconds(forward.delay), seconds(back.delay))]
     words += ["no loss" if loss == NONE else f"loss {loss}"]
     yield f"{' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))} at the client's side"

@@ -85,9 +85,9 @@ class PairSeries:
         The first from ``begin`` on, the others by the link's profile until ``end``. Empty if the rate is unknown.
         """
         link = self.case.link
-        profile = link.forward.profile if isinstance(link, EmulatedLink) else None
-        if profile is None or not profile.rates:
+        if not isinstance(link, EmulatedLink) or link.forward.profile is None or not link.forward.profile.rates:
             return [(begin, rate)] if (rate := path_rate(link)) else []
+        profile = link.forward.profile
         first = profile.begin(run.seed)
         steps = profile.steps_between(profile.rates, first + max(begin, 0.0), first + end)
         return [(time - first, link.on_path(rate)) for time, rate in steps]
