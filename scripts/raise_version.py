@@ -26,12 +26,15 @@ from quicsat.images.releases import pinned_version, releases_of
 from quicsat.model.errors import UserError
 from quicsat.model.implementation import Implementation
 from quicsat.model.package import Package
+from quicsat.model.product_files import build_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ("Cargo.toml", "go.mod", "requirements.txt", "pom.xml")
 """Files in which a language's package manager is told the version."""
-CHECKED = ("SHA256", "REVISION", "PATCHES")
+CHECKED = ("REVISION", "PATCHES")
 """Arguments of a Dockerfile that depend on the version, and that its build checks."""
+COMPARED = re.compile(r'echo "\$\{SHA256\} (\S+)" \| sha256sum -c')
+"""In a Dockerfile: how its build compares the checksum of an archive."""
 REVISION = 'org.opencontainers.image.revision="'
 
 
@@ -94,6 +97,29 @@ def write_labels_of_crates(folder: Path, package: Package) -> None:
     dockerfile.write_text(after, encoding="utf-8")
 
 
+def write_checksum(name: str, dockerfile: Path) -> None:
+    """Write the checksum of the archive that a build downloads; for it, the build prints the checksum and stops.
+
+    Raises ValueError if it stops earlier.
+    """
+    text = dockerfile.read_text(encoding="utf-8")
+    if not COMPARED.search(text):
+        return
+    dockerfile.write_text(COMPARED.sub(r"sha256sum \1 && false", text), encoding="utf-8")
+    try:
+        run(sys.executable, "run.py", "images", "build", name)
+    except subprocess.CalledProcessError:
+        log = (build_folder() / "logs" / f"{name}.log").read_text(encoding="utf-8", errors="replace")
+    else:
+        log = ""
+    finally:
+        dockerfile.write_text(text, encoding="utf-8")
+    if (found := re.search(r"^([0-9a-f]{64}) ", log, re.MULTILINE)) is None:
+        raise ValueError(f"{name}: its build downloads no archive, see its log.")
+    raised = re.sub(r"^ARG SHA256=[0-9a-f]*$", f"ARG SHA256={found[1]}", text, flags=re.MULTILINE)
+    dockerfile.write_text(raised, encoding="utf-8")
+
+
 def run(*command: str, folder: Path = ROOT, shown: bool = True) -> str:
     """Standard output of a command, which is shown, too, or only returned; raises CalledProcessError."""
     sys.stderr.write(f"+ {' '.join(command)}\n")
@@ -135,6 +161,7 @@ def main(words: Sequence[str]) -> int:
         elif new != old:
             raise_pin(folder, package, old, new)
         lock(folder, package, new)
+        write_checksum(implementation.name, folder / "Dockerfile")
         sys.stdout.write(f"{options.name}: {old} -> {new}\n")
         if pinned := sorted(arguments_of(folder / "Dockerfile").keys() & set(CHECKED)):
             sys.stdout.write(f"The build checks {', '.join(pinned)} in its Dockerfile, which depend on the version.\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.config.loader import load_implementations
-from quicsat.docker.provenance import SOURCE, labels_of
+from quicsat.docker.provenance import SOURCE, arguments_of, labels_of
 from quicsat.images.registries import upstream
 from quicsat.images.releases import Release, ReleaseState, pinned_version
 from quicsat.model.package import Package, Registry
@@ -108,6 +109,32 @@ def test_it_raises_builds_tests_and_writes_what_follows(checkout: Path, monkeypa
     assert commands == []
     assert raise_version.main(["quinn", NEW]) == 0
     assert commands == again
+
+
+@pytest.mark.parametrize("name", ["ngtcp2", "picoquic"])
+def test_the_checksum_of_the_new_archive_is_written(
+    name: str, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dockerfile, log = checkout / f"endpoints/{name}/Dockerfile", tmp_path / f"build/logs/{name}.log"
+    before, commands = dockerfile.read_text(encoding="utf-8"), list[str]()
+
+    def run(*command: str, **_options: object) -> str:
+        commands.append(" ".join(command[1:]))
+        assert "sha256sum -c" not in dockerfile.read_text(encoding="utf-8")
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"Step 3\n{'ab' * 32}  archive.tar.gz\n" if len(commands) == 1 else "no network\n")
+        raise subprocess.CalledProcessError(1, command)
+
+    monkeypatch.setattr(raise_version, "run", run)
+    monkeypatch.setattr(raise_version, "build_folder", lambda: tmp_path / "build")
+    raise_version.write_checksum(name, dockerfile)
+    assert commands == [f"run.py images build {name}"]
+    old = arguments_of(dockerfile)["SHA256"]
+    assert old == "ab" * 32
+    assert dockerfile.read_text(encoding="utf-8") == re.sub(r"(?<=SHA256=)[0-9a-f]{64}", old, before)
+    with pytest.raises(ValueError, match="downloads no archive"):
+        raise_version.write_checksum(name, dockerfile)
+    assert arguments_of(dockerfile)["SHA256"] == old
 
 
 def test_a_step_that_fails_ends_it(
