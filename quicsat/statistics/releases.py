@@ -16,7 +16,7 @@ from quicsat.model.names import RELEASE_SIGN, base_name
 from quicsat.model.package import release_order
 from quicsat.model.results import Manifest, ResultSet
 from quicsat.model.test_case import TestCase
-from quicsat.statistics.comparison import BETTER, WORSE, Comparison, PairChange, campaigns
+from quicsat.statistics.comparison import ALL, BETTER, WORSE, Comparison, PairChange, campaigns
 
 STAND_IN = "release"
 """Name of each release in comparisons, which tell pairs apart by their names."""
@@ -111,18 +111,25 @@ def release_steps(results: ResultSet, name: str, cases: Iterable[TestCase]) -> t
         first, second = (of_release(results, name, each) for each in (before, after))
         found = campaigns(first, second, chosen, looks=len(neighbours), by_case=True)
         changed = [each for each in (*found.pairs, *found.groups, *found.times) if each.change in WORSE | BETTER]
-        mine = (_change(each) for each in changed)
+        mine = (_change(each, _only_role(found)) for each in changed)
         steps.append(ReleaseStep(before, after, tuple(each for each in mine if each is not None), found))
     return tuple(steps)
 
 
-def _change(change: PairChange) -> ReleaseChange | None:
-    """None for a change of a partner, or of all pairs together."""
-    server, client = change.first.server, change.first.client
+def _only_role(found: Comparison) -> Role | None:
+    """The role of the release in all pairs; None if it has both."""
+    roles = {Role.SERVER if pair.first.server == STAND_IN else Role.CLIENT for pair in found.pairs}
+    return roles.pop() if len(roles) == 1 else None
+
+
+def _change(change: PairChange, only: Role | None) -> ReleaseChange | None:
+    """None for a change of a partner, or of all pairs together unless the release has only one role in them."""
+    server, client, case = change.first.server, change.first.client, change.over or change.first.test_case
+    if server == client == ALL and only is not None:
+        return ReleaseChange(only, ALL, case, change)
     if STAND_IN not in (server, client):
         return None
     role = Role.SERVER if server == STAND_IN else Role.CLIENT
-    case = change.over or change.first.test_case
     return ReleaseChange(role, client if role is Role.SERVER else server, case, change)
 
 

@@ -24,23 +24,25 @@ from tests.results_builder import SAT, result_set, runs, virtual
 RELEASES = ("0.9.0", "0.10.0", "0.11.0", "1.0.0")
 
 
-def history(factors: Mapping[tuple[str, Role], float], members: int = 10, name: str = "quinn") -> ResultSet:
-    """Releases as servers and as clients of picoquic, at 5 Mbit/s times a factor and a noise of one per cent."""
+def history(
+    factors: Mapping[tuple[str, Role], float], members: int = 10, name: str = "quinn", partner: str = "picoquic"
+) -> ResultSet:
+    """Releases as servers and as clients of a partner, at 5 Mbit/s times a factor and a noise of one per cent."""
     own = [f"{name}@{release}" for release in RELEASES]
     found = []
     for role in Role:
         for end, release in zip(own, RELEASES, strict=True):
-            noise = random.Random(f"{role} {release}")
+            noise = random.Random(f"{role} {release} {partner}")
             rates = [
                 5e6 * factors.get((release, role), 1.0) * noise.lognormvariate(0, 0.01) for _ in range(members)
             ]  # fmt: skip
-            server, client = (end, "picoquic") if role is Role.SERVER else ("picoquic", end)
+            server, client = (end, partner) if role is Role.SERVER else (partner, end)
             found += runs(*rates, server=server, client=client)
-    results = result_set(found, servers=(*own, "picoquic"), clients=(*own, "picoquic"))
+    results = result_set(found, servers=(*own, partner), clients=(*own, partner))
     known = tuple(
         replace(each, release=each.name.partition("@")[2]) for each in results.manifest.implementations
     )  # fmt: skip
-    pairs = tuple(f"{end}/picoquic" for end in own) + tuple(f"picoquic/{end}" for end in own)
+    pairs = tuple(f"{end}/{partner}" for end in own) + tuple(f"{partner}/{end}" for end in own)
     manifest = replace(results.manifest, implementations=known, pairs=pairs)
     return virtual(replace(results, manifest=manifest))
 
@@ -98,3 +100,22 @@ def test_a_release_with_itself_as_the_partner_keeps_its_roles() -> None:
     results = history({}, name="picoquic")
     found = of_release(results, "picoquic", "0.9.0")
     assert {(each.server, each.client) for each in found.results} == {(STAND_IN, "picoquic"), ("picoquic", STAND_IN)}
+
+
+def test_releases_in_one_role_show_what_all_their_pairs_show_together() -> None:
+    slow = dict.fromkeys([(release, Role.SERVER) for release in RELEASES[2:]], 0.9)
+    with_picoquic, with_quiche = (history(slow, 4, partner=partner) for partner in ("picoquic", "quiche"))
+    runs = [each for results in (with_picoquic, with_quiche) for each in results.results]
+    implementations = {each.name: each for one in (with_picoquic, with_quiche) for each in one.manifest.implementations}
+    pairs = (*with_picoquic.manifest.pairs, *with_quiche.manifest.pairs)
+    manifest = replace(
+        with_picoquic.manifest,
+        implementations=tuple(implementations.values()),
+        clients=(*with_picoquic.manifest.clients, "quiche"),
+        pairs=tuple(pair for pair in pairs if pair.startswith("quinn@")),
+    )
+    served = replace(
+        with_picoquic, manifest=manifest, results=tuple(each for each in runs if each.server.startswith("quinn@"))
+    )
+    steps = release_steps(served, "quinn", [SAT])
+    assert [[(each.role, each.partner) for each in step.changes] for step in steps] == [[], [(Role.SERVER, ALL)], []]
