@@ -27,4 +27,4 @@ def write_capture(file: BinaryIO, place: Path, traces: RunTraces, case: TestCase
         CapturedEnd(Role.SERVER, records_before_fault(place / SERVER_TRACE), of_server, round(-ahead * NANOSECONDS)),
     ]
     keys = "\n".join(key_lines(*(place / log for log in KEY_LOGS))) + "\n"
-    write_pcapng(file, keys, places)
+    write_pcapng(file, keys.encode(), places)

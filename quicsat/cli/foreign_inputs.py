@@ -127,11 +127,11 @@ def _stage_ends(file: Path, target: Path) -> bool:
     ends = records_by_interface(resolved(file))
     if ends.keys() != {*Role}:
         return False
-    secrets = embedded_secrets(resolved(file)).decode(errors="replace")
+    secrets = embedded_secrets(resolved(file))
     for role, name in ((Role.CLIENT, CLIENT_TRACE), (Role.SERVER, SERVER_TRACE)):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         with new_file(target / name) as trace:
-            write_pcapng(trace, secrets, [CapturedEnd(role, ends[role], {})])
+            write_pcapng(trace, secrets, [CapturedEnd(role, ends[role])])
     return True
 
 

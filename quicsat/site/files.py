@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from quicsat.model.errors import HarnessFault
 from quicsat.model.run import OUTPUT
 from quicsat.model.stored_files import entries, files_below, has_content, read_file
 from quicsat.results.compression import LARGEST, content, plain_name, stored
+from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
 from quicsat.traces.records import DamagedTraceError, PacketRecord, records
 
 _FLOW = re.compile(r"flow-[2-9]")
@@ -28,11 +29,6 @@ _TRACES = {
     "tunnel_right.pcap": "server-side-tunnel.pcapng",
 }
 
-_SECTION, _INTERFACE, _SECRETS, _PACKET = 0x0A0D0D0A, 1, 10, 6
-_TLS_KEY_LOG = 0x544C534B
-_NANOSECONDS = b"\x09\x00\x01\x00\x09\x00\x00\x00\x00\x00\x00\x00"
-"""Option if_tsresol: 10^-9 s; then the end of the options."""
-
 
 def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
     """Name and content of each file; what is no regular file or too large is left out."""
@@ -41,7 +37,9 @@ def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
     for trace, name in _TRACES.items():
         path = run / "sim" / trace
         if _fits(path):
-            yield name, pcapng(_readable(path), keys)
+            file = BytesIO()
+            write_pcapng(file, keys, [CapturedEnd(PurePosixPath(name).stem, list(_readable(path)))])
+            yield name, file.getvalue()
     taken: set[str] = set()
     endpoints = (path for role in ("client", "server") for path in files_below(run / role))
     for path in (stored(run / OUTPUT), *endpoints):
@@ -99,27 +97,3 @@ def _readable(path: Path) -> Iterator[PacketRecord]:
     """The records up to the first broken one, or up to the largest number that is read."""
     with suppress(DamagedTraceError, HarnessFault):
         yield from records(path)
-
-
-def pcapng(packets: Iterable[PacketRecord], keys: bytes) -> bytes:
-    """A trace with the TLS secrets that decrypt it (draft-ietf-opsawg-pcapng, Decryption Secrets Block)."""
-    blocks = [_block(_SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
-    if keys:
-        blocks.append(_block(_SECRETS, struct.pack("<II", _TLS_KEY_LOG, len(keys)) + keys))
-    interfaces: dict[int, int] = {}
-    for packet in packets:
-        if packet.link_type not in interfaces:
-            interfaces[packet.link_type] = len(interfaces)
-            blocks.append(_block(_INTERFACE, struct.pack("<HHI", packet.link_type, 0, 0) + _NANOSECONDS))
-        head = struct.pack(
-            "<IIIII", interfaces[packet.link_type], packet.time >> 32, packet.time & 0xFFFFFFFF,
-            len(packet.data), packet.length,
-        )  # fmt: skip
-        blocks.append(_block(_PACKET, head + packet.data))
-    return b"".join(blocks)
-
-
-def _block(kind: int, body: bytes) -> bytes:
-    padded = body + b"\0" * (-len(body) % 4)
-    length = struct.pack("<I", len(padded) + 12)
-    return struct.pack("<I", kind) + length + padded + length

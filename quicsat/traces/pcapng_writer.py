@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import merge
+from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
 from quicsat.traces.records import (
@@ -24,8 +25,9 @@ COMMENT, NAME, END_OF_OPTIONS = 1, 2, 0
 NANOSECONDS_EXPONENT = 9
 LONGEST_COMMENT = 1000
 """Bytes."""
-EMPTY_LINK_TYPE = 1
-"""Of a place without packets: Ethernet."""
+
+ETHERNET = 1
+"""Link type of a place without packets."""
 
 
 class CapturedEnd(NamedTuple):
@@ -33,23 +35,26 @@ class CapturedEnd(NamedTuple):
 
     name: str
     records: Sequence[PacketRecord]
-    comments: Mapping[int, str]
+    comments: Mapping[int, str] = MappingProxyType({})
     """By the number of a packet, from 1."""
     shift: int = 0
     """Nanoseconds to add to its times."""
 
 
-def write_pcapng(file: BinaryIO, key_log: str, places: Sequence[CapturedEnd]) -> None:
-    """A section with an interface per place, the key log, and all packets by time."""
+def write_pcapng(file: BinaryIO, key_log: bytes, places: Sequence[CapturedEnd]) -> None:
+    """A section with an interface per place and link type, the key log if there is one, and all packets by time."""
     file.write(_block(SECTION, struct.pack("<IHHQ", BYTE_ORDER, *VERSION, UNKNOWN_LENGTH)))
-    for place in places:
-        link_type = place.records[0].link_type if place.records else EMPTY_LINK_TYPE
+    if key_log:
+        file.write(_block(SECRETS, struct.pack("<II", TLS_KEY_LOG, len(key_log)) + _padded(key_log)))
+    interfaces: dict[tuple[int, int], int] = {}
+    for number, place in enumerate(places):
         options = _option(NAME, place.name.encode()) + _option(TIME_RESOLUTION, bytes([NANOSECONDS_EXPONENT]))
-        file.write(_block(INTERFACE, struct.pack("<HHI", link_type, 0, 0) + options + _option(END_OF_OPTIONS, b"")))
-    secrets = key_log.encode()
-    file.write(_block(SECRETS, struct.pack("<II", TLS_KEY_LOG, len(secrets)) + _padded(secrets)))
+        for link_type in dict.fromkeys(record.link_type for record in place.records) or (ETHERNET,):
+            interfaces[number, link_type] = len(interfaces)
+            file.write(_block(INTERFACE, struct.pack("<HHI", link_type, 0, 0) + options + _option(END_OF_OPTIONS, b"")))
     numbered = (_numbered(number, place) for number, place in enumerate(places))
-    for time, interface, record, comment in merge(*numbered, key=lambda each: each[:2]):
+    for time, number, record, comment in merge(*numbered, key=lambda each: each[:2]):
+        interface = interfaces[number, record.link_type]
         head = struct.pack("<IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(record.data), record.length)
         options = (
             _option(COMMENT, comment.encode()[:LONGEST_COMMENT]) + _option(END_OF_OPTIONS, b"") if comment else b""
@@ -57,9 +62,9 @@ def write_pcapng(file: BinaryIO, key_log: str, places: Sequence[CapturedEnd]) ->
         file.write(_block(ENHANCED_PACKET, head + _padded(record.data) + options))
 
 
-def _numbered(interface: int, place: CapturedEnd) -> Iterable[tuple[int, int, PacketRecord, str]]:
-    for number, record in enumerate(place.records, 1):
-        yield record.time + place.shift, interface, record, place.comments.get(number, "")
+def _numbered(place: int, end: CapturedEnd) -> Iterable[tuple[int, int, PacketRecord, str]]:
+    for number, record in enumerate(end.records, 1):
+        yield record.time + end.shift, place, record, end.comments.get(number, "")
 
 
 def _padded(data: bytes) -> bytes:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.site.files import downloads, harmless, pcapng, taken_as
-from quicsat.traces.records import records
+from quicsat.site.files import downloads, harmless, taken_as
+from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
+from quicsat.traces.records import INTERFACE, PacketRecord, records
 
+MIXED = [PacketRecord(1_000, 1, 20, b"x" * 20), PacketRecord(2_000, 113, 5, b"y" * 5)]
 DATA = Path(__file__).resolve().parent.parent / "data" / "lossy"
 
 
@@ -53,5 +55,15 @@ def test_what_was_printed_and_files_of_one_name_are_all_taken(tmp_path: Path) ->
     }
 
 
-def test_without_secrets_there_is_no_block_for_them() -> None:
-    assert len(pcapng([], b"")) == 28
+def test_without_secrets_there_is_no_block_for_them(tmp_path: Path) -> None:
+    trace = tmp_path / "sim" / "trace_node_left.pcap"
+    trace.parent.mkdir()
+    trace.write_bytes((DATA / "sim" / trace.name).read_bytes())
+    [(_, found)] = downloads(tmp_path)
+    assert struct.unpack_from("<I", found, 28) == (INTERFACE,)
+
+
+def test_packets_of_two_link_types_keep_them(tmp_path: Path) -> None:
+    with (tmp_path / "x.pcapng").open("wb") as file:
+        write_pcapng(file, b"", [CapturedEnd("a", MIXED), CapturedEnd("b", MIXED[1:])])
+    assert list(records(tmp_path / "x.pcapng")) == [MIXED[0], MIXED[1], MIXED[1]]
