@@ -3,7 +3,9 @@
     .venv/bin/python -m bench.time_shares results/latest/quic-go_quic-go/satloss/1 ...
 
 A row per run and share: percent of the transfer's time by the traces and by the qlog, of the moments in which the
-server could send: without the handshake, requests, outages, the tail, and moments in which the link is busy.
+server could send: without the handshake, requests, outages, the tail, and moments in which the link is busy. Flow
+control holds a server up between two increases of the limit if it sends DATA_BLOCKED there: its credit is used up. Of
+servers that never send this frame, the moments count in which a packet exceeds the limit.
 """
 # ruff: noqa: T201 - a script
 
@@ -56,7 +58,7 @@ def compared(run: Path) -> Iterator[_Row]:
     free = ~np.isin(share, [SHARES.index(each) for each in OTHERS])
     start = float(np.nanmin(series.back.arrived))
     told = recovery(place / QLOGS, start)
-    sent, limit, flight = _amounts(place / QLOGS, start)
+    sent, limit, flight, stuck = _amounts(place / QLOGS, start)
     total = float(found.time[-1])
 
     def row(name: str, shares: Sequence[TimeShare], truth: Flags) -> _Row:
@@ -64,8 +66,12 @@ def compared(run: Path) -> Iterator[_Row]:
 
     blocked = np.zeros(MOMENTS, dtype=np.bool_)
     if len(sent) and len(limit):
+        waiting = np.isin(share, [SHARES.index(each) for each in (*STEADY, TimeShare.CONNECTION_FLOW_CONTROL)])
         blocked = (_at(sent, moments) + PACKET > _at(limit, moments)) & (moments > limit.time[0])
-        yield row("flow control of the connection", [TimeShare.CONNECTION_FLOW_CONTROL], blocked)
+        used_up = np.searchsorted(limit.time, stuck, "right")
+        spent = waiting & np.isin(np.searchsorted(limit.time, moments, "right"), used_up)
+        truth = spent if len(stuck) else blocked
+        yield row("flow control of the connection", [TimeShare.CONNECTION_FLOW_CONTROL], truth)
     states = told.states
     if not states and len(told.threshold):
         below = _at(told.window, moments) < np.where(
@@ -88,9 +94,11 @@ def _at(samples: Samples, times: Floats) -> Floats:
     return found
 
 
-def _amounts(folder: Path, start: float) -> tuple[Samples, Samples, Samples]:
-    """Bytes that the server's qlog says were sent on all streams, allowed by MAX_DATA, and in flight."""
+def _amounts(folder: Path, start: float) -> tuple[Samples, Samples, Samples, Floats]:
+    """Bytes that the server's qlog says were sent on all streams, allowed by MAX_DATA, and in flight; and the times at
+    which it sent DATA_BLOCKED."""
     ends: dict[int, int] = {}
+    stuck = list[float]()
     sent, limit, flight = list[tuple[float, float]](), list[tuple[float, float]](), list[tuple[float, float]]()
     for path in files_below(folder):
         for trace in qlog.read(path).traces:
@@ -107,7 +115,9 @@ def _amounts(folder: Path, start: float) -> tuple[Samples, Samples, Samples]:
                         sent.append((time, sum(ends.values())))
                     elif event.name == "packet_received" and kind == "max_data":
                         limit.append((time, frame.get("maximum", 0)))
-    return Samples.in_order(sent), Samples.in_order(limit), Samples.in_order(flight)
+                    elif event.name == "packet_sent" and kind == "data_blocked":
+                        stuck.append(time)
+    return Samples.in_order(sent), Samples.in_order(limit), Samples.in_order(flight), np.array(stuck)
 
 
 def main(runs: Sequence[str]) -> None:

@@ -33,6 +33,8 @@ REACTION, LATE_REACTION, REACTION_SHARE = 0.001, 0.010, 0.05
 it ends, since the sender may pace the packet: up to this share of the pause."""
 PACING_TRIPS, PACING_LEAST = 0.25, 0.010
 """Round trips, and seconds, up to which a pause that a timer ends is one of the pacing."""
+LATE_TRIPS, ACK_DELAY = 2, 0.025
+"""Round trips, and seconds of ``max_ack_delay`` (RFC 9000, section 18.2), after which an acknowledgement is overdue."""
 GROWTH, ROUNDS = 1.25, 3
 """The bytes in flight no longer grow in slow start if they are not so many times as large after so many round trips;
 as BBR finds the end of its start-up (draft-ietf-ccwg-bbr, section 5.3.1.2)."""
@@ -127,7 +129,7 @@ def time_shares(pair: QuicTracePair, series: Series, link: LinkConditions) -> St
     edges = np.unique(np.concatenate([[0.0, *marks.times], busy.ravel(), *sender.edges, np.ravel(link.outages)]))
     edges = edges[(edges >= 0) & (edges <= marks.end)]
     middle = (edges[:-1] + edges[1:]) / 2
-    share = sender.reasons(middle)
+    share = sender.reasons(edges)
     for name, flags in (
         (TimeShare.TAIL, middle >= marks.sent),
         (TimeShare.OUTAGE, _within(middle, np.reshape(link.outages, (-1, 2)))),
@@ -192,11 +194,12 @@ def _within(times: Floats, intervals: Floats) -> Flags:
     return found
 
 
-def _near(times: Floats, distance: Floats, flags: Flags) -> Flags:
-    """Whether one of the times for which ``flags`` are true is less than ``distance`` away from each."""
-    marked = np.concatenate([[-np.inf], times[flags], [np.inf]])
-    place = np.searchsorted(marked, times)
-    found: Flags = np.minimum(times - marked[place - 1], marked[place] - times) < distance
+def _between(edges: Floats, flags: Flags, distance: Floats) -> Flags:
+    """Whether each stretch between two edges lies between two stretches with flags, less than ``distance`` apart."""
+    number = np.arange(len(flags))
+    before = np.maximum.accumulate(np.where(flags, number, -1))
+    after = np.minimum.accumulate(np.where(flags, number, len(flags))[::-1])[::-1]
+    found: Flags = np.append(edges[:-1], np.inf)[after] - np.append(edges[1:], -np.inf)[before] < distance
     return found
 
 
@@ -260,8 +263,9 @@ class _Sender:
             yield self._series.in_flight.time
         yield from self._credit.edges
 
-    def reasons(self, times: Floats) -> Integers:
-        """Of each time: the place in ``SHARES`` of the reason for which the server does not send."""
+    def reasons(self, edges: Floats) -> Integers:
+        """Of each stretch between two edges: the place in ``SHARES`` of the reason why the server does not send."""
+        times = (edges[:-1] + edges[1:]) / 2
         place = np.clip(np.searchsorted(self._sends, times, "right") - 1, 0, len(self._gaps) - 1)
         found = self._gaps[place].copy()
         left, blocked_by_connection, blocked_by_stream = self._credit.at(times)
@@ -276,7 +280,7 @@ class _Sender:
             (TimeShare.STREAM_FLOW_CONTROL, (left > 0) & blocked_by_stream),
             (TimeShare.CONNECTION_FLOW_CONTROL, (left > 0) & blocked_by_connection),
         ):
-            found[blocked | (spread & _near(times, trip, blocked))] = _NUMBER[share]
+            found[blocked | (spread & _between(edges, blocked, trip))] = _NUMBER[share]
         return found
 
 
@@ -352,7 +356,8 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats
     pause = np.where(np.isfinite(end), end - begin, 0.0)
     reacted = (answered >= begin) & (end - answered <= np.clip(REACTION_SHARE * pause, REACTION, LATE_REACTION))
     short = pause <= np.maximum(PACING_TRIPS * trip, PACING_LEAST)
-    expired = ~reacted & ~empty & ~short & ((pause >= trip) | ~measured)
+    overdue = measured & (pause >= LATE_TRIPS * trip + ACK_DELAY)
+    expired = ~empty & ~short & np.where(reacted, overdue, (pause >= trip) | ~measured)
     starting = begin < _slow_start_end(series, lost)
     found = np.full(len(sends), _NUMBER[TimeShare.UNKNOWN])
     for share, flags in (

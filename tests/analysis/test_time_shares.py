@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quicsat.analysis.time_shares import LinkConditions, Stretches, time_shares
+from quicsat.analysis.time_shares import LinkConditions, Stretches, _between, time_shares
 from quicsat.model.emulated_link import unknown_link
 from quicsat.model.implementation import Protocol
 from quicsat.model.time_shares import TimeShare
@@ -105,6 +105,16 @@ def test_flow_control(tmp_path: Path, small: str, large: str, blocking: TimeShar
     assert truth > 0.2 * found.duration
     assert found.seconds(blocking) == near(found, truth)
     assert found.seconds(other) == 0
+
+
+@pytest.mark.parametrize(
+    ("distance", "found"),
+    [(2.0, [0, 1, 0, 0, 1, 0, 0, 1, 0]), (2.1, [0, 1, 1, 1, 1, 0, 0, 1, 0]), (4.0, [0, 1, 1, 1, 1, 1, 1, 1, 0])],
+)
+def test_what_lies_between_flags_that_are_near_each_other(distance: float, found: list[int]) -> None:
+    edges = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 8.5, 9.0])
+    flags = np.array([0, 1, 0, 0, 1, 0, 0, 1, 0], dtype=np.bool_)
+    assert _between(edges, flags, np.full(len(flags), distance)).tolist() == [bool(each) for each in found]
 
 
 def test_an_application_that_pauses(tmp_path: Path) -> None:
