@@ -10,7 +10,7 @@ from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.perturbation import NOMINAL, Perturbation
 from quicsat.model.run_key import File as File  # they belong to a run, but need less than it
 from quicsat.model.run_key import RunKey as RunKey
-from quicsat.model.test_case import ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
+from quicsat.model.test_case import HTTP2_TESTS, ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
 
 KEY_LOG = "keys.log"
 """Secrets of TLS, in the logs of an endpoint."""
@@ -65,9 +65,16 @@ class Run:
 
     @property
     def endpoint_test_case(self) -> TestCase:
-        """The test case with the names that endpoints know it by: a transfer is ``http3`` or ``tcp`` over those."""
+        """The test case with the names that endpoints know it by: a transfer is ``http3`` or ``tcp`` over those.
+
+        Clients fetch several files over TCP in ``http2`` and its kin.
+        """
         if self.test_case.webtransport is not None:
             return self.test_case
-        names = {TRANSFER: PROTOCOL_TESTS[self.protocol], ORDERED: ORDERED_TESTS[self.protocol]}
         client, server = self.test_case.client_test, self.test_case.server_test
+        if self.protocol is Protocol.TCP and client in HTTP2_TESTS:
+            tcp = PROTOCOL_TESTS[Protocol.TCP]
+            single = client == TRANSFER and len(self.test_case.file_sizes) == 1
+            return replace(self.test_case, client_test=tcp if single else HTTP2_TESTS[client], server_test=tcp)
+        names = {TRANSFER: PROTOCOL_TESTS[self.protocol], ORDERED: ORDERED_TESTS.get(self.protocol, ORDERED)}
         return replace(self.test_case, client_test=names.get(client, client), server_test=names.get(server, server))
