@@ -33,7 +33,7 @@ from quicsat.model.outcomes import Cause, Check, ErrorCode, Outcome, Rules, Verd
 from quicsat.model.real_link import CLOCKS
 from quicsat.model.results import Measurement, ObjectTimes
 from quicsat.model.run import Run
-from quicsat.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase, path_rate
+from quicsat.model.test_case import HTTP2_TESTS, MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase, path_rate
 from quicsat.model.text import counted
 from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import MIB, byte_size, seconds
@@ -73,6 +73,8 @@ NO_KEYS = "No key log: the numbers that need the streams are missing, and the st
 WRONG_KEYS = "The key log does not fit the trace: the streams were not checked, and their numbers are missing."
 SOME_KEYS = "The key log has the keys of some connections only: the others were not checked, and numbers lack them."
 TCP_STREAM = "TCP: the stream holds TLS records, which were not compared with the files."
+NO_TCP_KEYS = "No key log: the times of the objects are missing."
+NOT_HTTP2 = "HTTP/1.1: the client fetched the files one after another; the times of the objects are missing."
 HTTP3 = "HTTP/3: the streams were not compared with the files."
 
 
@@ -538,9 +540,11 @@ def _efficiency(
 
 
 def _objects(traces: RunTraces, series: Series, test_case: TestCase, sizes: tuple[int, ...]) -> tuple[ObjectTimes, ...]:
-    """Times of the objects of a workload; over TCP, objects share a stream that is not decrypted."""
-    workload = test_case.workload
-    if workload is None or workload.duration is not None or not isinstance(traces.trace_pair, QuicTracePair):
+    """Times of the objects of a workload; over TCP of HTTP/2 alone, since objects otherwise share a stream."""
+    workload, pair = test_case.workload, traces.trace_pair
+    if workload is None or workload.duration is not None:
+        return ()
+    if isinstance(pair, TcpTracePair) and pair.seen.http2 is None:
         return ()
     return object_times(series, sizes, workload)
 
@@ -562,14 +566,14 @@ def _tcp_times(trace_pair: TcpTracePair, series: Series, size: int) -> dict[str,
     return {
         "goodput": tcp_metrics.goodput(trace_pair.seen, size),
         "handshake_time": tcp_metrics.handshake_time(trace_pair.seen),
-        "time_to_first_byte": float(first[0]) if np.isfinite(first).any() else None,
-        "completion_time": float(last[0]) if np.isfinite(last).any() else None,
+        "time_to_first_byte": float(np.nanmin(first)) if np.isfinite(first).any() else None,
+        "completion_time": float(np.nanmax(last)) if np.isfinite(last).any() else None,
     }
 
 
 def _notes(traces: RunTraces, test_case: TestCase, rate: float | None) -> Iterator[str]:
     if isinstance(traces.trace_pair, TcpTracePair):
-        yield TCP_STREAM
+        yield from _tcp_notes(traces, traces.trace_pair, test_case)
     elif not traces.keys:
         yield NO_KEYS
     elif not traces.readable:
@@ -586,6 +590,12 @@ def _notes(traces: RunTraces, test_case: TestCase, rate: float | None) -> Iterat
     yield from (f"Server's qlog: {note}" for note in traces.qlog_notes)
     if rate is None:
         yield "The server sent no two 1-RTT packets at different times, so there is no goodput."
+
+
+def _tcp_notes(traces: RunTraces, pair: TcpTracePair, test_case: TestCase) -> Iterator[str]:
+    yield TCP_STREAM
+    if test_case.client_test in HTTP2_TESTS.values() and pair.seen.http2 is None:
+        yield NOT_HTTP2 if traces.keys else NO_TCP_KEYS
 
 
 def _clocks(series: Series, evidence: Evidence) -> Iterator[str]:

@@ -110,7 +110,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "head_of_line_blocking",
         "s",
-        "Time for which an object's received bytes waited for earlier bytes of its stream",
+        "Time for which an object's received bytes waited for earlier bytes of its stream, over TCP of its connection",
         "lower",
     ),
     Metric(

@@ -10,6 +10,7 @@ from itertools import takewhile
 import numpy as np
 
 from quicsat.model.results import ObjectTimes
+from quicsat.model.role import Protocol
 from quicsat.model.workload import ObjectType, RequestOrder, Workload
 from quicsat.traces.series import Series, StreamData
 from quicsat.traces.streams import ByteRanges, Stream
@@ -24,7 +25,8 @@ def object_times(series: Series, sizes: Sequence[int], workload: Workload) -> tu
     An object is told by its size: HTTP/3 adds headers to each, so that the largest stream is that of the largest
     object, and so on. Streams of further requests are left out.
     """
-    streams = _lengths(series.arrived)
+    asked = _asked(series)
+    streams = {stream: length for stream, length in _lengths(series.arrived).items() if stream in asked}
     kinds: Sequence[ObjectType | None] = workload.types or (None,) * len(sizes)
     wanted = sorted(zip(sizes, kinds, strict=True), key=lambda each: -each[0])
     ordered = sorted(streams, key=lambda stream: -streams[stream])
@@ -35,7 +37,8 @@ def object_times(series: Series, sizes: Sequence[int], workload: Workload) -> tu
         return ()
     own = workload.requests is RequestOrder.SEPARATE
     began = _connection_begins(series) if own else {}
-    waited = blocked(series.arrived, in_its_stream)
+    over_tcp = series.protocol is Protocol.TCP
+    waited = blocked(series.arrived, in_one_stream(series.sent) if over_tcp else in_its_stream)
     found = []
     rows = series.requests.rows("connection", "stream", "sent", "first_byte", "last_byte")
     for connection, stream, sent, first, last in rows:
@@ -52,15 +55,21 @@ def object_metrics(series: Series, objects: Sequence[ObjectTimes]) -> dict[str, 
         return {}
     durations = [each.duration for each in objects]
     answers = [each.first_byte - each.requested for each in objects]
-    together = blocked(series.arrived, _in_order_of_sending(series.sent))
+    asked = _asked(series)
+    together = blocked(series.arrived, in_one_stream(series.sent))
     return {
         "object_time_median": statistics.median(durations),
         "object_time_95": float(np.percentile(durations, 95)),
         "response_time_median": statistics.median(answers),
         "response_time_95": float(np.percentile(answers, 95)),
         "head_of_line_blocking": statistics.fmean(each.blocked for each in objects),
-        "head_of_line_blocking_one_stream": sum(together.values()) / len(objects),
+        "head_of_line_blocking_one_stream": sum(together[stream] for stream in asked & together.keys()) / len(objects),
     }
+
+
+def _asked(series: Series) -> set[Stream]:
+    """The streams on which the client asked for something."""
+    return {(connection, stream) for connection, stream in series.requests.rows("connection", "stream")}
 
 
 def _whole(time: float) -> float:
@@ -116,7 +125,7 @@ def blocked(arrived: StreamData, place: Callable[[Stream, int, int], list[Placed
     return waited
 
 
-def _in_order_of_sending(sent: StreamData) -> Callable[[Stream, int, int], list[Placed]]:
+def in_one_stream(sent: StreamData) -> Callable[[Stream, int, int], list[Placed]]:
     """Places of all bytes of a connection in one sequence, in the order in which the server first sent them."""
     pieces: dict[Stream, list[tuple[int, int, int]]] = {}
     """Of each stream: begin, end, and place of the begin, in order."""

@@ -43,11 +43,11 @@ def initial_keys(version: int, destination: bytes) -> tuple[Keys, Keys] | None:
     if salt is None:
         return None
     secret = HKDF.extract(SHA256(), salt, destination)
-    client, server = (_expand(secret, f"{side} in", 32) for side in ("client", "server"))
+    client, server = (expand_label(secret, f"{side} in", 32) for side in ("client", "server"))
     return Keys(client, AES_128, version), Keys(server, AES_128, version)
 
 
-def _expand(secret: bytes, label: str, size: int) -> bytes:
+def expand_label(secret: bytes, label: str, size: int) -> bytes:
     """HKDF-Expand-Label (RFC 8446, section 7.1)."""
     full = b"tls13 " + label.encode("ascii")
     info = size.to_bytes(2, "big") + bytes([len(full)]) + full + b"\0"
@@ -68,10 +68,10 @@ class Keys:
         self.secret, self.cipher, self.version, self.generation = secret, cipher, version, generation
         self._prefix = PREFIXES.get(version, "quic")
         size = 16 if cipher == AES_128 else 32
-        key = _expand(secret, f"{self._prefix} key", size)
+        key = expand_label(secret, f"{self._prefix} key", size)
         self._aead = ChaCha20Poly1305(key) if cipher == CHACHA20 else AESGCM(key)
-        self._vector = int.from_bytes(_expand(secret, f"{self._prefix} iv", 12), "big")
-        self.mask = mask or self._mask(_expand(secret, f"{self._prefix} hp", size))
+        self._vector = int.from_bytes(expand_label(secret, f"{self._prefix} iv", 12), "big")
+        self.mask = mask or self._mask(expand_label(secret, f"{self._prefix} hp", size))
         """Sample -> at least five bytes of header mask."""
 
     def _mask(self, key: bytes) -> Callable[[bytes], bytes]:
@@ -89,7 +89,7 @@ class Keys:
     @cached_property
     def following(self) -> Keys:
         """The keys after a key update, which keeps the header mask (RFC 9001, section 6)."""
-        secret = _expand(self.secret, f"{self._prefix} ku", len(self.secret))
+        secret = expand_label(self.secret, f"{self._prefix} ku", len(self.secret))
         return Keys(secret, self.cipher, self.version, self.mask, self.generation + 1)
 
 

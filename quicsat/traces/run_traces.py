@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -152,7 +152,7 @@ def check_traces(directory: Path, protocol: Protocol, flow: int = 1, most: int =
     return TraceStates(client, server, most)
 
 
-def _behind_proxy(path: Path, flow: int, most: int) -> TcpTrace | None:
+def _behind_proxy(path: Path, flow: int, most: int, keys: Sequence[str]) -> TcpTrace | None:
     """The client's connection with its proxy; None if the traces of the link have what the client saw.
 
     Raises HarnessFault: TRACE_CORRUPT if the trace is damaged, TRACE_LIMIT if it has more than ``most`` packets.
@@ -161,7 +161,7 @@ def _behind_proxy(path: Path, flow: int, most: int) -> TcpTrace | None:
         return None
     if (state := check(path, TCP, flow, most)).condition in (Condition.TRUNCATED, Condition.CORRUPT):
         raise HarnessFault(ErrorCode.TRACE_CORRUPT, f"The trace behind the proxy cannot be used: {state.reason}")
-    return read_tcp(path, flow, most)
+    return read_tcp(path, flow, most, keys)
 
 
 def read_run(
@@ -188,8 +188,8 @@ def read_run(
     datagrams = at_client, at_server, *matches, one_clock
     trace_pair: QuicTracePair | TcpTracePair
     if protocol is Protocol.TCP:
-        behind = _behind_proxy(directory / BEHIND_PROXY, flow, found.most)
-        tcp_client, tcp_server = (read_tcp(path, flow, found.most) for path in paths)
+        behind = _behind_proxy(directory / BEHIND_PROXY, flow, found.most, keys)
+        tcp_client, tcp_server = (read_tcp(path, flow, found.most, keys) for path in paths)
         trace_pair = TcpTracePair(tcp_client, tcp_server, *datagrams, behind)
     else:
         client, server = (read(path, keys, flow, found.most) for path in paths)

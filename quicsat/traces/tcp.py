@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import ColumnTable
+from quicsat.traces.http2 import Http2Frames, Http2Reader
 from quicsat.traces.network import TCP, Segment, segments
 from quicsat.traces.records import MOST_CONNECTIONS, too_large
 from quicsat.traces.streams import ByteRanges
@@ -60,17 +62,20 @@ class TcpTrace:
     """Version of TLS that the server chose first, as on the wire (0x0303 is TLS 1.2); 0 if unknown."""
     ports: tuple[int, ...] = ()
     """The client's port as seen here, by connection."""
+    http2: Http2Frames | None = None
+    """None if no connection speaks HTTP/2, or if it cannot be decrypted."""
 
     def __len__(self) -> int:
         return len(self.time)
 
 
-def read_tcp(path: Path, flow: int = 1, most: int = LEAST_PACKETS) -> TcpTrace:
+def read_tcp(path: Path, flow: int = 1, most: int = LEAST_PACKETS, keys: Iterable[str] = ()) -> TcpTrace:
     """All segments of a flow in a trace; of a damaged file, which ``pcap.check`` finds, those before its fault.
 
-    Raises HarnessFault (trace-limit) if there are more than ``most`` packets, or too many connections.
+    ``keys``: lines of key logs (:func:`~quicsat.traces.key_log.key_lines`), for what a connection carries. Raises
+    HarnessFault (trace-limit) if there are more than ``most`` packets, or too many connections or frames.
     """
-    table = _Segments(path.name)
+    table = _Segments(path.name, Http2Reader(path.name, keys, most))
     for _, time, found in segments(path, TCP, flow, most):
         table.add(time, found)
     return table.trace()
@@ -79,8 +84,8 @@ def read_tcp(path: Path, flow: int = 1, most: int = LEAST_PACKETS) -> TcpTrace:
 class _Segments:
     """The columns while they grow."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, http2: Http2Reader) -> None:
+        self._name, self._http2 = name, http2
         self._rows, self._sacks = array("q"), array("q")
         self._paths: dict[str, int] = {}
         self._bases: dict[tuple[int, bool], int] = {}
@@ -103,6 +108,8 @@ class _Segments:
             self._tls = hello_version(found.payload)
         row = len(self._rows) // 8
         self._rows.extend((time, found.from_server, connection, offset, expected, found.size, flags, found.ecn))
+        if found.payload:
+            self._http2.add(time, connection, offset, found.payload, from_server=found.from_server)
         for start, end in _sacks(found.header) if flags & ACK else ():
             self._sacks.extend((row, self._offset(there, start, start), self._offset(there, end, end)))
 
@@ -121,6 +128,7 @@ class _Segments:
             epoch, (time - epoch * NANOSECONDS) / NANOSECONDS, from_server.astype(np.bool_), connection, offset,
             expected, length, flags, ecn, Sacks(*np.array(self._sacks, dtype=np.int64).reshape(-1, 3).T), self._tls,
             tuple(int(path.split()[0].rpartition(":")[2]) for path in self._paths),
+            self._http2.frames(epoch * NANOSECONDS),
         )  # fmt: skip
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from quicsat.model.arrays import Floats, Integers
 from quicsat.model.implementation import Protocol
+from quicsat.traces.http2 import FrameKind, Http2Frames
 from quicsat.traces.packet_matching import TracePair
 from quicsat.traces.quic_series import accumulated, packets
 from quicsat.traces.series import UNKNOWN, Requests, Samples, Series, StreamData
+from quicsat.traces.streams import ByteRanges, Stream
 from quicsat.traces.tcp import TcpTrace, finished_handshake, first_seen, response_rows
 
 
@@ -42,7 +47,7 @@ class TcpTracePair(TracePair[TcpTrace]):
 
 
 def tcp_series(trace_pair: TcpTracePair) -> Series:
-    """All events; each connection has one stream, 0.
+    """All events; each connection has one stream, 0, and beside it those of HTTP/2 that could be decrypted.
 
     Behind a proxy, data arrive when the client gets them; packets, round trips and bytes in flight are of the link.
     """
@@ -92,18 +97,90 @@ def _numbers(trace: TcpTrace) -> Integers:
 
 def _stream_data(trace: TcpTrace, numbers: Integers, start: float) -> StreamData:
     rows = np.flatnonzero(trace.from_server & (trace.length > 0))
+    if trace.http2 is not None:
+        return _by_stream(trace, trace.http2, rows, numbers, start)
     return StreamData(
         trace.time[rows] - start, np.zeros(len(rows), dtype=np.int64), trace.offset[rows], trace.length[rows],
         numbers[rows], first_seen(trace)[rows], trace.connection[rows],
     )  # fmt: skip
 
 
+def _by_stream(trace: TcpTrace, frames: Http2Frames, rows: Integers, numbers: Integers, start: float) -> StreamData:
+    """The pieces of each segment by the stream of HTTP/2; stream 0 has all that is no data of others.
+
+    Offsets of stream 0 remain those of TCP, so that it has gaps.
+    """
+    columns = {name: array("q") for name in ("row", "stream", "offset", "length", "new")}
+    mine = (frames.kind == FrameKind.DATA) & frames.from_server
+    for connection in np.unique(trace.connection[rows]).tolist():
+        data = np.flatnonzero(mine & (frames.connection == connection))
+        parts = list(zip(*(column[data].tolist() for column in (frames.start, frames.length, frames.stream,
+                                                                  frames.offset)), strict=True))  # fmt: skip
+        ends = (frames.start + frames.length)[data].tolist()
+        seen: dict[int, ByteRanges] = {}
+        for row in rows[trace.connection[rows] == connection].tolist():
+            begin = int(trace.offset[row])
+            end = begin + int(trace.length[row])
+            for stream, offset, length in _cut(parts, bisect_right(ends, begin), begin, end):
+                new = seen.setdefault(stream, ByteRanges()).add(offset, offset + length)
+                for name, value in zip(columns, (row, stream, offset, length, new), strict=True):
+                    columns[name].append(value)
+    row, *others = (np.array(column, dtype=np.int64) for column in columns.values())
+    order = np.argsort(row, kind="stable")
+    row, (stream, offset, length, new) = row[order], (column[order] for column in others)
+    return StreamData(trace.time[row] - start, stream, offset, length, numbers[row], new, trace.connection[row])
+
+
+def _cut(parts: Sequence[tuple[int, int, int, int]], place: int, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Stream, offset in it and length of each piece of the bytes ``at`` to ``end``.
+
+    ``parts``: start, length, stream and offset of the data of streams, in order; those before ``place`` end earlier.
+    """
+    for start, length, stream, offset in islice(parts, place, None):
+        if start >= end:
+            break
+        if start > at:
+            yield 0, at, start - at
+            at = start
+        upto = min(end, start + length)
+        yield stream, offset + at - start, upto - at
+        at = upto
+    if at < end:
+        yield 0, at, end - at
+
+
+def _http2_requests(seen: Http2Frames, at_server: Http2Frames | None, client: float, server: float) -> Requests:
+    """The first HEADERS of each stream at both ends, and when the client could read the answer."""
+    asked, answered, ended = (dict[Stream, float]() for _ in range(3))
+    for *stream, time in seen.of(FrameKind.HEADERS, from_server=False):
+        asked.setdefault((stream[0], stream[1]), time - client)
+    for *stream, time in seen.of(FrameKind.HEADERS, from_server=True):
+        answered.setdefault((stream[0], stream[1]), time - client)
+    for *stream, time in seen.of(FrameKind.DATA, from_server=True):
+        ended[stream[0], stream[1]] = time - client
+    arrived = dict[Stream, float]()
+    for *stream, time in at_server.of(FrameKind.HEADERS, from_server=False) if at_server is not None else ():
+        arrived.setdefault((stream[0], stream[1]), time - server)
+    streams = sorted(asked, key=asked.__getitem__)
+    return Requests.of(
+        connection=[connection for connection, _ in streams],
+        stream=[number for _, number in streams],
+        sent=[asked[stream] for stream in streams],
+        arrived=[arrived.get(stream, np.nan) for stream in streams],
+        first_byte=[answered.get(stream, np.nan) for stream in streams],
+        last_byte=[ended.get(stream, np.nan) for stream in streams],
+    )
+
+
 def _requests(trace_pair: TcpTracePair, client: float, server: float) -> Requests:
     """The first request: what lies in it is encrypted, but it follows upon the client's Finished.
 
-    ``client``, ``server``: zeros of the client's own trace, and of the server's.
+    Of HTTP/2 that could be decrypted, all requests. ``client``, ``server``: zeros of the client's own trace, and of the
+    server's.
     """
     seen, link = trace_pair.seen, trace_pair.client
+    if seen.http2 is not None:
+        return _http2_requests(seen.http2, trace_pair.server.http2, client, server)
     sent, on_link = finished_handshake(seen), finished_handshake(link)
     if sent is None:
         return Requests.of()

@@ -25,7 +25,7 @@ from quicsat.config.loader import load_test_cases
 from quicsat.model.errors import InputError, LockedError, MachineError
 from quicsat.model.outcomes import NOT_RUN, OURS, Cause, ErrorCode, Outcome
 from quicsat.model.results import Manifest, RunResult
-from quicsat.model.test_case import ORDERED_TESTS, PROTOCOL_TESTS
+from quicsat.model.test_case import HTTP2_TESTS, ORDERED_TESTS, PROTOCOL_TESTS
 from quicsat.results.document import SCHEMA_FILE
 from quicsat.results.summary import Cell
 from quicsat.statistics.judgement import Finding
@@ -34,6 +34,7 @@ from tests.documentation.pages import ROOT, first_column, text_of
 REFERENCE = ROOT / "docs/reference"
 FUNCTIONAL_CASES = load_test_cases(ROOT / "testcases/functional.yaml")
 ENDPOINT_TESTS = {test for case in FUNCTIONAL_CASES for test in (case.client_test, case.server_test)}
+TESTS = {*ENDPOINT_TESTS, *PROTOCOL_TESTS.values(), *ORDERED_TESTS.values(), *HTTP2_TESTS.values()}
 EXPECTATION_CELL_KEYS = dict.fromkeys((*expectations.KNOWN_FAILURE_KEYS, *expectations.FLOOR_KEYS))
 FUNCTIONAL = "Codes of functional tests"
 SCENARIOS = {path.parent.name for path in ROOT.glob("ns3-scenarios/*/main.cc")}
@@ -56,7 +57,7 @@ def names(dataclass: type) -> list[str]:
         ("implementations", "Keys of an implementation", implementations.KEYS),
         ("implementations", "Keys of congestion control", implementations.CONGESTION_CONTROL_KEYS),
         ("implementations", "Keys of a variant", implementations.VARIANT_KEYS),
-        ("endpoint-contract", "Tests", {*ENDPOINT_TESTS, *PROTOCOL_TESTS.values(), *ORDERED_TESTS.values()}),
+        ("endpoint-contract", "Tests", TESTS),
         ("hosts", "Hosts file", hosts.KEYS),
         ("expectations", "Keys of expectations", [*expectations.KEYS, *EXPECTATION_CELL_KEYS]),
         ("expectations", "Findings", list(Finding)),

@@ -571,6 +571,17 @@ def test_protocols_of_workloads() -> None:
     assert protocols["sat+sizes", "h3"] == (Protocol.HQ, "multiconnect")
 
 
+def test_several_files_over_tcp_come_over_http2() -> None:
+    names = ("sat+page", "sat+sizes", "sat+objects", "sat+bulk", "sat")
+    cases = [*combined("sat+page", "sat+sizes", "sat+objects", "sat+bulk"), TEST_CASES["sat"]]
+    runs = make_plan([speaking("server", TCP)], [CURL], cases, repetitions=1, seed=1)
+    assert {run.protocol for run in runs} == {TCP}
+    told = {run.test_case.name: run.endpoint_test_case.client_test for run in runs}
+    tests = ("ordered-http2", "multiconnect-http2", "http2", "tcp", "tcp")
+    assert told == dict(zip(names, tests, strict=True))
+    assert {run.endpoint_test_case.server_test for run in runs} == {"tcp"}
+
+
 def test_a_functional_test_has_no_workload() -> None:
     known = {"retry": replace(TEST_CASES["sat"], name="retry", check=Check.RETRY)}
     found, problems = select_test_cases(["retry+page"], known, load, WORKLOADS)
