@@ -4,8 +4,9 @@ Times are seconds since the client's first packet; the clocks of both ends are b
 and TCP look the same: over TCP a segment is a packet, its packet number is its position among the segments of its
 direction, each connection has one stream, 0, and an offset counts from the first byte that a side sent, TLS records
 included. If HTTP/2 could be decrypted, its streams have their own numbers and offsets of data alone, and stream 0 has
-the other bytes. Streams and packets are numbered per connection; ``connection`` says in which, counted from 0 in the order in
-which they begin in the client's trace (TCP: in the trace that shows the event), ``UNKNOWN`` where it cannot be told.
+the other bytes. Streams and packets are numbered per connection; ``connection`` says in which, counted from 0 in the
+order in which they begin in the client's trace (TCP: in the trace that shows the event), ``UNKNOWN`` where it cannot be
+told.
 
     series = series.load(run_directory)
     if series is not None:
