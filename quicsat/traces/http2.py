@@ -58,7 +58,7 @@ class Http2Frames(ColumnTable):
     offset: Integers
     """Position of the first byte in the data of the stream."""
 
-    def of(self, kind: FrameKind, *, from_server: bool) -> Iterator[tuple[int, int, float]]:
+    def times(self, kind: FrameKind, *, from_server: bool) -> Iterator[tuple[int, int, float]]:
         """Connection, stream and time of the frames of one kind and side, in order."""
         wanted = (self.kind == kind) & (self.from_server == from_server)
         columns = (column[wanted].tolist() for column in (self.connection, self.stream, self.time))

@@ -125,10 +125,11 @@ def _by_stream(trace: TcpTrace, frames: Http2Frames, rows: Integers, numbers: In
                 new = seen.setdefault(stream, ByteRanges()).add(offset, offset + length)
                 for name, value in zip(columns, (row, stream, offset, length, new), strict=True):
                     columns[name].append(value)
-    row, *others = (np.array(column, dtype=np.int64) for column in columns.values())
-    order = np.argsort(row, kind="stable")
-    row, (stream, offset, length, new) = row[order], (column[order] for column in others)
-    return StreamData(trace.time[row] - start, stream, offset, length, numbers[row], new, trace.connection[row])
+    order = np.argsort(np.array(columns["row"], dtype=np.int64), kind="stable")
+    found = {name: np.array(column, dtype=np.int64)[order] for name, column in columns.items()}
+    segment = found.pop("row")
+    times, connections = trace.time[segment] - start, trace.connection[segment]
+    return StreamData(time=times, number=numbers[segment], connection=connections, **found)
 
 
 def _cut(parts: Sequence[tuple[int, int, int, int]], place: int, at: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -152,14 +153,14 @@ def _cut(parts: Sequence[tuple[int, int, int, int]], place: int, at: int, end: i
 def _http2_requests(seen: Http2Frames, at_server: Http2Frames | None, client: float, server: float) -> Requests:
     """The first HEADERS of each stream at both ends, and when the client could read the answer."""
     asked, answered, ended = (dict[Stream, float]() for _ in range(3))
-    for *stream, time in seen.of(FrameKind.HEADERS, from_server=False):
+    for *stream, time in seen.times(FrameKind.HEADERS, from_server=False):
         asked.setdefault((stream[0], stream[1]), time - client)
-    for *stream, time in seen.of(FrameKind.HEADERS, from_server=True):
+    for *stream, time in seen.times(FrameKind.HEADERS, from_server=True):
         answered.setdefault((stream[0], stream[1]), time - client)
-    for *stream, time in seen.of(FrameKind.DATA, from_server=True):
+    for *stream, time in seen.times(FrameKind.DATA, from_server=True):
         ended[stream[0], stream[1]] = time - client
     arrived = dict[Stream, float]()
-    for *stream, time in at_server.of(FrameKind.HEADERS, from_server=False) if at_server is not None else ():
+    for *stream, time in at_server.times(FrameKind.HEADERS, from_server=False) if at_server is not None else ():
         arrived.setdefault((stream[0], stream[1]), time - server)
     streams = sorted(asked, key=asked.__getitem__)
     return Requests.of(

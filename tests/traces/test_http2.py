@@ -69,9 +69,9 @@ def test_streams_of_all_versions_and_ciphers(tmp_path: Path, version: str) -> No
     assert [column.tolist() for column in columns] == [[True] * 3, [1, 3, 1], [0, 0, 1500], [1500, 2000, 1500]]
     last = len(peers.sent) - 1
     assert found.time[data].tolist() == [last - 2, last - 1, last]
-    asked = list(found.of(FrameKind.HEADERS, from_server=False))
+    asked = list(found.times(FrameKind.HEADERS, from_server=False))
     assert asked == [(0, 1, last - 3), (0, 3, last - 3)]
-    assert [stream for _, stream, _ in found.of(FrameKind.HEADERS, from_server=True)] == [1, 3]
+    assert [stream for _, stream, _ in found.times(FrameKind.HEADERS, from_server=True)] == [1, 3]
     # Where the bytes of data stand on the wire: AES and ChaCha20 keep their number.
     wire = b"".join(part for from_server, part in peers.sent if from_server)
     ends = (found.start + found.length)[data]
