@@ -54,6 +54,20 @@ def expand_label(secret: bytes, label: str, size: int) -> bytes:
     return HKDFExpand(SHA384() if len(secret) == 48 else SHA256(), size, info).derive(secret)
 
 
+class Aead:
+    """The algorithm of a cipher suite with a key."""
+
+    def __init__(self, key: bytes, cipher: int) -> None:
+        self._aead = ChaCha20Poly1305(key) if cipher == CHACHA20 else AESGCM(key)
+
+    def open(self, nonce: bytes, protected: bytes, header: bytes) -> bytes | None:
+        """What was protected together with a header; None if this is not its key."""
+        try:
+            return self._aead.decrypt(nonce, protected, header)
+        except (InvalidTag, ValueError):
+            return None
+
+
 class Keys:
     """What protects the packets of one direction in one packet number space, in one key phase."""
 
@@ -69,7 +83,7 @@ class Keys:
         self._prefix = PREFIXES.get(version, "quic")
         size = 16 if cipher == AES_128 else 32
         key = expand_label(secret, f"{self._prefix} key", size)
-        self._aead = ChaCha20Poly1305(key) if cipher == CHACHA20 else AESGCM(key)
+        self._aead = Aead(key, cipher)
         self._vector = int.from_bytes(expand_label(secret, f"{self._prefix} iv", 12), "big")
         self.mask = mask or self._mask(expand_label(secret, f"{self._prefix} hp", size))
         """Sample -> at least five bytes of header mask."""
@@ -81,10 +95,7 @@ class Keys:
 
     def open(self, number: int, header: bytes, protected: bytes) -> bytes | None:
         """The frames of a packet; None if these are not its keys."""
-        try:
-            return self._aead.decrypt((self._vector ^ number).to_bytes(12, "big"), protected, header)
-        except (InvalidTag, ValueError):
-            return None
+        return self._aead.open((self._vector ^ number).to_bytes(12, "big"), protected, header)
 
     @cached_property
     def following(self) -> Keys:

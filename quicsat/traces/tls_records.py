@@ -9,11 +9,8 @@ import hmac
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
-
 from quicsat.traces.columns import Message
-from quicsat.traces.protection import AES_128, AES_256, CHACHA20, expand_label
+from quicsat.traces.protection import AES_128, AES_256, CHACHA20, Aead, expand_label
 from quicsat.traces.tls import Handshake, hello_version, messages
 
 HEADER, TAG, EXPLICIT_NONCE = 5, 16, 8
@@ -129,7 +126,7 @@ class _RecordKeys:
     """What protects the records of one side."""
 
     def __init__(self, key: bytes, vector: bytes, cipher: int, version: int) -> None:
-        self._aead = ChaCha20Poly1305(key) if cipher == CHACHA20 else AESGCM(key)
+        self._aead = Aead(key, cipher)
         self._vector, self._old = vector, version == TLS_1_2
         self._explicit = EXPLICIT_NONCE if self._old and cipher != CHACHA20 else 0
 
@@ -142,9 +139,8 @@ class _RecordKeys:
         header = record[:HEADER]
         if self._old:
             header = number.to_bytes(8, "big") + record[:3] + max(len(record) - start - TAG, 0).to_bytes(2, "big")
-        try:
-            content = self._aead.decrypt(nonce, record[start:], header)
-        except (InvalidTag, ValueError):
+        content = self._aead.open(nonce, record[start:], header)
+        if content is None:
             return None
         if self._old:
             return Plaintext(start, content if record[0] == APPLICATION_DATA else b"")
