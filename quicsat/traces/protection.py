@@ -60,7 +60,7 @@ class Aead:
     def __init__(self, key: bytes, cipher: int) -> None:
         self._aead = ChaCha20Poly1305(key) if cipher == CHACHA20 else AESGCM(key)
 
-    def open(self, nonce: bytes, protected: bytes, header: bytes) -> bytes | None:
+    def decrypt(self, nonce: bytes, protected: bytes, header: bytes) -> bytes | None:
         """What was protected together with a header; None if this is not its key."""
         try:
             return self._aead.decrypt(nonce, protected, header)
@@ -95,7 +95,7 @@ class Keys:
 
     def open(self, number: int, header: bytes, protected: bytes) -> bytes | None:
         """The frames of a packet; None if these are not its keys."""
-        return self._aead.open((self._vector ^ number).to_bytes(12, "big"), protected, header)
+        return self._aead.decrypt((self._vector ^ number).to_bytes(12, "big"), protected, header)
 
     @cached_property
     def following(self) -> Keys:

@@ -139,7 +139,7 @@ class _RecordKeys:
         header = record[:HEADER]
         if self._old:
             header = number.to_bytes(8, "big") + record[:3] + max(len(record) - start - TAG, 0).to_bytes(2, "big")
-        content = self._aead.open(nonce, record[start:], header)
+        content = self._aead.decrypt(nonce, record[start:], header)
         if content is None:
             return None
         if self._old:
