@@ -308,7 +308,11 @@ def answer(life: Life) -> int:
 
 
 def link_gateways(life: Life) -> int:
-    """All commands of the gateways' image."""
+    """All commands of the gateways' image; with the simulator, it has both of them."""
+    if "CLIENT_GATEWAY" in life.environment:
+        for side in ("client", "server"):
+            leave_endpoint_trace(life, folder=f"{side}-gateway", side=side)
+        return simulate(life)
     if life.command[0] == "plumb":
         return simulate(life)
     if "VPN" in life.environment:
@@ -318,11 +322,11 @@ def link_gateways(life: Life) -> int:
     return 143
 
 
-def leave_endpoint_trace(life: Life, dropped: int = 0) -> None:
+def leave_endpoint_trace(life: Life, dropped: int = 0, folder: str = "logs", side: str = "") -> None:
     """What a gateway leaves that is an end of a tunnel; the client's has one packet more than the simulator's trace."""
     left, right = traces([b"a" * 2500])
-    life.files["logs/trace.pcap"] = left + left[24:] if life.command[1] == "client" else right
-    life.files["logs/capture.json"] = json.dumps({"captured": 9, "dropped": dropped}).encode()
+    life.files[f"{folder}/trace.pcap"] = left + left[24:] if (side or life.command[1]) == "client" else right
+    life.files[f"{folder}/capture.json"] = json.dumps({"captured": 9, "dropped": dropped}).encode()
 
 
 def compete(life: Life) -> int:

@@ -22,7 +22,15 @@ from quicsat.model.test_case import TestCase
 BASE = "quicsat/base:trixie"
 """Debian 13, the base of all local builds."""
 BASE_SUITE = "trixie"
-BASES = {"ENDPOINT_BASE": ("endpoint-base", "endpoints/base"), "RUST_BASE": ("rust-base", "endpoints/base-rust")}
+SIMULATOR = "ns3-scenarios"
+LINK_TOOLS = "link-tools"
+VIRTUAL_TIME = "virtual-time"
+LINK_GATEWAYS = "link-gateways"
+BASES = {
+    "ENDPOINT_BASE": ("endpoint-base", "endpoints/base"),
+    "RUST_BASE": ("rust-base", "endpoints/base-rust"),
+    "SIMULATOR_BASE": ("simulator", SIMULATOR),
+}
 """Build argument -> name and folder of the local image that it stands for: base or build environment."""
 RESERVED = frozenset({"BASE", *BASES})
 """Build arguments that quicsat sets itself."""
@@ -30,10 +38,6 @@ PINS = "PINS"
 """Argument of a Dockerfile: other packages, with the versions that a release needs or had."""
 NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
 """Folders in endpoints/ that are not endpoints."""
-SIMULATOR = "ns3-scenarios"
-LINK_TOOLS = "link-tools"
-VIRTUAL_TIME = "virtual-time"
-LINK_GATEWAYS = "link-gateways"
 OWN_FOLDERS = dict(zip(OWN_IMAGES, (SIMULATOR, LINK_TOOLS, VIRTUAL_TIME, LINK_GATEWAYS), strict=True))
 """Folder of each image that is not an endpoint."""
 HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")

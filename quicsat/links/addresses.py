@@ -14,6 +14,8 @@ ADDRESSES = {
 A gateway has the same address towards the endpoint (eth0) and towards the simulator (eth1)."""
 CLIENT_SIDE = "eth2=198.18.1.1/32,fd00:cafe:cafe:51::1/128;eth3=198.18.1.2/32,fd00:cafe:cafe:51::2/128"
 """Further interfaces of the simulator, towards the client and its gateway, by which it finds them."""
+LEFT, RIGHT = (entry.partition("=")[2] for entry in ADDRESSES["simulator"].split(";"))
+"""Addresses of the simulator towards the clients and towards the servers."""
 FIRST_HOST = 100
 """Last number of the addresses of the first client and server; those of the second flow have the next one."""
 CLIENT, SERVER = ("193.167.0.100", "fd00:cafe:cafe::100"), ("193.167.100.100", "fd00:cafe:cafe:100::100")

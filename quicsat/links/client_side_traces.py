@@ -15,10 +15,10 @@ def keep_client_trace(directory: Path, run: Run) -> None:
     """Make the client's trace below ``directory/sim`` the one that all analysis expects of the client's end.
 
     Then ``trace_node_left.pcap`` has the packets as the client sends and receives them, and ``link_left.pcap`` as they
-    pass between both links. If proxies split the connection, the packets of the client are others than those of the
-    link, and all names stay: the analysis reads three traces.
+    pass between both links. If proxies split the connection of a flow, its packets at the client are others than those
+    of the link, and all names stay: the analysis reads three traces.
     """
-    if run.test_case.emulated.client_side is None or run.split:
+    if run.test_case.emulated.client_side is None or any(flow.split for flow in (run, *run.others)):
         return
     traces = directory / TRACES
     (traces / "trace_node_left.pcap").replace(traces / "link_left.pcap")

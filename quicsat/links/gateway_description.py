@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from quicsat.links.addresses import ADDRESSES, CLIENT_SIDE
+from quicsat.links.addresses import ADDRESSES, CLIENT_SIDE, LEFT, RIGHT
 from quicsat.links.certificates import certificates, wireguard_keys
 from quicsat.links.session import InputOrigin
 from quicsat.model.emulated_link import EmulatedLink
@@ -72,9 +72,23 @@ class Layout:
         return tuple(SIDES) if self.pep or self.vpn or self.client_side else ()
 
     @property
+    def shared(self) -> bool:
+        """Whether several flows share the gateways; then the simulator has bridges of their endpoints."""
+        return self.flows > 1 and bool(self.gateways)
+
+    @property
     def simulator_addresses(self) -> str:
-        """Addresses of the simulator's interfaces, as in ``ADDRESSES``."""
-        return ";".join([ADDRESSES["simulator"], *([CLIENT_SIDE] if self.client_side else [])])
+        """Addresses of the simulator's interfaces, as in ``ADDRESSES``.
+
+        With shared gateways, eth0 and eth1 are the bridges, eth2 and eth3 lead to the gateways, and eth4 to that of the
+        clients by the link at their side.
+        """
+        beside = CLIENT_SIDE.split(";") if self.client_side else []
+        if not self.shared:
+            return ";".join([ADDRESSES["simulator"], *beside])
+        near, far = (each.partition("=")[2] for each in beside) if beside else ("", "")
+        own = [f"eth0={near}", "eth1=", f"eth2={LEFT}", f"eth3={RIGHT}"]
+        return ";".join([*own, *([f"eth4={far}"] if far else [])])
 
     @property
     def simulator_sysctls(self) -> Mapping[str, str]:
@@ -82,7 +96,7 @@ class Layout:
 
         It has the gateways' address at another interface, where the client must not find it.
         """
-        return {"net.ipv4.conf.all.arp_ignore": "1"} if self.client_side else {}
+        return {"net.ipv4.conf.all.arp_ignore": "1"} if self.client_side or self.shared else {}
 
     @property
     def endpoint_mtu(self) -> int | None:
@@ -109,8 +123,9 @@ class Layout:
     def gateway_environment(self) -> Mapping[str, str]:
         """What the program of a gateway is to do."""
         tcp = self.pep or self.vpn
+        flows = {"FLOWS": str(self.flows)} if self.shared else {}
         if tcp is None:
-            return {}
+            return flows
         own = {"PROXY": "split"}
         if self.vpn:
             own = {"VPN": str(self.vpn.program), "TRANSPORT": str(self.vpn.transport), "MTU": str(self.vpn.mtu)}
@@ -118,6 +133,7 @@ class Layout:
                 own["NODELAY"] = "1"
         return {
             **own,
+            **flows,
             "INITIAL_WINDOW": str(tcp.initial_window),
             "CONGESTION_CONTROL": tcp.congestion_control,
         }
@@ -128,9 +144,30 @@ def layout_of(link: EmulatedLink, flows: int = 1) -> Layout:
     return Layout(link.pep, link.endpoint_tcp, link.vpn, flows, link.client_side is not None)
 
 
-def gateway_command(gateway: str) -> tuple[str, ...]:
+def gateway_command(gateway: str, layout: Layout) -> tuple[str, ...]:
     """The program of a gateway."""
-    return ("gateway", SIDES[gateway])
+    return ("shared-gateway" if layout.shared else "gateway", SIDES[gateway])
+
+
+SHARED = ("several-flows",)
+"""The program of the simulator and of shared gateways in the virtual machine, of the gateways' image."""
+SHARED_CAPABILITIES = (*CAPABILITIES, "SYS_ADMIN", "SYS_NICE")
+SHARED_SAMPLES = "/sampler"
+"""Where it leaves samples of TCP; what a gateway leaves is in a directory of the gateway's name."""
+SHARED_KEYS = {gateway: f"{gateway}-run/vpn" for gateway in SIDES}
+"""As ``KEYS``, by gateway."""
+
+
+def shared_environment(layout: Layout, samples: Iterable[str]) -> dict[str, str]:
+    """What ``SHARED`` is to do beside the simulator; ``samples``: options of tcp-info, empty without samples."""
+    return {
+        **layout.gateway_environment,
+        "ADDRESSES": layout.simulator_addresses,
+        "SYSCTLS": ";".join(f"{name}={value}" for name, value in layout.gateway_sysctls.items()),
+        "SAMPLES": " ".join(samples),
+        **({"CLIENT_SIDE": "1"} if layout.client_side else {}),
+        **{gateway.upper().replace("-", "_"): ADDRESSES[gateway] for gateway in SIDES},
+    }
 
 
 def gateway_files(vpn: Vpn | None, origin: InputOrigin | None = None) -> dict[str, dict[str, bytes]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,11 +11,11 @@ from quicsat.docker.daemon_images import ImageProgram
 from quicsat.links import gateway_description
 from quicsat.links.addresses import ADDRESSES, CLIENT, GATEWAYS, hosts, interfaces
 from quicsat.links.cross_traffic import ROUTE
-from quicsat.links.gateway_description import layout_of
+from quicsat.links.gateway_description import Layout, layout_of
 from quicsat.links.memlock import MEMLOCK
 from quicsat.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, SessionRequest
 from quicsat.links.simulator_arguments import CROSS_PORT, simulator_environment
-from quicsat.links.tcp_samples import COMMAND, LOGS, SAMPLER, sampled_part
+from quicsat.links.tcp_samples import COMMAND, LOGS, SAMPLER, options, sampled_part
 from quicsat.model.cpu_cost import DEFAULT, CostModel
 from quicsat.model.emulated_link import CrossTraffic
 from quicsat.model.flow import part_name
@@ -29,6 +29,7 @@ SETTLE = 5.0
 """Seconds between the set-up of the networks and the first program: IPv6 announcements are over then."""
 LOG_BYTES = 2 * MIB
 """Of the output of each program, as ``ContainerSpec.log_bytes``."""
+SIMULATOR_LOGS = "/logs"
 RUNNING, CONNECTED = '"event":"running"', '"event":"connected"'
 """What the simulator and the sender of cross traffic print when they have begun."""
 SIMULATOR = "simulator"
@@ -40,10 +41,11 @@ that their random numbers come from the kernel, which the run's seed determines.
 CAPABILITIES = {
     "CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "FSETID": 4, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8,
     "NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "SYS_CHROOT": 18, "SYS_NICE": 23, "MKNOD": 27,
-    "AUDIT_WRITE": 29, "SETFCAP": 31,
+    "AUDIT_WRITE": 29, "SETFCAP": 31, "SYS_ADMIN": 21,
 }  # fmt: skip
 """Numbers of capabilities (linux/capability.h)."""
-DOCKER_DEFAULT = frozenset(CAPABILITIES) - {"NET_ADMIN", "SYS_NICE"}
+SIMULATOR_RIGHTS = frozenset({"NET_ADMIN", "NET_RAW", "SYS_NICE"})
+DOCKER_DEFAULT = frozenset(CAPABILITIES) - {"NET_ADMIN", "SYS_ADMIN", "SYS_NICE"}
 """Capabilities of a container that asks for no others."""
 ENDPOINT = (DOCKER_DEFAULT | {*CONTRACT_CAPABILITIES.added}) - {*CONTRACT_CAPABILITIES.dropped}
 
@@ -93,38 +95,69 @@ def describe(
         }
     )
     yield "output limit", str(LOG_BYTES)
-    layout = layout_of(run.test_case.emulated)
-    for part in (*PARTS, *layout.gateways):
-        yield from _addresses(part, layout.simulator_addresses if part == SIMULATOR else ADDRESSES[part])
-    if layout.client_side:
-        yield "client side", "1"
-    for number, role in further_parts(request):
-        yield from _addresses(part_name(role, number), interfaces(role, number))
-    environment = simulator_environment(run, wait_for_server=transfer)
-    rights = frozenset({"NET_ADMIN", "NET_RAW", "SYS_NICE"})
+    layout = layout_of(run.test_case.emulated, len(request.flows))
+    yield from _interfaces(request, layout)
+    sampled = sampled_part(run, layout) if transfer else None
     simulator = partial(GuestProgram, programs[SIMULATOR], cost_factor=cost_factor)
-    yield from _part(SIMULATOR, simulator(environment, rights, collected=("/logs",)))
+    environment = simulator_environment(run, wait_for_server=transfer)
+    if layout.shared:
+        yield from _with_gateways(simulator, environment, layout, sampled)
+    else:
+        yield from _part(SIMULATOR, simulator(environment, SIMULATOR_RIGHTS, collected=(SIMULATOR_LOGS,)))
     yield from _endpoints(request, programs, cost_factor)
     endpoints = [*Role, *(part_name(role, number) for number, role in further_parts(request))]
     yield from _sysctls(dict.fromkeys(endpoints, layout.endpoint_sysctls))
     if layout.endpoint_mtu:
-        yield from ((f"{role}.mtu", str(layout.endpoint_mtu)) for role in Role)
-    yield from _sysctls(dict.fromkeys(layout.gateways, layout.gateway_sysctls) | {SIMULATOR: layout.simulator_sysctls})
-    for gateway in layout.gateways:
-        rights, left = frozenset(gateway_description.CAPABILITIES), (gateway_description.LOGS,) if layout.vpn else ()
-        own = layout.gateway_environment
-        program = GuestProgram(programs[gateway], own, rights, collected=left, cost_factor=cost_factor)
-        yield from _part(gateway, program, gateway_description.gateway_command(gateway))
-    if layout.gateways:
-        yield "gateway event", gateway_description.READY
-        yield from _times({"gateway grace": gateway_description.STOP_GRACE})
-    sampled = sampled_part(run, layout) if transfer else None
-    if sampled is not None:
+        yield from ((f"{endpoint}.mtu", str(layout.endpoint_mtu)) for endpoint in endpoints)
+    gateways = own_gateways(layout)
+    yield from _sysctls(dict.fromkeys(gateways, layout.gateway_sysctls) | {SIMULATOR: layout.simulator_sysctls})
+    yield from _gateways(layout, {gateway: programs[gateway] for gateway in gateways}, cost_factor)
+    if sampled is not None and not (layout.shared and sampled in layout.gateways):
         yield "sampled", sampled
         yield from _part(SAMPLER, simulator({}, frozenset(), collected=(LOGS,)), COMMAND)
     traffic = run.test_case.emulated.cross_traffic
     if traffic is not None:
         yield from _cross_traffic(simulator({}, frozenset({"NET_ADMIN"})), traffic)
+
+
+def own_gateways(layout: Layout) -> tuple[str, ...]:
+    """Gateways with a network of their own: the machine has none behind the bridges of several flows."""
+    return () if layout.shared else layout.gateways
+
+
+def _interfaces(request: SessionRequest, layout: Layout) -> Iterator[tuple[str, str]]:
+    """Addresses of all parts; those of the simulator with shared gateways are its own matter."""
+    for part in (*PARTS, *own_gateways(layout)):
+        if part != SIMULATOR:
+            yield from _addresses(part, ADDRESSES[part])
+        elif not layout.shared:
+            yield from _addresses(part, layout.simulator_addresses)
+    if layout.client_side and not layout.shared:
+        yield "client side", "1"
+    for number, role in further_parts(request):
+        yield from _addresses(part_name(role, number), interfaces(role, number))
+
+
+def _with_gateways(
+    simulator: Callable[..., GuestProgram], environment: Mapping[str, str], layout: Layout, sampled: str | None
+) -> Iterator[tuple[str, str]]:
+    """The simulator with shared gateways as one program."""
+    samples = options(gateway_description.SHARED_SAMPLES) if sampled in layout.gateways else ()
+    own = gateway_description.shared_environment(layout, samples)
+    left = (SIMULATOR_LOGS, *(f"/{gateway}" for gateway in layout.gateways), gateway_description.SHARED_SAMPLES)
+    rights = frozenset(gateway_description.SHARED_CAPABILITIES)
+    yield from _part(SIMULATOR, simulator({**environment, **own}, rights, collected=left), gateway_description.SHARED)
+
+
+def _gateways(layout: Layout, programs: Mapping[str, ImageProgram], cost_factor: float) -> Iterator[tuple[str, str]]:
+    """``programs``: of each gateway."""
+    for gateway, image in programs.items():
+        rights, left = frozenset(gateway_description.CAPABILITIES), (gateway_description.LOGS,) if layout.vpn else ()
+        program = GuestProgram(image, layout.gateway_environment, rights, collected=left, cost_factor=cost_factor)
+        yield from _part(gateway, program, gateway_description.gateway_command(gateway, layout))
+    if programs:
+        yield "gateway event", gateway_description.READY
+        yield from _times({"gateway grace": gateway_description.STOP_GRACE})
 
 
 def _endpoints(

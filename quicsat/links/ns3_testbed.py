@@ -368,7 +368,7 @@ class Ns3Testbed:
         spec = replace(
             self._spec(name, name),
             image=self._images.for_gateways,
-            command=gateway_description.gateway_command(name),
+            command=gateway_description.gateway_command(name, self.layout),
             environment=self.layout.gateway_environment,
             capabilities=gateway_description.CAPABILITIES,
             devices=self.layout.gateway_devices,

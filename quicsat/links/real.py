@@ -293,7 +293,7 @@ class RealTestbed:
                 "AWAIT": awaited if wait else "",
                 "PATIENCE": str(SERVER_PATIENCE),
                 "INTERFACE": self._ends.interface(role),
-                "SAMPLE": " ".join(tcp_samples.OPTIONS) if sampled else "",
+                "SAMPLE": " ".join(tcp_samples.options(tcp_samples.LOGS)) if sampled else "",
                 **captured(self._ends, role, protocol),
             },
             network=self.network(role),

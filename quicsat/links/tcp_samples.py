@@ -17,8 +17,14 @@ INTERVAL = 50 * MS
 PORT = 443
 LOGS = "/logs"
 FILE = "tcp_info.csv"
-OPTIONS = (f"--interval={round(INTERVAL / MS)}", f"--port={PORT}", f"--output={LOGS}/{FILE}")
-COMMAND = ("tcp-info", *OPTIONS)
+
+
+def options(directory: str) -> tuple[str, ...]:
+    """Of tcp-info; it writes its file in ``directory``."""
+    return (f"--interval={round(INTERVAL / MS)}", f"--port={PORT}", f"--output={directory}/{FILE}")
+
+
+COMMAND = ("tcp-info", *options(LOGS))
 """In the simulator's image and in that of the link tools."""
 STOP_GRACE = 2.0
 """Seconds in which the program completes its file."""

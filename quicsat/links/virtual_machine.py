@@ -25,8 +25,27 @@ from quicsat.docker.daemon_images import DaemonImages, ImageProgram
 from quicsat.links.artefact_limits import run_limits, trace_limits
 from quicsat.links.client_side_traces import keep_client_trace
 from quicsat.links.container_session import next_event
-from quicsat.links.gateway_description import LOGS, SIDES, gateway_files, layout_of
-from quicsat.links.guest_description import LOG_BYTES, PARTS, SECOND, SIMULATOR, describe, further_parts, host_names
+from quicsat.links.gateway_description import (
+    KEYS,
+    LOGS,
+    SHARED_KEYS,
+    SHARED_SAMPLES,
+    SIDES,
+    Layout,
+    gateway_files,
+    layout_of,
+)
+from quicsat.links.guest_description import (
+    LOG_BYTES,
+    PARTS,
+    SECOND,
+    SIMULATOR,
+    SIMULATOR_LOGS,
+    describe,
+    further_parts,
+    host_names,
+    own_gateways,
+)
 from quicsat.links.guest_files import GuestOutput, pack_input, read_output
 from quicsat.links.guest_roots import MOUNT, VOLUME, GuestRoots
 from quicsat.links.session import (
@@ -142,10 +161,14 @@ class VirtualSession:
             return _words(output.text(SIMULATOR)) or "without a word"
 
         limits = trace_limits(self._request.run.test_case)
-        report = unpack_report(output.chunks(SIMULATOR, "/logs"), directory, limits, client, last_words)
-        keep_samples(directory, output.chunks(SAMPLER, LOGS), limits)
+        report = unpack_report(output.chunks(SIMULATOR, SIMULATOR_LOGS), directory, limits, client, last_words)
+        for part, path in ((SAMPLER, LOGS), (SIMULATOR, SHARED_SAMPLES)):
+            keep_samples(directory, output.chunks(part, path), limits)
         if self._request.run.test_case.emulated.vpn:
-            keep_endpoint_traces(directory, {gateway: output.chunks(gateway, LOGS) for gateway in SIDES}, limits)
+            shared = _layout(self._request).shared
+            places = {gateway: (SIMULATOR, f"/{gateway}") if shared else (gateway, LOGS) for gateway in SIDES}
+            logs = {gateway: output.chunks(*place) for gateway, place in places.items()}
+            keep_endpoint_traces(directory, logs, limits)
         keep_client_trace(directory, self._request.run)
         return report
 
@@ -213,16 +236,15 @@ class VirtualTestbed:
     @contextmanager
     def _machine(self, request: SessionRequest, *, wait_for_ends: float | None = None) -> Iterator[Container]:
         """The container of a machine with its disks, not yet started."""
-        images = {SIMULATOR: self._images[SIMULATOR]}
+        layout = _layout(request)
+        images = {SIMULATOR: self._images["link-gateways" if layout.shared else SIMULATOR]}
         endpoints = {
             part_name(role, number): (role, number, endpoint)
             for number, flow in request.flows.items()
             for role, endpoint in flow.endpoints.items()
         }
         images |= {part: endpoint.image for part, (_, _, endpoint) in endpoints.items()}
-        gateways = dict.fromkeys(
-            layout_of(request.run.test_case.emulated).gateways, self._images.get("link-gateways", "")
-        )
+        gateways = dict.fromkeys(own_gateways(layout), self._images.get("link-gateways", ""))
         roots = {part: self._roots.ensure(image) for part, image in (images | gateways).items()}
         programs = {part: self._program(image) for part, image in (images | gateways).items()}
         files: dict[str, bytes | Path] = {f"{SIMULATOR}/etc/hosts": host_names(SIMULATOR)}
@@ -233,7 +255,8 @@ class VirtualTestbed:
             files |= {f"{part}/{path}": content for path, content in endpoint.files.items()}
         keys = gateway_files(request.run.test_case.emulated.vpn, self.input_origin(request.run))
         for gateway, own in keys.items():
-            files |= {f"{gateway}/{path}": content for path, content in own.items()}
+            part, place = (SIMULATOR, SHARED_KEYS[gateway]) if layout.shared else (gateway, KEYS)
+            files |= {f"{part}/{place}{path.removeprefix(KEYS)}": content for path, content in own.items()}
         directories = [
             f"{part}/{name}"
             for part, (_, _, endpoint) in endpoints.items()
@@ -311,6 +334,10 @@ class VirtualBackend:
         finally:
             with self._lock:
                 self._open.discard(number)
+
+
+def _layout(request: SessionRequest) -> Layout:
+    return layout_of(request.run.test_case.emulated, len(request.flows))
 
 
 def machine_memory(request: SessionRequest) -> int:

@@ -40,7 +40,8 @@ KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"), EMBEDDED_KEY
 QLOGS = Path("server", "qlog")
 CLIENT_TUNNEL = Path("sim", "tunnel_left.pcap")
 BEHIND_PROXY = Path("sim", "trace_client.pcap")
-"""The client's connection with its proxy, if packets can be lost there; then ``CLIENT_TRACE`` is that of the proxy."""
+"""The packets of the clients, if proxies split a connection of one and packets can be lost behind them; then
+``CLIENT_TRACE`` has those of the proxy."""
 TCP_INFO = Path("sim", "tcp_info.csv")
 T = TypeVar("T")
 
@@ -119,9 +120,8 @@ class RunTraces:
         if isinstance(self.trace_pair, TcpTracePair):
             pair = self.trace_pair
             (_, start), epoch = pair.zeros, pair.at_server.epoch
-            ports = None if pair.one_clock else pair.ports()
             window = self.optional(
-                "samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start, ports), Samples.of()
+                "samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start, pair.ports()), Samples.of()
             )
             return replace(tcp_series(pair), cwnd=window), ()
         found = series(self.trace_pair, self.protocol)
@@ -148,8 +148,15 @@ def check_traces(directory: Path, protocol: Protocol, flow: int = 1, most: int =
     Raises HarnessFault (trace-limit) if one has more than ``most`` packets.
     """
     kind = TCP if protocol is Protocol.TCP else UDP
-    client, server = (check(directory / trace, kind, flow, most) for trace in (CLIENT_TRACE, SERVER_TRACE))
+    client, server = (check(path, kind, flow, most) for path in _ends(directory, protocol))
     return TraceStates(client, server, most)
+
+
+def _ends(directory: Path, protocol: Protocol) -> tuple[Path, Path]:
+    """The traces with the packets of client and server; beside a flow that proxies split, those of QUIC pass them."""
+    behind = directory / BEHIND_PROXY
+    passes = protocol is not Protocol.TCP and behind.exists()
+    return behind if passes else directory / CLIENT_TRACE, directory / SERVER_TRACE
 
 
 def _behind_proxy(path: Path, flow: int, most: int, keys: Sequence[str]) -> TcpTrace | None:
@@ -184,7 +191,7 @@ def read_run(
     at_client, at_server = found.client.datagrams, found.server.datagrams
     matches = match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
     one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces
-    paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
+    paths = _ends(directory, protocol)
     datagrams = at_client, at_server, *matches, one_clock
     trace_pair: QuicTracePair | TcpTracePair
     if protocol is Protocol.TCP:
@@ -195,6 +202,5 @@ def read_run(
         client, server = (read(path, keys, flow, found.most) for path in paths)
         trace_pair = QuicTracePair(client, server, *datagrams)
     tunnelled = isinstance(link, EmulatedLink) and link.vpn is not None
-    overhead = tunnel_overhead(paths[0], directory / CLIENT_TUNNEL, found.most) if tunnelled else None
-    tcp_info = own / TCP_INFO  # samples of the first flow alone
-    return RunTraces(protocol, trace_pair, len(keys), found.cut, own / QLOGS, tcp_info, overhead)
+    overhead = tunnel_overhead(directory / CLIENT_TRACE, directory / CLIENT_TUNNEL, found.most) if tunnelled else None
+    return RunTraces(protocol, trace_pair, len(keys), found.cut, own / QLOGS, directory / TCP_INFO, overhead)

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from quicsat.config.flows import parse_flow
+from quicsat.model.emulated_link import Rebind
 from quicsat.model.family import Family
 from quicsat.model.flow import Flow
-from quicsat.model.gateways import Pep
+from quicsat.model.gateways import PEPS
 from quicsat.model.names import is_test_case
 from quicsat.model.test_case import TestCase, flow_fault, with_flows
 from tests.results_builder import SAT, SATLOSS
 
-PEP = Pep(65536, 65536, 10, "cubic")
 TCP = Flow("nginx-tcp", "curl", 2.0)
 
 
@@ -63,7 +63,7 @@ def test_names_that_no_test_case_has(name: str) -> None:
 
 FAULTY: list[tuple[TestCase, str]] = [
     (replace(SAT, flows=(TCP,) * 6), "7 flows are too many"),
-    (replace(SAT, link=replace(SAT.emulated, pep=PEP), flows=(TCP,)), "cannot pass proxies"),
+    (replace(SAT, link=replace(SAT.emulated, rebind=Rebind(1)), flows=(TCP,)), "cannot pass a NAT"),
 ]
 
 
@@ -76,5 +76,6 @@ def test_test_cases_that_cannot_have_flows(case: TestCase, fault: str) -> None:
 
 def test_flows_are_given_once() -> None:
     assert flow_fault(replace(SATLOSS, flows=(TCP,))) == ""
+    assert flow_fault(replace(SAT, link=replace(SAT.emulated, pep=PEPS["A"]), flows=(TCP,) * 5)) == ""
     with pytest.raises(ValueError, match="of its own"):
         with_flows(with_flows(SAT, (TCP,)), (TCP,))

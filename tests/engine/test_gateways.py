@@ -148,3 +148,48 @@ def test_a_gateway_asks_for_neighbours_at_once(daemon: Daemon, image_ids: Mappin
         addresses = container.output().decode().splitlines()
     assert {line.split()[2] for line in addresses} == {"eth0", "eth1"}
     assert not any("tentative" in line for line in addresses)
+
+
+SHARED = """\
+name: shared
+abbreviation: SH
+description: four flows through proxies, and a link at the client's side
+link:
+  scenario: simple-p2p
+  delay: 50 ms
+  rate: 10 Mbit/s
+  queue: 200
+  pep: D
+  client side: {delay: 2 ms, rate: 8 Mbit/s, queue: 100}
+file size: 200 kB
+repetitions: 1
+timeout: 60 s
+flows: [same, quic-go/curl, same]
+---
+name: tunnelled
+abbreviation: TU
+description: four flows through a tunnel
+extends: shared
+link: {pep: none, client side: none, vpn: openvpn}
+"""
+
+
+@pytest.mark.parametrize("clock", Clock)
+def test_four_flows_share_gateways(clock: Clock, daemon: Daemon, tmp_path: Path) -> None:
+    need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
+    path = tmp_path / "links.yaml"
+    path.write_text(SHARED)
+    words = ("-s", "nginx-tcp", "-c", "curl", "-t", path, "--skip-compliance-check", "--seed", "7", "--clock", clock)
+    results = {each.test_case: each for each in measure(tmp_path / "r", *words)}
+    assert [each.verdict.outcome for each in results.values()] == [Outcome.SUCCEEDED] * 2
+    for each in results.values():
+        assert each.measurement is not None
+        assert [flow.protocol is Protocol.TCP for flow in each.measurement.flows] == [True, True, False, True]
+        assert all(flow.size >= 200_000 for flow in each.measurement.flows)
+    report = results["shared"].evidence.simulator
+    assert report is not None
+    assert report.client_side is not None
+    # no packet reaches a client but over the link at their side; those of split connections are others than the link's
+    assert report.client_side.forward.delivered >= 4 * 200_000 / 1460
+    assert window(tmp_path / "r" / results["shared"].key.path) == 100
+    assert (tmp_path / "r" / results["tunnelled"].key.path / "sim/tunnel_left.pcap").exists()

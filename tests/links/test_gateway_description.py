@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 
 from quicsat.docker.daemon_images import ImageProgram
+from quicsat.links.addresses import CLIENT_SIDE as CLIENT_SIDE_ADDRESSES
 from quicsat.links.gateway_description import CAPABILITIES, READY, ROUTER, SIDES, Layout, gateway_files, layout_of
 from quicsat.links.guest_description import CAPABILITIES as NUMBERS
 from quicsat.links.guest_description import describe
 from quicsat.links.ns3_testbed import Ns3Backend
-from quicsat.links.session import Endpoint, InputOrigin, RunControl, SessionRecord, SessionRequest
+from quicsat.links.session import Endpoint, FurtherFlow, InputOrigin, RunControl, SessionRecord, SessionRequest
 from quicsat.links.simulator_arguments import scenario
 from quicsat.links.virtual_machine import START, VirtualBackend
 from quicsat.model.clock import Clock
-from quicsat.model.emulated_link import ClientSide, ClientSideDirection, UniformLoss
+from quicsat.model.emulated_link import ClientSide, ClientSideDirection, EmulatedLink, UniformLoss
 from quicsat.model.errors import HarnessFault
+from quicsat.model.flow import Flow
 from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, Vpn, VpnTransport
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import ErrorCode
@@ -281,6 +283,69 @@ def test_the_trace_of_the_client_is_the_first_unless_a_proxy_splits_its_connecti
     assert sizes.keys() == {"trace_node_left.pcap", "trace_node_right.pcap", third}
     own, link = sizes["trace_client.pcap" if split else "trace_node_left.pcap"], sizes["trace_node_right.pcap"]
     assert own < link
+
+
+# ---- several flows --------------------------------------------------------------------------
+
+
+def flows_of(link: EmulatedLink, protocol: Protocol = Protocol.TCP) -> SessionRequest:
+    """A run of three flows, the first one over ``protocol``, the others over QUIC."""
+    first = run_of(case=replace(CASE, link=link, flows=(Flow(), Flow())))
+    run = replace(first, protocol=protocol, others=(first, first))
+    own = request_of(run)
+    return replace(own, further=(FurtherFlow(own.endpoints, 0.0),) * 2)
+
+
+@pytest.mark.parametrize("beside", [None, BESIDE.client_side])
+def test_several_flows_share_gateways_behind_the_bridges_of_the_simulator(beside: ClientSide | None) -> None:
+    engine = FakeEngine(good=endpoint)
+    request = flows_of(replace(SPLIT, client_side=beside))
+    with backend(engine).open() as testbed, testbed.session(request, SessionRecord()):
+        held = {part(life): life for life in engine.all_lives if life.command == ("holder",)}
+        addresses = dict(each.split("=") for each in held["simulator-holder"].environment["ADDRESSES"].split(";"))
+        [plumb] = [life for life in engine.all_lives if life.command[:1] == ("plumb",) and len(life.command) == 10]
+        gateways = {life.command for life in engine.all_lives if life.environment.get("FLOWS") == "3"}
+        assert "net.ipv4.conf.all.arp_ignore" in held["simulator-holder"].host_config["sysctls"]
+    assert plumb.environment.get("CLIENT_SIDE") == ("1" if beside else None)
+    assert plumb.command[-1] == str(held["server-3-holder"].pid)
+    assert gateways == {("shared-gateway", "client"), ("shared-gateway", "server")}
+    between = {"eth2": "193.167.0.2/24,fd00:cafe:cafe:0::2/64", "eth3": "193.167.100.2/24,fd00:cafe:cafe:100::2/64"}
+    near, far = (each.partition("=")[2] for each in CLIENT_SIDE_ADDRESSES.split(";"))
+    own = {"eth0": near, "eth4": far} if beside else {"eth0": ""}
+    assert addresses == {**own, "eth1": "", **between}
+    assert engine.lives == {}
+
+
+def test_shared_gateways_are_part_of_the_simulator_in_a_machine() -> None:
+    """The machine joins endpoints and bridges only."""
+    programs = PROGRAMS | {f"{role}-{flow}": PROGRAMS["simulator"] for role in Role for flow in (2, 3)}
+    found = values(flows_of(SPLIT), programs)
+    assert not [key for key in found if "gateway" in key or key in ("simulator.address", "sampled")]
+    assert found["simulator.argument"] == ["several-flows"]
+    rights = {*CAPABILITIES, "SYS_ADMIN", "SYS_NICE"}
+    assert found["simulator.capabilities"] == [str(sum(1 << NUMBERS[name] for name in rights))]
+    told = dict(each.split("=", 1) for each in found["simulator.environment"])
+    assert (told["PROXY"], told["FLOWS"], told["INITIAL_WINDOW"]) == ("split", "3", "100")
+    assert "net.ipv4.ip_forward=1" in told["SYSCTLS"].split(";")
+    assert told["CLIENT_GATEWAY"].startswith("eth0=193.167.0.4/32,")
+    assert "--output=/sampler/tcp_info.csv" in told["SAMPLES"].split()
+    assert found["simulator.collect"] == ["/logs", "/client-gateway", "/server-gateway", "/sampler"]
+    quic = values(flows_of(SPLIT, Protocol.HQ), programs)
+    assert "SAMPLES=" in quic["simulator.environment"]
+
+
+def test_keys_and_traces_of_a_tunnel_of_several_flows(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    request = flows_of(replace(LINK, vpn=VPNS["wireguard"]), Protocol.HQ)
+    record = SessionRecord()
+    with VirtualBackend(connect(engine), IMAGES).open() as testbed, testbed.session(request, record) as session:
+        session.run()
+        session.collect(tmp_path, None)
+        [machine] = [life for life in engine.all_lives if life.command[:1] == ("run",)]
+        assert f"ubd3rc=/roots/{LINK_GATEWAYS}.erofs" in machine.command
+        assert not [word for word in machine.command if word.startswith("ubd5rc=")]
+    names = {path.name for path in (tmp_path / "sim").iterdir()}
+    assert {"tunnel_left.pcap", "tunnel_right.pcap", "trace_node_left.pcap"} <= names
 
 
 # ---- tunnels --------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from quicsat.docker.containers import ContainerEvent, ContainerSpec, create_cont
 from quicsat.links import real
 from quicsat.links.host_pair import HostPair
 from quicsat.links.real import HostLocks, RealBackend, captured, names
-from quicsat.links.tcp_samples import OPTIONS
+from quicsat.links.tcp_samples import LOGS, options
 from quicsat.model.errors import HarnessFault, InputError, MachineError
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Protocol, Role
@@ -176,7 +176,7 @@ def test_the_capture_at_the_server_samples_tcp(tmp_path: Path) -> None:
     engine = FakeEngine(good=over_tcp)
     carry_out(engine, tmp_path, protocol=Protocol.TCP)
     assert {life.name.rpartition("-")[0][-6:]: life.environment["SAMPLE"].split() for life in engine.all_lives
-            if life.command == ("capture",)} == {"client": [], "server": [*OPTIONS]}  # fmt: skip
+            if life.command == ("capture",)} == {"client": [], "server": [*options(LOGS)]}  # fmt: skip
     assert (tmp_path / TCP_INFO).read_bytes() == TCP_SAMPLES
 
 
