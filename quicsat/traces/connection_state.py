@@ -16,6 +16,7 @@ reply to two Initials that it did not know to belong together.
 """
 INITIAL, HANDSHAKE, ONE_RTT = range(3)
 """Packet number spaces (RFC 9000, section 12.3)."""
+SPACES = {Form.INITIAL: INITIAL, Form.HANDSHAKE: HANDSHAKE, Form.ZERO_RTT: ONE_RTT, Form.ONE_RTT: ONE_RTT}
 LABELS = {
     (Form.ZERO_RTT, False): "CLIENT_EARLY_TRAFFIC_SECRET",
     (Form.HANDSHAKE, False): "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
@@ -92,13 +93,15 @@ class ConnectionState:
 
     def opened(self, form: Form, version: int, keys: Keys, number: int, *, from_server: bool) -> None:
         """A packet was decrypted with these keys."""
-        space = {Form.INITIAL: INITIAL, Form.HANDSHAKE: HANDSHAKE}.get(form, ONE_RTT)
-        self.largest[space][from_server] = max(number, self.largest[space][from_server])
+        largest = self.largest[SPACES[form]]
+        largest[from_server] = max(number, largest[from_server])
         if form is Form.HANDSHAKE or (form is Form.INITIAL and from_server):
             self.version = version
         if form is Form.INITIAL:
             return
         known = self._found.setdefault((form, from_server), [])
+        if known and known[0] is keys:
+            return
         current = next((each for each in known if each.mask is keys.mask), None)
         if current is not None:
             known.remove(current)

@@ -61,8 +61,8 @@ class FrameColumns:
     @property
     def size(self) -> int:
         """How many numbers all tables have, and texts count with one for eight characters."""
-        tables = self._stream, self._crypto, self._acks, self._ranges, self._signals, self._messages
-        return sum(map(len, tables)) + self._texts_size // 8
+        size = len(self._stream) + len(self._crypto) + len(self._acks) + len(self._ranges)
+        return size + len(self._signals) + len(self._messages) + self._texts_size // 8
 
     def message(self, row: int, kind: int, size: int) -> None:
         """A TLS message that became whole in this packet."""

@@ -57,13 +57,8 @@ class PacketColumns:
         self._tokens: dict[bytes, int] = {b"": 0}
         self._names_size = 0
 
-    @property
-    def last(self) -> int:
-        """The newest row."""
-        return len(self._values) // WIDTH - 1
-
-    def packet(self, time: int, frame: int, segment: Segment, size: int, packet: Packet) -> None:
-        """A packet with only what its header shows; ``size`` as in ``Trace``."""
+    def packet(self, time: int, frame: int, segment: Segment, size: int, packet: Packet) -> int:
+        """The row of a packet with only what its header shows; ``size`` as in ``Trace``."""
         ids, token = self._ids, packet.token[:TOKEN_LIMIT]
         if len(self._values) >= self._most * WIDTH:
             raise too_large(self._name, self._most, "QUIC packets")
@@ -91,6 +86,7 @@ class PacketColumns:
             0,
             packet.data[0] >> SPIN & 1 if packet.form is Form.ONE_RTT else -1,
         ))  # fmt: skip
+        return len(self._values) // WIDTH - 1
 
     def set(self, row: int, column: int, value: int) -> None:
         """Change what is known of a packet."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import Form, Message, Trace
-from quicsat.traces.connection_state import HANDSHAKE, INITIAL, ONE_RTT, ConnectionState, Secrets
+from quicsat.traces.connection_state import SPACES, ConnectionState, Secrets
 from quicsat.traces.frames import RESET_TOKEN
 from quicsat.traces.network import Segment
 from quicsat.traces.packet_columns import CONNECTION, FORM, Packet, PacketColumns
@@ -24,7 +24,6 @@ FORMS = (Form.INITIAL, Form.ZERO_RTT, Form.HANDSHAKE, Form.RETRY)
 """By type code of QUIC version 1 (RFC 9000, section 17.2)."""
 FORMS_2 = (Form.RETRY, Form.INITIAL, Form.ZERO_RTT, Form.HANDSHAKE)
 """By type code of QUIC version 2 (RFC 9369, section 3.2)."""
-SPACES = {Form.INITIAL: INITIAL, Form.HANDSHAKE: HANDSHAKE, Form.ZERO_RTT: ONE_RTT, Form.ONE_RTT: ONE_RTT}
 DEFERRED_LIMIT = 16 * 1024 * 1024
 """Bytes of packets kept until the end because their keys were not known when they came."""
 RETRY_TAG = 16
@@ -79,8 +78,7 @@ class Dissector:
                 packet, at = Packet(Form.UNKNOWN, -1, b"", b"", b"", payload[at:], end - at), end
             if before is not None and not self._coalesced(segment, before, packet):
                 break
-            self._rows.packet(time, frame, segment, size, packet)
-            self._open(segment, packet)
+            self._open(self._rows.packet(time, frame, segment, size, packet), segment, packet)
             size, before = 0, packet
 
     # ---- headers --------------------------------------------------------------------------
@@ -143,8 +141,8 @@ class Dissector:
 
     # ---- packets --------------------------------------------------------------------------
 
-    def _open(self, segment: Segment, packet: Packet) -> None:
-        """Find the packet's connection, and decrypt it with that one's keys."""
+    def _open(self, row: int, segment: Segment, packet: Packet) -> None:
+        """Find the connection of the packet in a row, and decrypt it with that one's keys."""
         form, from_server = packet.form, segment.from_server
         connection = self._by_id[from_server].get(packet.dcid)
         if connection is None and (from_server or form is not Form.INITIAL):
@@ -157,7 +155,7 @@ class Dissector:
         if connection is None:
             return
         self._by_path[segment.path] = connection
-        self._rows.set(self._rows.last, CONNECTION, connection.index)
+        self._rows.set(row, CONNECTION, connection.index)
         if form is Form.RETRY:
             connection.retry(packet.scid)
             self._know(connection, packet.scid, from_server=False)
@@ -165,8 +163,8 @@ class Dissector:
             if form is Form.INITIAL and not from_server:
                 connection.began_again(packet.dcid)
             largest = connection.largest[SPACES[form]][from_server]
-            if self._decrypt(connection, self._rows.last, from_server, packet, largest) is None:
-                self._defer(connection, from_server, packet, largest)
+            if self._decrypt(connection, row, from_server, packet, largest) is None:
+                self._defer(Deferred(row, connection, from_server, largest, packet))
 
     def _begin(self, packet: Packet) -> ConnectionState | None:
         """A new connection, if this Initial is truly its first."""
@@ -222,11 +220,11 @@ class Dissector:
         for connection_id in ids:
             self._know(connection, connection_id, from_server=not from_server)
 
-    def _defer(self, connection: ConnectionState, from_server: bool, packet: Packet, largest: int) -> None:
+    def _defer(self, deferred: Deferred) -> None:
         """Keep a packet whose keys may become known: of a ServerHello, say, that had to be sent twice."""
-        if self._deferred_size + len(packet.data) <= DEFERRED_LIMIT:
-            self._deferred_size += len(packet.data)
-            self._deferred.append(Deferred(self._rows.last, connection, from_server, largest, packet))
+        if self._deferred_size + len(deferred.packet.data) <= DEFERRED_LIMIT:
+            self._deferred_size += len(deferred.packet.data)
+            self._deferred.append(deferred)
 
     def _is_padding(self, row: int, connection: ConnectionState, from_server: bool) -> bool:
         """Whether what follows another packet is none itself, since no key of its direction opens it."""

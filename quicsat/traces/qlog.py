@@ -55,7 +55,6 @@ DELTAS = ("delta", "relative_to_previous_event")
 TIME_FORMATS = frozenset({"absolute", "relative", "relative_to_epoch", *DELTAS})
 TIME_UNITS = {"ms": 1e-3, "us": 1e-6}
 """Seconds."""
-DELTA_WORDS = (b'"delta_time"', *(f'"{name}"'.encode() for name in DELTAS))
 RECORD_SIGN = b"\x1e"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MOST_FAULTS, MOST_TOKENS = 100, 1_000_000
@@ -65,6 +64,7 @@ LONGEST, LATEST = 30 * 86400.0, 4_102_444_800.0
 
 _EVENTS = re.compile(r'"events"\s*:\s*\[')
 _EVENT_BYTES = re.compile(_EVENTS.pattern.encode())
+_DELTA_BYTES = re.compile(rf'"delta_time"|"time_format"\s*:\s*"(?:{"|".join(DELTAS)})"'.encode())
 _FILLER = re.compile(r"[\s,]*")
 _BETWEEN = re.compile(rb"[\s\x1e]*")
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -225,7 +225,7 @@ class _Reader:
 
     def _sequence(self, content: bytes) -> Iterator[Located]:
         """The records of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
-        all_wanted = not self._words or any(word in content for word in DELTA_WORDS)
+        all_wanted = not self._words or _DELTA_BYTES.search(content) is not None
         trace, since = _Trace({}), 0
         for at, (part, last) in enumerate(_parts(content)):
             if not (all_wanted or at < since + 2 or self._is_wanted(part)):
@@ -244,7 +244,10 @@ class _Reader:
 
     def _is_wanted(self, part: bytes) -> bool:
         """Whether a record may hold one of the words, begin a trace, or be damaged, so that it must be counted."""
-        return not part.rstrip().endswith(b"}") or any(word in part for word in (b'"trace"', *self._words))
+        for word in self._words:
+            if word in part:
+                return True
+        return b'"trace"' in part or not part.rstrip().endswith(b"}")
 
     # ---- documents --------------------------------------------------------------------------
 
@@ -484,7 +487,7 @@ def _parsed(part: bytes) -> Any:
     if len(part) > LONGEST_RECORD:
         return None
     try:
-        return json.loads(part)
+        return _DECODER.decode(part.decode())
     except (ValueError, RecursionError):
         return None
 
