@@ -31,7 +31,9 @@ MEMBERS = ("packet_sent", "packet_received")
 MOST_TYPES = 3
 LONG = 24
 """Letters of a text from which on its value does not make another structure."""
-HEADER = "| run | end | structures | faulty | packets | qlog | frames | qlog | types that differ |\n|---|---|--:|--:|--:|--:|--:|--:|---|"
+HEADER = """\
+| run | end | structures | faulty | packets | qlog | frames | qlog | types that differ |
+|---|---|--:|--:|--:|--:|--:|--:|---|"""
 
 
 def _structure(value: Any) -> Any:
