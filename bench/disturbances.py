@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor, inf, log
+from pathlib import Path
 from statistics import fmean, median
 
 from bench.result_rows import Figure, exactly, figure, lag, share_of
@@ -83,10 +84,15 @@ class Passed:
 
 def passed(seen: Seen, way: str) -> Passed:
     """The stream of one direction."""
+    return passed_between(*seen.traces(way), way)
+
+
+def passed_between(before: Path, behind: Path, way: str) -> Passed:
+    """The stream of one direction between the places of two traces."""
     payload = ETHERNET_HEADER + UDP_IPV4
     found: list[list[tuple[int, float, int]]] = []
     sender = 0 if way == "forward" else 1
-    for path in seen.traces(way):
+    for path in (before, behind):
         packets = []
         for record in records(path):
             head = record.data[ETHERNET_HEADER:]
@@ -118,7 +124,8 @@ def _unordered(case: str, seen: Seen) -> list[Figure]:
     return [one for one in lag(case, seen) if one.name != "out of order"]
 
 
-def _near(case: str, name: str, value: float, expected: float, tolerance: float, unit: str) -> Figure:
+def near(case: str, name: str, value: float, expected: float, tolerance: float, unit: str) -> Figure:
+    """A value that has to be within ``tolerance`` of the one expected."""
     bar = f"{expected:.4g} +-{tolerance:.2g}"
     return figure(case, name, [value], unit, bar, abs(value - expected) <= tolerance)
 
@@ -152,11 +159,11 @@ def loss(bench: Traffic, name: str, forward: Loss, back: Loss, n: int = LOSSY_N)
         missing = sorted(stream.sent.keys() - {number for number, *_ in stream.arrived})
         share, expected, total = len(missing) / len(stream.sent), loss_share(model), len(stream.sent)
         bar = (LOSS_BAR if n >= LOSSY_N else max(LOSS_BAR, 3 * share_deviation(model, n))) / PERCENT
-        figures.append(_near(name, f"{way}, {total} packets", share / PERCENT, expected / PERCENT, bar, "%"))
+        figures.append(near(name, f"{way}, {total} packets", share / PERCENT, expected / PERCENT, bar, "%"))
         if isinstance(model, GilbertElliottLoss) and missing:
             burst = len(missing) / bursts(missing)
             tolerance = room * BURST_BAR * model.mean_burst
-            figures.append(_near(name, f"{way}: mean burst", burst, model.mean_burst, tolerance, "packets"))
+            figures.append(near(name, f"{way}: mean burst", burst, model.mean_burst, tolerance, "packets"))
     return [*figures, *lag(name, seen)]
 
 
@@ -185,7 +192,7 @@ def jitter(bench: Traffic, shape: JitterShape, size: float, n: int = N) -> list[
     for share, bar in ((0.5, DELAY_BAR), (0.95, TAIL_BAR)):
         value = added[round(share * (len(added) - 1))]
         name = f"additional delay, {share:.0%} of {len(added)}"
-        figures.append(_near(case, name, value / MS, _quantile(asked, share) / MS, bar / MS, "ms"))
+        figures.append(near(case, name, value / MS, _quantile(asked, share) / MS, bar / MS, "ms"))
     wild = seen.report.forward.out_of_order
     return [
         *figures,
@@ -217,7 +224,7 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
     exact = sum(place == by_gap.gap for place in places.values()) / max(len(places), 1)
     return [
         share_of(case, f"forward, held back of {len(forward.sent)}", len(held) / len(forward.sent), by_time.rate, n),
-        _near(case, "forward: for how long", median(held) / MS, by_time.delay / MS, DELAY_BAR / MS, "ms"),
+        near(case, "forward: for how long", median(held) / MS, by_time.delay / MS, DELAY_BAR / MS, "ms"),
         share_of(case, f"return, overtaken of {len(back.sent)}", len(places) / len(back.sent), by_gap.rate, n),
         # a packet that is held back does not pass another one
         figure(case, "return: by exactly 3", [exact / PERCENT], "%", ">= 90", exact >= 0.9),
@@ -278,7 +285,7 @@ def udp_cross_traffic(bench: Traffic, duration: float = 4.0) -> list[Figure]:
             return [figure(case, "reported in the wrong direction", [1], "", "0", False)]
         life = report.end - report.begin
         sent = (report.sent - 1) * bits / life
-        figures.append(_near(case, "sent", sent / MBPS, 6, 0.006, "Mbit/s"))
+        figures.append(near(case, "sent", sent / MBPS, 6, 0.006, "Mbit/s"))
         waiting = report.sent - report.queue_drops - report.delivered
         waits = figure(case, "neither dropped nor delivered", [waiting], "packets", "0 to 51", 0 <= waiting <= 51)
         figures.append(waits)
@@ -400,7 +407,7 @@ def codel(bench: Traffic, duration: float = 4.0) -> list[Figure]:
     drops = plain.report.forward.queue_drops
     return [
         figure(case, "lag of the sender: shortest wait", [shortest], "ms", "> 5", shortest > 5),
-        _near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
+        near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
         _told(case, seen, marks),
         exactly(case, "queue drops with ECN", seen.report.forward.queue_drops),
         exactly(case, "without ECN: marks", _marks(unmarked)),
@@ -470,10 +477,10 @@ def pie(bench: Traffic, duration: float = 6.0) -> list[Figure]:
     share = 1 - len(numbers) / (numbers[-1] - numbers[0] + 1)
     asked = 1 - 1 / OVERLOAD
     return [
-        _near(case, f"marks of {len(stream.arrived)}", marks, expected, 4 * expected**0.5, "packets"),
+        near(case, f"marks of {len(stream.arrived)}", marks, expected, 4 * expected**0.5, "packets"),
         _told(case, seen, marks),
-        _near(case, f"dropped at {OVERLOAD:.0%} load", share / PERCENT, asked / PERCENT, 2.0, "%"),
-        _near(case, "queueing delay then", median(late) / MS, PIE_TARGET / MS, 5.0, "ms"),
+        near(case, f"dropped at {OVERLOAD:.0%} load", share / PERCENT, asked / PERCENT, 2.0, "%"),
+        near(case, "queueing delay then", median(late) / MS, PIE_TARGET / MS, 5.0, "ms"),
         *lag(case, over),
     ]
 
@@ -524,7 +531,7 @@ def red(bench: Traffic, duration: float = 8.0) -> list[Figure]:
         figure(case, "mean queue", [fmean(lengths[STANDING:])], "packets"),
         # the queue becomes too short for RED if the sender gets no CPU for too long
         figure(case, "lag of the sender: shortest queue", [shortest], "packets", "> 100", shortest > 100),
-        _near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
+        near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
         _told(case, seen, marks),
         exactly(case, "queue drops", seen.report.forward.queue_drops),
         *lag(case, seen),

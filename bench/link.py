@@ -19,6 +19,7 @@ from typing import Any
 
 from bench.changing_links import changing_links
 from bench.disturbances import disciplines, disturbances
+from bench.hops import hops
 from bench.result_rows import LAG_BAR, Figure, errors_of, exactly, figure, lag, show
 from bench.scenarios import scenarios
 from bench.script import DAEMON, ROOT, run
@@ -228,6 +229,7 @@ CASES: dict[str, Callable[[Traffic], Iterable[list[Figure]]]] = {
     "disturbances": disturbances,
     "disciplines": disciplines,
     "changing": changing_links,
+    "hops": hops,
 }
 """What can be asked for with ``--cases``, with either clock."""
 REAL_CASES: dict[str, Callable[[Bench], Iterable[list[Figure]]]] = {"scenarios": scenarios, "stalls": stalled}
@@ -250,12 +252,12 @@ def steal() -> float:
 
 def in_real_time(daemon: Daemon, images: Images, cases: list[str], *, contention: bool) -> Iterator[list[Figure]]:
     """Figures of all cases, and of busy loops with ``contention``."""
-    image = images.ensure_own("simulator").reference
+    image, gateways = (images.ensure_own(name).reference for name in ("simulator", "link-gateways"))
     abilities = probe(daemon, image)
     numbers = count(1)
 
     def open_bench(chosen: Abilities) -> Any:
-        return Bench.open(daemon, image, Ns3Backend(daemon, image, chosen), numbers)
+        return Bench.open(daemon, image, Ns3Backend(daemon, image, chosen, gateways=gateways), numbers)
 
     with open_bench(abilities) as bench:
         for case in cases:
@@ -266,7 +268,7 @@ def in_real_time(daemon: Daemon, images: Images, cases: list[str], *, contention
 
 def in_virtual_time(daemon: Daemon, images: Images, cases: list[str]) -> Iterator[list[Figure]]:
     """Figures of all cases."""
-    ids = {"simulator": images.ensure_own("simulator").id, "virtual-time": images.ensure_own("virtual-time").id}
+    ids = {name: images.ensure_own(name).id for name in ("simulator", "virtual-time", "link-gateways")}
     with VirtualBench.open(daemon, ids) as bench:
         for case in cases:
             yield from CASES[case](bench)

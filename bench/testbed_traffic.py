@@ -164,7 +164,9 @@ class Bench:
     ) -> None:
         self._daemon = daemon
         self._image = image
+        self._plain = testbed
         self._testbed = testbed
+        """The one with the networks of the last link."""
         self._numbers = numbers
         self._directory = directory
         self._link_pid = 0
@@ -248,8 +250,9 @@ class Bench:
     def _simulator(
         self, link: EmulatedLink, seed: int, protocol: Protocol = Protocol.HQ
     ) -> Iterator[Callable[..., Seen]]:
-        self._testbed.reset()
         run = run_over(link, self._image, PATIENCE, seed, protocol)
+        self._testbed = self._plain.laid_out(run)
+        self._testbed.reset()
         events: SimpleQueue[ContainerEvent] = SimpleQueue()
         with self._testbed.link(run, wait_for_server=False) as simulator:
             simulator.start(events)

@@ -276,13 +276,13 @@ class Ns3Testbed:
 
     def session(self, request: SessionRequest, record: SessionRecord) -> AbstractContextManager[ContainerSession]:
         """See :meth:`quicsat.links.backend.Testbed.session`."""
-        return container_session(self._laid_out(request.run), request, record)
+        return container_session(self.laid_out(request.run), request, record)
 
     def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, EarlyEnd]:
         """See :meth:`quicsat.links.backend.Testbed.exits`."""
-        return container_exits(self._laid_out(request.run), request, patience)
+        return container_exits(self.laid_out(request.run), request, patience)
 
-    def _laid_out(self, run: Run) -> Ns3Testbed:
+    def laid_out(self, run: Run) -> Ns3Testbed:
         """The testbed with the networks that ``run`` needs."""
         layout = layout_of(run.test_case.emulated, 1 + len(run.others))
         if layout == self.layout:

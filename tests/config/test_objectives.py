@@ -81,12 +81,12 @@ def test_those_of_the_paper_belong_to_its_accesses_with_loss_and_without() -> No
     slow = (Objective(2 * MB, 3.0), Objective(10 * MB, 5.0), Objective(100 * MB, 20.0))
     fast = (Objective(2 * MB, 3.0), Objective(10 * MB, 6.0), Objective(100 * MB, 10.0))
     assert [(case.emulated.forward.rate, case.emulated.back.rate, case.objectives) for case in cases] == [
-        *[(50e6, 10e6, slow)] * 2, *[(250e6, 3e6, fast)] * 7,
+        *[(50e6, 10e6, slow)] * 2, *[(250e6, 3e6, fast)] * 2, *[(50e6, 10e6, slow)] * 5, *[(250e6, 3e6, fast)] * 5,
     ]  # fmt: skip
-    assert [loss_share(case.emulated.forward.loss) for case in cases] == [0, 0.01, 0, 0.01, *[0] * 5]
-    assert [case.emulated.pep for case in cases] == [*[None] * 5, *PEPS.values()]
-    loss = UniformLoss(0.01)
+    assert [loss_share(case.emulated.forward.loss) for case in cases] == [0, 0.01, 0, 0.01, *[0] * 10]
+    assert [case.emulated.pep for case in cases] == [*[None] * 4, *[None, *PEPS.values()] * 2]
+    behind = [ClientSideDirection(0.001, loss) for loss in (None, UniformLoss(0.01))]
     assert [case.emulated.client_side for case in cases[4:]] == [
-        ClientSide(ClientSideDirection(0.001, loss), ClientSideDirection(0.001, loss))
-    ] * 5
-    assert {case.random_name for case in cases[4:]} == {"satcom-250"}
+        *[ClientSide(behind[0], behind[0])] * 5, *[ClientSide(behind[1], behind[1])] * 5,
+    ]  # fmt: skip
+    assert [case.random_name for case in cases[4:]] == [*["satcom-50"] * 5, *["satcom-250"] * 5]

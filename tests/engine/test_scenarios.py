@@ -22,6 +22,7 @@ from bench.disturbances import (
     together,
     udp_cross_traffic,
 )
+from bench.hops import BESIDE, hop_delays, hop_rate
 from bench.result_rows import Figure
 from bench.scenarios import (
     blackhole,
@@ -48,12 +49,14 @@ from quicsat.model.emulated_link import (
     LinkDirection,
 )
 from quicsat.model.units import MBPS, MS
+from tests.engine.conftest import need
 
 
 @pytest.fixture(scope="module")
 def bench(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[Bench]:
     simulator = image_ids["simulator"]
-    with Bench.open(daemon, simulator, Ns3Backend(daemon, simulator), count(1)) as bench:
+    [gateways] = need(daemon, "link-gateways")
+    with Bench.open(daemon, simulator, Ns3Backend(daemon, simulator, gateways=gateways), count(1)) as bench:
         yield bench
 
 
@@ -93,6 +96,8 @@ def lagged(figures: list[Figure]) -> bool:
         pytest.param(cross_traffic_again, id="tcp-cross-traffic, again"),
         pytest.param(profile_loss, id="profile, loss"),
         pytest.param(lambda bench: demand_rate(bench, ON_DEMAND), id="demand, rate"),
+        pytest.param(lambda bench: hop_rate(bench, BESIDE, "forward", 1.0), id="hops, rate"),
+        pytest.param(lambda bench: hop_delays(bench, 200), id="hops, delay"),
     ],
 )
 def test_scenario(bench: Bench, case: Callable[[Bench], list[Figure]]) -> None:
