@@ -1,4 +1,4 @@
-"""Rate, delay, loss and queue of each hop of a path, at the real engine; ``test_scenarios`` has two cases in real time."""
+"""Rate, delay, loss and queue of each hop of a path, in virtual time; ``test_scenarios`` has two cases in real time."""
 
 from __future__ import annotations
 
