@@ -43,11 +43,9 @@ OVERLOAD = 1.3
 def path_of(rates: dict[str, dict[str, float]]) -> EmulatedLink:
     """A path of both hops; ``rates``: Mbit/s by hop and direction."""
     link, beside = rates[LINK], rates[BESIDE]
-    return EmulatedLink(
-        "asymmetric-p2p",
-        *(Direction(DELAYS[LINK], link[way] * MBPS, QUEUE) for way in WAYS),
-        client_side=ClientSide(*(ClientSideDirection(DELAYS[BESIDE], None, beside[way] * MBPS, QUEUE) for way in WAYS)),
-    )
+    forward, back = (Direction(DELAYS[LINK], link[way] * MBPS, QUEUE) for way in WAYS)
+    sides = (ClientSideDirection(DELAYS[BESIDE], None, beside[way] * MBPS, QUEUE) for way in WAYS)
+    return EmulatedLink("asymmetric-p2p", forward, back, client_side=ClientSide(*sides))
 
 
 PATH = path_of(RATES)
