@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TABLES = (
     "summary", "pairs", "families", "congestion", "implementations", "variance", "clusters", "groups", "links",
-    "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "time-shares", "negotiated",
+    "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "time-shares", "parity", "negotiated",
     "objectives", "attempts", "history",
 )  # fmt: skip
 GROUP = "Results", 2
@@ -28,6 +28,7 @@ EXAMPLES = (
     "tables results/latest --table pairs variance",
     "tables results/latest -t SAT --table pairs --format csv",
     "tables results/latest --table objectives --objective 10MB=8s",
+    "tables results/latest --table parity      # time over QUIC, relative to TCP",
     "tables results/a results/b results/c      # history: how pairs changed from campaign to campaign",
 )
 
@@ -80,6 +81,7 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
         flow_tables,
         negotiated_tables,
         object_tables,
+        parity_table,
         run_tables,
         time_share_tables,
     )
@@ -109,5 +111,5 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
             console.message(warning)
         return [table]
     others = run_tables.PER_CAMPAIGN | object_tables.PER_CAMPAIGN | flow_tables.PER_CAMPAIGN
-    others = others | time_share_tables.PER_CAMPAIGN
+    others = others | time_share_tables.PER_CAMPAIGN | parity_table.PER_CAMPAIGN
     return [(campaign_tables.PER_CAMPAIGN | others)[name](results, cases)]

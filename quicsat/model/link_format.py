@@ -191,14 +191,14 @@ def _impairments_of(direction: Direction) -> dict[str, str]:
 
 def _tcp(link: EmulatedLink) -> Iterator[str]:
     if link.pep:
-        yield _pep(link.pep)
+        yield pep_in_words(link.pep)
     if link.vpn:
         yield _vpn(link.vpn)
     if link.endpoint_tcp:
         yield f"endpoints' TCP buffers {_buffers(link.endpoint_tcp)}"
 
 
-def _pep(pep: Pep) -> str:
+def pep_in_words(pep: Pep) -> str:
     letter = next((letter for letter, each in PEPS.items() if each == pep), None)
     if letter is not None:
         return f"PEP {letter}"

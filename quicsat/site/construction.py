@@ -10,15 +10,19 @@ from typing import Any, NamedTuple
 from quicsat.site import address
 from quicsat.site.campaigns import SiteCampaign
 from quicsat.site.pages import Renderer
+from quicsat.statistics.parity import has_both_transports
 from quicsat.statistics.releases import has_releases
 
 RELEASES = "releases"
 """Page of campaigns with several releases of an implementation; others have none."""
+PARITY = "parity"
+"""Page of campaigns with servers over QUIC and over TCP; others have none."""
 _PAGES = (
     ("Matrix", ""),
     ("Figures", "figures"),
     ("Tables", "tables"),
     ("Releases", RELEASES),
+    ("QUIC and TCP", PARITY),
     ("Failures", "failures"),
     ("Method", "method"),
     ("Data", "data"),
@@ -96,7 +100,8 @@ class Site:
             common["base"] = f"{base}/"
         if campaign:
             common |= {"campaign": campaign, "page": name, "section": "Results"}
-            missing = () if has_releases(campaign.manifest) else (RELEASES,)
+            own = {RELEASES: has_releases(campaign.manifest), PARITY: has_both_transports(campaign.manifest)}
+            missing = [page for page, there in own.items() if not there]
             common["pages"] = [
                 (title, address.campaign(campaign.folder, part)) for title, part in _PAGES if part not in missing
             ]

@@ -13,18 +13,20 @@ from quicsat.model.text import counted, printable
 from quicsat.model.units import mbit_per_s
 from quicsat.report import attempt_tables, campaign_tables, release_tables
 from quicsat.report.comparison_lines import line
+from quicsat.report.parity_table import table_of_ratios
 from quicsat.report.table import Table, Unit, render
 from quicsat.site import address, figures, recent
 from quicsat.site.badges import badge, badge_picture
 from quicsat.site.campaign_pages import History
 from quicsat.site.campaigns import Key, SiteCampaign
-from quicsat.site.construction import RELEASES, Site
+from quicsat.site.construction import PARITY, RELEASES, Site
 from quicsat.site.matrix_cell_text import BY_KEY, MISSING
 from quicsat.site.pages import day
 from quicsat.site.recent import Past, Trends
 from quicsat.site.since import sentence
 from quicsat.statistics import comparison, history
 from quicsat.statistics.comparison import Goodputs
+from quicsat.statistics.parity import has_both_transports, ratios
 from quicsat.statistics.previous import LOOKED_BACK, most_alike
 from quicsat.statistics.releases import has_releases, implementations_with_releases, release_steps
 from quicsat.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome
@@ -50,10 +52,12 @@ _MOST_LINES = 20
 
 
 def write(site: Site, campaign: SiteCampaign) -> None:
-    """Figures, tables and releases of a campaign."""
+    """Figures, tables, releases, and QUIC beside TCP, of a campaign."""
     _figures(site, campaign)
     if has_releases(campaign.manifest):
         _releases(site, campaign)
+    if has_both_transports(campaign.manifest):
+        _parity(site, campaign)
     cases = campaign.measurements
     tables = [
         campaign_tables.summary(campaign.results, cases),
@@ -116,6 +120,17 @@ def _releases(site: Site, campaign: SiteCampaign) -> None:
         pictures = [each for each in drawn if each.stem in stems]
         histories.append({"name": name, "figures": pictures, "tables": [shown(table) for table in tables]})
     site.show(page, "releases.html", campaign, "Releases", histories=histories)
+
+
+def _parity(site: Site, campaign: SiteCampaign) -> None:
+    """Times over QUIC relative to TCP: figures, and the table as ``tables`` prints it."""
+    page, found = address.campaign(campaign.folder, PARITY), ratios(campaign.results, campaign.measurements)
+    tables = [table_of_ratios(found)] if found else []
+    for table in tables:
+        _put(site, page.parent, table)
+    drawn = [each for each in figures.find(campaign.directory) if each.stem.partition("-")[0] == PARITY]
+    shares = {"name": PARITY, "figures": drawn, "tables": [shown(table) for table in tables]}
+    site.show(page, "parity.html", campaign, "QUIC and TCP", histories=[shares] if tables else [])
 
 
 # ---- of several -----------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from quicsat.traces.series import save
 from tests.campaign_builder import NAMES, Shape
 from tests.campaign_builder import campaign as synthetic
 from tests.flows_builder import BESIDE, flow_result
+from tests.parity_builder import campaign as of_runs
+from tests.parity_builder import over, over_tcp
 from tests.plots.drawn import plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
 from tests.runs_builder import campaign as with_series
@@ -55,6 +57,16 @@ def congestion_controls(pairs: int, _: Path) -> PlotRequest:
         for each in made.manifest.implementations
     )
     return plot_request(replace(made, manifest=replace(made.manifest, implementations=known)))
+
+
+def parity(pairs: int, _: Path) -> PlotRequest:
+    """Each server with one client over QUIC, and all compared with the same pair over TCP."""
+    servers, clients = ends(pairs)
+    found = over_tcp(*(4.0 + number / 9 for number in range(3)))
+    for place, server in enumerate(servers):
+        for number, client in enumerate(clients):
+            found += over(server, client, *(2.0 + place * 0.7 + (number * each % 3) for each in range(3)))
+    return plot_request(of_runs(found))
 
 
 def flows(pairs: int, place: Path) -> PlotRequest:
@@ -154,7 +166,7 @@ OVER_TIME = ("offset", "data-rate", "data-size", "packet-number", "packet-size",
 MAKE: Mapping[str, Make] = {
     "congestion-controls": congestion_controls, "fairness": flows, "flows": flows, "members": members,
     "negotiated": negotiated, "outcomes": outcomes, "sweep": sweep, "sweep-map": sweep, "baseline": baseline,
-    "releases": releases,
+    "releases": releases, "parity": parity,
     **dict.fromkeys((*OVER_TIME, "delivery", "objectives", "transports"), with_traces),
 }  # fmt: skip
 """By plot."""

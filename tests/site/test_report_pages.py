@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from quicsat.model.implementation import Role
+from quicsat.model.implementation import Protocol, Role
 from quicsat.site import report_pages
 from quicsat.site.report_pages import MOST_DOTS, trend_row
 from quicsat.statistics.history import Trend, TrendClass
 from quicsat.statistics.samples import PairOutcome
+from tests.parity_builder import campaign as parity_campaign
+from tests.parity_builder import over, over_tcp
 from tests.site import builder
 from tests.statistics.test_releases import RELEASES, history
 
@@ -94,6 +97,26 @@ def test_documented_badges_are_there(site: Path) -> None:
 
 def test_badges_are_shown(site: Path) -> None:
     assert '<img src="../badge/quiche.svg"' in (site / "runs" / "index.html").read_text()
+
+
+def test_a_campaign_over_both_transports_has_a_page_with_ratios(tmp_path: Path, site: Path) -> None:
+    made = parity_campaign([*over_tcp(4.0), *over("quic-go", "quic-go", 2.0)])
+    known = tuple(
+        replace(each, protocols=(Protocol.TCP,)) if each.name == "nginx-tcp" else each
+        for each in made.manifest.implementations
+    )
+    directory = builder.on_disk(
+        tmp_path / "results", replace(made, manifest=replace(made.manifest, implementations=known))
+    )
+    (directory / "plots").mkdir()
+    (directory / "plots/parity.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    builder.build(directory, tmp_path / "site")
+    [page] = (tmp_path / "site").glob("runs/*/parity/index.html")
+    text = page.read_text()
+    assert re.findall(r'<img src="([^"]*)"', text) == ["../figures/parity.svg"]
+    assert "<h1>QUIC and TCP</h1>" in text
+    assert ",0.5," in (page.parent / "parity.csv").read_text()
+    assert not list(site.glob("runs/*/parity"))
 
 
 def test_a_campaign_with_several_releases_has_a_page_with_their_steps_and_figures(tmp_path: Path, site: Path) -> None:
