@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from quicsat.plots.base import NothingToDrawError
@@ -29,7 +30,7 @@ def test_drawn() -> None:
     ax = axes(PLOT, panel(PLOT, plot_request(campaign(RUNS))))
     assert ax.get_xscale() == "log"
     assert ax.lines[0].get_xdata() == [1, 1]
-    assert sum(len(marks.get_offsets()) for marks in ax.collections) == 6
+    assert [np.shape(marks.get_offsets()) for marks in ax.collections] == [(2, 2), (4, 2)]
 
 
 def test_without_tcp_there_is_nothing_to_draw() -> None:
