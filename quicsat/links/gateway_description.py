@@ -151,7 +151,7 @@ def gateway_command(gateway: str, layout: Layout) -> tuple[str, ...]:
 
 SHARED = ("several-flows",)
 """The program of the simulator and of shared gateways in the virtual machine, of the gateways' image."""
-SHARED_CAPABILITIES = (*CAPABILITIES, "SYS_ADMIN", "SYS_NICE")
+SHARED_CAPABILITIES = (*CAPABILITIES, "SETPCAP", "SYS_ADMIN", "SYS_NICE")
 SHARED_SAMPLES = "/sampler"
 """Where it leaves samples of TCP; what a gateway leaves is in a directory of the gateway's name."""
 SHARED_KEYS = {gateway: f"{gateway}-run/vpn" for gateway in SIDES}

@@ -322,7 +322,7 @@ def test_shared_gateways_are_part_of_the_simulator_in_a_machine() -> None:
     found = values(flows_of(SPLIT), programs)
     assert not [key for key in found if "gateway" in key or key in ("simulator.address", "sampled")]
     assert found["simulator.argument"] == ["several-flows"]
-    rights = {*CAPABILITIES, "SYS_ADMIN", "SYS_NICE"}
+    rights = {*CAPABILITIES, "SETPCAP", "SYS_ADMIN", "SYS_NICE"}
     assert found["simulator.capabilities"] == [str(sum(1 << NUMBERS[name] for name in rights))]
     told = dict(each.split("=", 1) for each in found["simulator.environment"])
     assert (told["PROXY"], told["FLOWS"], told["INITIAL_WINDOW"]) == ("split", "3", "100")
