@@ -10,7 +10,15 @@ import numpy as np
 
 from quicsat.analysis.link_events import link_history
 from quicsat.model.arrays import Flags, Integers
-from quicsat.model.emulated_link import Direction, DirectionReport, EmulatedLink, Queue, SimulatorReport, loss_share
+from quicsat.model.emulated_link import (
+    ClientSideDirection,
+    Direction,
+    DirectionReport,
+    EmulatedLink,
+    Queue,
+    SimulatorReport,
+    loss_share,
+)
 from quicsat.model.outcomes import Cause
 from quicsat.model.test_case import Link
 from quicsat.traces.columns import Datagrams, Trace
@@ -19,6 +27,8 @@ from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.series import Packets, Series
 
 SCHEMA = "https://quicsat.invalid/112026/qlog/link"
+CLIENT_SIDE = "client side"
+"""Place of the link at the client's side, and in the triggers of what it drops."""
 CE = 3
 """The mark "congestion experienced" in ``Trace.ecn``."""
 
@@ -43,31 +53,39 @@ def link_events(run: LinkRun, series: Series, pair: QuicTracePair | None = None)
     history = link_history(run.link, run.report, run.seed, run.start, end)
     outages = [(each.begin, each.end) for each in history.events if each.cause is Cause.LINK_OUTAGE]
     directions = (run.link.forward, run.link.back) if isinstance(run.link, EmulatedLink) else (None, None)
+    client_side = run.link.client_side if isinstance(run.link, EmulatedLink) else None
+    sides = (client_side.forward, client_side.back) if client_side else (None, None)
     reports = (run.report.forward, run.report.back) if run.report else (None, None)
+    counted = run.report.client_side if run.report else None
+    others = (counted.forward, counted.back) if counted else (None, None)
     marked = _marked(pair) if pair else (None, None)
     found = [event for each in history.events for event in _change(each.begin, each.end, each.text, each.cause)]
-    for way, table, direction, report, marks in zip(
-        ("forward", "return"), packets, directions, reports, marked, strict=True
+    for way, table, direction, side, report, other, marks in zip(
+        ("forward", "return"), packets, directions, sides, reports, others, marked, strict=True
     ):
         if direction is not None:
             found += _parameters(way, direction)
             found += _steps(way, direction, report, run, end)
-        regular = direction is None or direction.profile is None
-        found += _packets(way, table, marks, _Link(_reason(report), outages, _waiting(table) if regular else None))
+        if side is not None:
+            found += _parameters(way, side)
+        regular = (direction is None or direction.profile is None) and (side is None or side.rate is None)
+        reason = _reason(report, other)
+        found += _packets(way, table, marks, _Link(reason, outages, _waiting(table) if regular else None))
     return sorted(found, key=lambda each: each[0])
 
 
-def _parameters(way: str, direction: Direction) -> Iterator[Timed]:
+def _parameters(way: str, direction: Direction | ClientSideDirection) -> Iterator[Timed]:
+    """Those of the link, or of the one at the client's side, which may have neither rate nor queue."""
     queue = direction.queue
-    yield 0.0, "link:parameters_set", {
-        "direction": way,
+    place = {"place": CLIENT_SIDE} if isinstance(direction, ClientSideDirection) else {}
+    buffer = {} if direction.rate is None else {
         "rate": round(direction.rate),
-        "delay": milliseconds(direction.delay),
-        "loss": loss_share(direction.loss),
         "queue_limit": queue.limit if isinstance(queue, Queue) else queue,
         "queue_unit": queue.unit.value if isinstance(queue, Queue) else "packets",
         "queue_discipline": queue.discipline.value if isinstance(queue, Queue) else "drop-tail",
     }  # fmt: skip
+    data = {"direction": way, **place, "delay": milliseconds(direction.delay), "loss": loss_share(direction.loss)}
+    yield 0.0, "link:parameters_set", data | buffer
 
 
 def _steps(way: str, direction: Direction, report: DirectionReport | None, run: LinkRun, end: float) -> Iterator[Timed]:
@@ -107,14 +125,19 @@ class _Link:
         return "outage" if any(begin <= sent < end for begin, end in self.outages) else self.reason
 
 
-def _reason(counted: DirectionReport | None) -> str:
-    """What dropped all packets of a direction outside of outages; ``unknown`` if there were several reasons."""
+def _reason(counted: DirectionReport | None, beside: DirectionReport | None) -> str:
+    """What dropped all packets of a direction outside of outages; ``unknown`` if there were several reasons.
+
+    ``beside``: of the link at the client's side, which the packets pass as well.
+    """
     if counted is None:
         return "unknown"
     counts = {
         "queue": counted.queue_drops, "loss": counted.loss_drops, "list": counted.listed_drops,
         "nat": counted.nat_drops,
     }  # fmt: skip
+    if beside is not None:
+        counts |= {f"{CLIENT_SIDE} queue": beside.queue_drops, f"{CLIENT_SIDE} loss": beside.loss_drops}
     present = [name for name, count in counts.items() if count]
     return present[0] if len(present) == 1 else "unknown"
 

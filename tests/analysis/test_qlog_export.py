@@ -16,7 +16,15 @@ from cddl_verifier import Validator
 
 from quicsat.analysis.link_qlog import LinkRun, link_events
 from quicsat.analysis.qlog_export import FILES, write_qlogs
-from quicsat.model.emulated_link import DirectionReport, SimulatorReport, unknown_link
+from quicsat.model.emulated_link import (
+    ClientSide,
+    ClientSideDirection,
+    ClientSideReport,
+    DirectionReport,
+    SimulatorReport,
+    UniformLoss,
+    unknown_link,
+)
 from quicsat.model.implementation import Protocol
 from quicsat.model.product_files import build_folder
 from quicsat.traces import qlog
@@ -214,6 +222,26 @@ def test_what_the_link_did_with_each_packet() -> None:
     [dropped] = [data for name, data in forward if name == "link:packet_dropped"]
     assert dropped["trigger"] == "queue"
     assert dropped["packet_number"] == found.forward.number[found.forward.lost][0]
+
+
+def test_what_the_link_at_the_clients_side_did() -> None:
+    """Its losses are not those of the link, and have another reason; together with those, none is known."""
+    found = series(Transfer(size=12_000, piece=1000, rate=1e6, lost=[3]))
+    lost = ClientSideReport(DirectionReport(12, 11, 0, 1), DirectionReport(12, 12, 0, 0))
+    beside = ClientSide(ClientSideDirection(0.002, UniformLoss(0.01), 5e6, 9), ClientSideDirection(0.002))
+    link = replace(unknown_link(), client_side=beside)
+    for report, reason in ((simulator_report(), "client side loss"), (simulator_report(queue_drops=1), "unknown")):
+        events = link_events(LinkRun(link, replace(report, client_side=lost), 1, EPOCH), found)
+        assert [data["trigger"] for _, name, data in events if name == "link:packet_dropped"] == [reason]
+        assert not [data for *_, data in events if data.get("direction") == "forward" and "queue_packets" in data]
+    told = [data for _, name, data in events if name == "link:parameters_set" and "place" in data]
+    assert told == [
+        {
+            "direction": "forward", "place": "client side", "delay": 2.0, "loss": 0.01, "rate": 5_000_000,
+            "queue_limit": 9, "queue_unit": "packets", "queue_discipline": "drop-tail",
+        },
+        {"direction": "return", "place": "client side", "delay": 2.0, "loss": 0.0},
+    ]  # fmt: skip
 
 
 def test_the_depth_of_the_queue() -> None:
