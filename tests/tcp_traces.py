@@ -26,6 +26,8 @@ class Tcp(Captured):
     flags: int = 0
     sacks: tuple[tuple[int, int], ...] = ()
     window: int = 65535
+    scale: int | None = None
+    """Of windows, as a SYN states it."""
 
     @property
     def frame(self) -> bytes:
@@ -33,6 +35,7 @@ class Tcp(Captured):
         ends = (SERVER, CLIENT) if self.from_server else (CLIENT, SERVER)
         blocks = b"".join(struct.pack(">II", *(self._there(each) for each in block)) for block in self.sacks)
         options = bytes([1, 1, 5, 2 + len(blocks)]) + blocks if blocks else b""
+        options += bytes([1, 3, 3, self.scale]) if self.scale is not None else b""
         flags = self.flags | (ACK if self.acknowledged is not None else 0)
         here = (FIRST[self.from_server] + 1 + self.offset) % 2**32
         tcp = struct.pack(

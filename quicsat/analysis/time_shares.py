@@ -8,7 +8,7 @@ ended its silence. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,12 +20,19 @@ from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import Cause
 from quicsat.model.test_case import Link, TestCase, path_rate
 from quicsat.model.time_shares import TimeShare
-from quicsat.traces.columns import Form, Message, Trace
-from quicsat.traces.flow_control import busiest_connection, connection_limit, data_sent, stream_limit
+from quicsat.traces.columns import Form, Message
+from quicsat.traces.flow_control import Steps, busiest_connection, connection_limit, data_sent, stream_limit
+from quicsat.traces.http2 import stream_window
 from quicsat.traces.quic_series import QuicTracePair, declared_lost
 from quicsat.traces.run_traces import RunTraces
-from quicsat.traces.series import Packets, Samples, Series
+from quicsat.traces.series import Packets, Samples, Series, StreamData
+from quicsat.traces.tcp_events import TcpTracePair
 
+TCP_HEADER = 22
+"""Bytes of a packet on the link beside TCP's own header and payload."""
+SAME_TIME = 1e-6
+"""Seconds between two times of the same event at most."""
+NO_LIMIT = 1 << 62
 OTHERS = 0.01
 """Share of the data on other connections above which a run has no shares: each connection waits for something else."""
 REACTION, LATE_REACTION, REACTION_SHARE = 0.001, 0.010, 0.05
@@ -61,12 +68,19 @@ class LinkConditions:
 
 
 def run_time_shares(traces: RunTraces, series: Series, case: TestCase, evidence: Evidence) -> Stretches | None:
-    """The shares of a run with this ``series``; ``case`` as it was perturbed. None over TCP, beside other flows, and of
-    traces that could not be decrypted."""
+    """The shares of a run with this ``series``; ``case`` as it was perturbed.
+
+    None beside other flows, of traces over QUIC that could not be decrypted, and of TCP over another link behind the
+    second proxy.
+    """
     pair = traces.trace_pair
-    if not isinstance(pair, QuicTracePair) or case.flows or not traces.readable:
+    if case.flows or (isinstance(pair, QuicTracePair) and not traces.readable):
+        return None
+    if isinstance(pair, TcpTracePair) and pair.own is not None:
         return None
     link = link_conditions(case.link, evidence.simulator, evidence.seed, traces.start, last_sent(series))
+    if isinstance(pair, TcpTracePair):
+        link = replace(link, header=TCP_HEADER)
     return time_shares(pair, series, link)
 
 
@@ -119,12 +133,12 @@ class Stretches:
         return {share: float(total[number]) for share, number in _NUMBER.items()}
 
 
-def time_shares(pair: QuicTracePair, series: Series, link: LinkConditions) -> Stretches | None:
+def time_shares(pair: QuicTracePair | TcpTracePair, series: Series, link: LinkConditions) -> Stretches | None:
     """The shares of a transfer; None if no single connection brought the data, or too little could be decrypted."""
-    marks = _marks(pair, series)
-    if marks is None:
+    sender = _over_tcp(pair, series) if isinstance(pair, TcpTracePair) else _over_quic(pair, series)
+    if sender is None:
         return None
-    sender = _Sender(pair, series, marks)
+    marks = sender.marks
     busy = _busy(series.forward, link)
     edges = np.unique(np.concatenate([[0.0, *marks.times], busy.ravel(), *sender.edges, np.ravel(link.outages)]))
     edges = edges[(edges >= 0) & (edges <= marks.end)]
@@ -146,8 +160,6 @@ def time_shares(pair: QuicTracePair, series: Series, link: LinkConditions) -> St
 class _Marks:
     """Turning points of a transfer."""
 
-    connection: int
-    """In the server's trace."""
     handshake: float
     """When the server knew that the handshake was complete."""
     request: float
@@ -162,15 +174,10 @@ class _Marks:
         return self.handshake, self.request, self.sent, self.end
 
 
-def _marks(pair: QuicTracePair, series: Series) -> _Marks | None:
+def _over_quic(pair: QuicTracePair, series: Series) -> _Sender | None:
     connection, arrived = busiest_connection(pair.server), series.arrived
-    news = np.flatnonzero(arrived.new > 0)
-    asked = series.requests.arrived[~np.isnan(series.requests.arrived)]
-    if connection is None or not len(news) or not len(asked) or not len(series.rtt):
-        return None
-    last = news[arrived.time[news].argmax()]
-    mine = arrived.connection == arrived.connection[last]
-    if int(arrived.new[~mine].sum()) > OTHERS * int(arrived.new.sum()):
+    last, asked = _last_row(series), series.requests.arrived[~np.isnan(series.requests.arrived)]
+    if connection is None or last is None or not len(asked):
         return None
     forward = series.forward
     carrier = (forward.number == arrived.number[last]) & (forward.connection == arrived.connection[last])
@@ -182,7 +189,45 @@ def _marks(pair: QuicTracePair, series: Series) -> _Marks | None:
     own &= pair.server.connection[messages.packet] == connection
     finished = pair.server_times[messages.packet[own]]
     handshake = min(float(finished.min()), request) if len(finished) else request
-    return _Marks(connection, handshake, request, float(times.max()), float(arrived.time[last]))
+    marks = _Marks(handshake, request, float(times.max()), float(arrived.time[last]))
+    server, lost = pair.server, declared_lost(pair)
+    mine = server.from_server & server.eliciting & (server.form == Form.ONE_RTT) & (server.connection == connection)
+    flight = series.in_flight
+    fewer = flight.time[np.flatnonzero(np.diff(flight.value, prepend=0.0) < 0)]
+    events = _Events(pair.server_times[mine], fewer, lost)
+    return _Sender(series, marks, events, _quic_credit(pair, series, connection))
+
+
+def _over_tcp(pair: TcpTracePair, series: Series) -> _Sender | None:
+    """The sender's TLS is complete when the first request arrives; a packet that it repeats, it holds for lost."""
+    last, asked = _last_row(series), series.requests.arrived[~np.isnan(series.requests.arrived)]
+    if last is None or not len(asked):
+        return None
+    forward, sent, end = series.forward, series.sent, float(series.arrived.time[last])
+    times = forward.sent[np.abs(forward.arrived - end) < SAME_TIME]
+    if not len(times):
+        return None
+    request = float(asked.min())
+    marks = _Marks(request, request, float(times.max()), end)
+    connection = int(np.bincount(sent.connection, weights=sent.new).argmax())
+    mine = sent.connection == connection
+    back = ~pair.server.from_server & (pair.server.connection == connection)
+    answers = pair.server.time[back] - pair.zeros[1] - SAME_TIME  # recorded a little after the server has got them
+    events = _Events(sent.time[mine], answers, sent.time[mine & sent.retransmission])
+    return _Sender(series, marks, events, _tcp_credit(pair, series, connection))
+
+
+def _last_row(series: Series) -> int | None:
+    """The row of the last new byte; None without round trips, or if several connections brought the responses."""
+    arrived, ends = series.arrived, series.requests.last_byte
+    if not np.isfinite(ends).any() or not len(series.rtt):
+        return None
+    news = np.flatnonzero((arrived.new > 0) & (arrived.time <= float(np.nanmax(ends)) + SAME_TIME))
+    if not len(news):
+        return None
+    last = int(news[arrived.time[news].argmax()])
+    others = np.isin(arrived.connection, series.requests.connection) & (arrived.connection != arrived.connection[last])
+    return None if int(arrived.new[others].sum()) > OTHERS * int(arrived.new.sum()) else last
 
 
 def _within(times: Floats, intervals: Floats) -> Flags:
@@ -241,17 +286,28 @@ def _with_lost(sent: Floats, left: Floats, takes: Floats) -> Floats:
 # ---- the sender -----------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """Times at the server, in order."""
+
+    sent: Floats
+    """Of packets that ask for an acknowledgement."""
+    answered: Floats
+    """Of acknowledgements."""
+    lost: Floats
+    """When it held packets for lost."""
+
+
 class _Sender:
     """What the server did from the first request on, by its own trace."""
 
-    def __init__(self, pair: QuicTracePair, series: Series, marks: _Marks) -> None:
-        self._series, self._marks = series, marks
-        server, times = pair.server, pair.server_times
-        self._sends = _sends(server, times, marks)
-        self._credit = _Credit(server, times, series, marks.connection)
-        lost = declared_lost(pair)
-        self._recoveries = _recoveries(series, lost)
-        self._gaps = _gap_reasons(series, self._sends, self._recoveries, lost)
+    def __init__(self, series: Series, marks: _Marks, events: _Events, credit: _Credit) -> None:
+        self.marks = marks
+        self._series, self._credit = series, credit
+        later = events.sent[(events.sent > marks.request) & (events.sent <= marks.sent)]
+        self._sends = np.unique(np.concatenate([[marks.request], later]))  # the first is the arrival of the request
+        self._recoveries = _recoveries(series, events.lost)
+        self._gaps = _gap_reasons(series, self._sends, self._recoveries, events)
 
     @property
     def edges(self) -> Iterator[Floats]:
@@ -284,28 +340,67 @@ class _Sender:
         return found
 
 
-def _sends(server: Trace, times: Floats, marks: _Marks) -> Floats:
-    """When the server sent packets that ask for an acknowledgement; the first is the arrival of the request."""
-    mine = server.from_server & server.eliciting & (server.form == Form.ONE_RTT)
-    sent = times[mine & (server.connection == marks.connection)]
-    return np.unique(np.concatenate([[marks.request], sent[(sent > marks.request) & (sent <= marks.sent)]]))
+def _quic_credit(pair: QuicTracePair, series: Series, connection: int) -> _Credit:
+    server, times = pair.server, pair.server_times
+    known = ~np.isnan(series.requests.arrived)
+    streams = series.requests.stream[known].tolist()
+    lengths = server.frames.length[server.from_server[server.frames.packet]]
+    return _Credit(
+        series.requests.arrived[known],
+        [data_sent(server, times, connection, stream) for stream in streams],
+        [stream_limit(server, times, connection, stream) for stream in streams],
+        data_sent(server, times, connection),
+        connection_limit(server, times, connection),
+        _usual(lengths),
+    )
+
+
+def _tcp_credit(pair: TcpTracePair, series: Series, connection: int) -> _Credit:
+    """The limit of the connection is that of TCP's window; streams have one with HTTP/2."""
+    server, sent, requests = pair.server, series.sent, series.requests
+    start, frames = pair.zeros[1], pair.server.http2
+    known = ~np.isnan(requests.arrived)
+    mine = sent.connection == connection
+    of_streams = [mine & (sent.stream == stream) for stream in requests.stream[known].tolist()]
+    back = ~server.from_server & (server.connection == connection) & (server.allowed >= 0)
+    allowed = np.maximum.accumulate(np.append(0, server.allowed[back]))
+    return _Credit(
+        requests.arrived[known],
+        [_steps(sent, rows) for rows in of_streams],
+        [
+            Steps(np.array([-np.inf]), np.array([NO_LIMIT]))
+            if frames is None
+            else stream_window(frames, connection, stream, start)
+            for stream in requests.stream[known].tolist()
+        ],
+        _steps(sent, mine),
+        Steps(np.append(-np.inf, server.time[back] - start), allowed),
+        _usual(server.length[server.from_server & (server.length > 0)]),
+    )
+
+
+def _steps(sent: StreamData, rows: Flags) -> Steps:
+    return Steps(sent.time[rows], np.cumsum(sent.new[rows]))
+
+
+def _usual(lengths: Integers) -> int:
+    """Bytes of data of a full packet."""
+    return int(np.percentile(lengths, 75)) if len(lengths) else 1
 
 
 class _Credit:
     """What the server still has to send, and what flow control lets it send."""
 
-    def __init__(self, server: Trace, times: Floats, series: Series, connection: int) -> None:
-        requests = series.requests
-        known = ~np.isnan(requests.arrived)
-        self.last_request = float(requests.arrived[known].max())
-        self._arrived = requests.arrived[known]
-        streams = requests.stream[known].tolist()
-        self._sent = [data_sent(server, times, connection, stream) for stream in streams]
-        self._limits = [stream_limit(server, times, connection, stream) for stream in streams]
-        self._all = data_sent(server, times, connection)
-        self._limit = connection_limit(server, times, connection)
-        lengths = server.frames.length[server.from_server[server.frames.packet]]
-        self._packet = int(np.percentile(lengths, 75)) if len(lengths) else 1
+    def __init__(
+        self, arrived: Floats, sent: Sequence[Steps], limits: Sequence[Steps], whole: Steps, limit: Steps, packet: int
+    ) -> None:
+        """Of each request: when it arrived, what was sent of its response, and the limit of its stream.
+
+        ``whole``: what was sent on the connection, and ``limit`` how much it may be.
+        """
+        self._arrived, self._sent, self._limits = arrived, sent, limits
+        self._all, self._limit, self._packet = whole, limit, packet
+        self.last_request = float(arrived.max())
 
     @property
     def edges(self) -> Iterator[Floats]:
@@ -343,13 +438,12 @@ def _recoveries(series: Series, lost: Floats) -> Floats:
     return np.array(found).reshape(-1, 2)
 
 
-def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats) -> Integers:
+def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, events: _Events) -> Integers:
     """Of each pause between two packets of the server, the last one without end: what it waited for."""
     begin, end = sends, np.append(sends[1:], np.inf)
     flight = series.in_flight
-    fewer = flight.time[np.flatnonzero(np.diff(flight.value, prepend=0.0) < 0)]
-    place = np.searchsorted(fewer, end, "right") - 1
-    answered = np.where(place >= 0, np.append(fewer, -np.inf)[place], -np.inf)
+    place = np.searchsorted(events.answered, end, "right") - 1
+    answered = np.where(place >= 0, np.append(events.answered, -np.inf)[place], -np.inf)
     before = np.searchsorted(flight.time, end, "left") - 1
     empty = np.where(before >= 0, np.append(flight.value, 0.0)[before], 0.0) <= 0
     trip, measured = _smoothed(series.rtt, begin)
@@ -358,7 +452,7 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, lost: Floats
     short = pause <= np.maximum(PACING_TRIPS * trip, PACING_LEAST)
     overdue = measured & (pause >= LATE_TRIPS * trip + ACK_DELAY)
     expired = ~empty & ~short & np.where(reacted, overdue, (pause >= trip) | ~measured)
-    starting = begin < _slow_start_end(series, lost)
+    starting = begin < _slow_start_end(series, events.lost)
     found = np.full(len(sends), _NUMBER[TimeShare.UNKNOWN])
     for share, flags in (
         (TimeShare.PACING, short),  # until the window is full, see ``_Sender.reasons``

@@ -15,6 +15,7 @@ from quicsat.model.stored_files import is_file
 from quicsat.model.text import command_line, printable
 
 if TYPE_CHECKING:
+    from quicsat.report.parity_line import parity_line
     from quicsat.report.run_story import StoryEvent
     from quicsat.results.qir_logs import ForeignRun
     from quicsat.traces.columns import Trace
@@ -60,7 +61,8 @@ def run(options: Options, program: Program) -> int:
     reason = printable(verdict.reason or result.evidence.fault, None)
     virtual_only = (result.server, result.client, result.test_case) in results.virtual_only
     spent = time_line(result), flow_control_line(result, case)
-    for line in filter(None, (reason, f"This pair {VIRTUAL_ONLY}." if virtual_only else "", *spent)):
+    beside = parity_line(results, result, case)
+    for line in filter(None, (reason, f"This pair {VIRTUAL_ONLY}." if virtual_only else "", *spent, beside)):
         console.show(line)
     output = stored(place / OUTPUT)
     logs = directory / output.name if is_file(output) else None

@@ -1,6 +1,7 @@
 """Which bytes of a TCP connection belong to which stream of HTTP/2, and when their receiver could read them.
 
-RFC 9113, sections 3.4, 4.1 and 6.1. Bytes can be read in the order of sending only, and a TLS record as a whole.
+RFC 9113, sections 3.4, 4.1, 6.1, 6.5 and 6.9. Bytes can be read in the order of sending only, and a TLS record as a
+whole.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.model.units import MIB
 from quicsat.traces.columns import ColumnTable
+from quicsat.traces.flow_control import Steps
 from quicsat.traces.key_log import secrets
 from quicsat.traces.records import too_large
 from quicsat.traces.tls_records import Plaintext, Records
@@ -26,6 +28,12 @@ HEADER = 9
 MOST_FRAME = 1 << 20
 """Bytes of a frame: more than any endpoint allows."""
 PADDED = 0x8
+INITIAL_WINDOW_SIZE = 4
+"""Identifier of a setting."""
+INITIAL_WINDOW = 65_535
+"""Bytes of each window unless settings state others."""
+MOST_SETTINGS = 600
+"""Bytes of a SETTINGS frame that are read."""
 EARLY_LIMIT = 32 * MIB
 """Bytes of a side that are kept while earlier ones are missing."""
 FRAMES = 10
@@ -38,11 +46,13 @@ class FrameKind(IntEnum):
 
     DATA = 0
     HEADERS = 1
+    SETTINGS = 4
+    WINDOW_UPDATE = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Http2Frames(ColumnTable):
-    """The parts of DATA frames in each TLS record, and the beginnings of HEADERS frames."""
+    """The parts of DATA frames in each TLS record, the beginnings of HEADERS frames, and what opens windows."""
 
     time: Floats
     """When the record was whole, and all before it, at this end; in the seconds of the trace."""
@@ -54,7 +64,8 @@ class Http2Frames(ColumnTable):
     start: Integers
     """Position of the first byte among those that this side sends over TCP."""
     length: Integers
-    """Bytes of data without padding; 0 of a HEADERS frame."""
+    """Bytes of data without padding; 0 of a HEADERS frame. Of SETTINGS the initial window of streams, if it is stated,
+    and of WINDOW_UPDATE by how much a window grows."""
     offset: Integers
     """Position of the first byte in the data of the stream."""
 
@@ -169,6 +180,8 @@ class _Side:
         self._kind = self._stream = 0
         self._padded = False
         """Its next byte is the length of its padding."""
+        self._window = bytearray()
+        """Of a frame that opens windows: its payload so far."""
         self._lengths: dict[int, int] = {}
         """Data of each stream so far."""
 
@@ -190,6 +203,10 @@ class _Side:
                 self._left, at = self._left - 1, at + 1
                 continue
             taken = min(self._left, len(data) - at)
+            if self._kind in (FrameKind.SETTINGS, FrameKind.WINDOW_UPDATE):
+                self._window += data[at : at + min(taken, MOST_SETTINGS)]
+                if taken == self._left and (window := _window(self._kind, bytes(self._window))) is not None:
+                    yield self._stream, self._kind, record.start + at, window, 0
             useful = min(taken, self._data)
             if useful:
                 offset = self._lengths.get(self._stream, 0)
@@ -208,4 +225,36 @@ class _Side:
             self._data = self._left if self._kind == FrameKind.DATA and not self._padded else 0
             self.begun, self.other = True, self._left > MOST_FRAME
             self._header.clear()
+            self._window.clear()
         return end
+
+
+def _window(kind: int, payload: bytes) -> int | None:
+    """What SETTINGS or WINDOW_UPDATE say of windows, bytes; None if nothing."""
+    if kind == FrameKind.WINDOW_UPDATE:
+        return int.from_bytes(payload[:4], "big") & 0x7FFFFFFF
+    settings = (payload[at : at + 6] for at in range(0, len(payload) - 5, 6))
+    stated = [each for each in settings if int.from_bytes(each[:2], "big") == INITIAL_WINDOW_SIZE]
+    return int.from_bytes(stated[-1][2:], "big") if stated else None
+
+
+def stream_window(frames: Http2Frames, connection: int, stream: int, start: float) -> Steps:
+    """Up to where the client lets the server send on a stream, as the server knows; ``frames``: at its end.
+
+    Times are seconds since ``start``. Settings apply to streams that are open, too (RFC 9113, section 6.9.2).
+    """
+    mine = ~frames.from_server & (frames.connection == connection)
+    rows = np.flatnonzero(
+        mine
+        & ((frames.kind == FrameKind.SETTINGS) | ((frames.kind == FrameKind.WINDOW_UPDATE) & (frames.stream == stream)))
+    )
+    initial, more = INITIAL_WINDOW, 0
+    times, limits = [-np.inf], [initial]
+    for row in rows.tolist():
+        if frames.kind[row] == FrameKind.SETTINGS:
+            initial = int(frames.length[row])
+        else:
+            more += int(frames.length[row])
+        times.append(float(frames.time[row]) - start)
+        limits.append(initial + more)
+    return Steps(np.array(times), np.maximum.accumulate(np.array(limits, dtype=np.int64)))

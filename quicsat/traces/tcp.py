@@ -22,8 +22,11 @@ from quicsat.traces.tls import hello_version
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 NANOSECONDS = 1_000_000_000
 FIXED_HEADER = 20
-END_OF_OPTIONS, NO_OPERATION, SACK = 0, 1, 5
-"""Kinds of options (RFC 9293, section 3.2; RFC 2018)."""
+END_OF_OPTIONS, NO_OPERATION, WINDOW_SCALE, SACK = 0, 1, 3, 5
+"""Kinds of options (RFC 9293, section 3.2; RFC 7323; RFC 2018)."""
+MOST_SCALE = 14
+WIDTH = 9
+"""Columns while they grow."""
 TLS_1_2 = 0x0303
 SPACE = 1 << 32
 """Number of sequence numbers, after which they wrap."""
@@ -57,6 +60,8 @@ class TcpTrace:
     """Bytes of payload on the wire."""
     flags: Integers
     ecn: Integers
+    allowed: Integers
+    """Offset up to which the other side may send, by acknowledgement and window; -1 without an acknowledgement."""
     sacks: Sacks
     tls: int = 0
     """Version of TLS that the server chose first, as on the wire (0x0303 is TLS 1.2); 0 if unknown."""
@@ -92,6 +97,8 @@ class _Segments:
         """The number of each side's first byte."""
         self._latest: dict[tuple[int, bool], int] = {}
         """The offset of each side's newest segment, which identifies wrapped numbers."""
+        self._scales: dict[tuple[int, bool], int] = {}
+        """Of each side's windows, from its SYN; none unless both state one."""
         self._tls = 0
 
     def add(self, time: int, found: Segment) -> None:
@@ -106,8 +113,13 @@ class _Segments:
         expected = self._offset(there, acknowledged, first=acknowledged) if flags & ACK else -1
         if not self._tls and found.from_server and found.payload:
             self._tls = hello_version(found.payload)
-        row = len(self._rows) // 8
-        self._rows.extend((time, found.from_server, connection, offset, expected, found.size, flags, found.ecn))
+        if flags & SYN:
+            self._note_scale(here, found.header)
+        allowed = expected + self._window(here, there, found.header) if flags & ACK else -1
+        row = len(self._rows) // WIDTH
+        self._rows.extend((
+            time, found.from_server, connection, offset, expected, found.size, flags, found.ecn, allowed
+        ))  # fmt: skip
         if found.payload:
             self._http2.add(time, connection, offset, found.payload, from_server=found.from_server)
         for start, end in _sacks(found.header) if flags & ACK else ():
@@ -119,14 +131,24 @@ class _Segments:
         base = self._bases.setdefault(side, first)
         return latest + (number - base - latest + SPACE // 2) % SPACE - SPACE // 2
 
+    def _window(self, here: tuple[int, bool], there: tuple[int, bool], header: bytes) -> int:
+        """Bytes of the window that a segment states; that of a SYN is not scaled."""
+        scaled = here in self._scales and there in self._scales and not header[13] & SYN
+        return int.from_bytes(header[14:16], "big") << (self._scales[here] if scaled else 0)
+
+    def _note_scale(self, here: tuple[int, bool], header: bytes) -> None:
+        if (body := _option(header, WINDOW_SCALE)) is not None and body:
+            self._scales[here] = min(body[0], MOST_SCALE)
+
     def trace(self) -> TcpTrace:
         """The frozen columns."""
-        table = np.frombuffer(self._rows, dtype=np.int64).reshape(-1, 8)
-        time, from_server, connection, offset, expected, length, flags, ecn = table.T.copy()
+        table = np.frombuffer(self._rows, dtype=np.int64).reshape(-1, WIDTH)
+        time, from_server, connection, offset, expected, length, flags, ecn, allowed = table.T.copy()
         epoch = int(time[0]) // NANOSECONDS if len(time) else 0
         return TcpTrace(
             epoch, (time - epoch * NANOSECONDS) / NANOSECONDS, from_server.astype(np.bool_), connection, offset,
-            expected, length, flags, ecn, Sacks(*np.array(self._sacks, dtype=np.int64).reshape(-1, 3).T), self._tls,
+            expected, length, flags, ecn, allowed,
+            Sacks(*np.array(self._sacks, dtype=np.int64).reshape(-1, 3).T), self._tls,
             tuple(int(path.split()[0].rpartition(":")[2]) for path in self._paths),
             self._http2.frames(epoch * NANOSECONDS),
         )  # fmt: skip
@@ -134,17 +156,22 @@ class _Segments:
 
 def _sacks(header: bytes) -> list[tuple[int, int]]:
     """The ranges of the header's SACK option."""
+    body = _option(header, SACK) or b""
+    return [struct.unpack_from(">II", body, start) for start in range(0, len(body) - 7, 8)]
+
+
+def _option(header: bytes, kind: int) -> bytes | None:
+    """The content of the first option of a kind; None if there is none."""
     at = FIXED_HEADER
     while at + 1 < len(header) and header[at] != END_OF_OPTIONS:
         if header[at] == NO_OPERATION:
             at += 1
             continue
         size = max(header[at + 1], 2)
-        if header[at] == SACK:
-            body = header[at + 2 : at + size]
-            return [struct.unpack_from(">II", body, start) for start in range(0, len(body) - 7, 8)]
+        if header[at] == kind:
+            return header[at + 2 : at + size]
         at += size
-    return []
+    return None
 
 
 # ---- what a trace tells ----------------------------------------------------------------------

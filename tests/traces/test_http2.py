@@ -14,7 +14,7 @@ from quicsat.analysis.objects import object_metrics, object_times
 from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
 from quicsat.model.workload import RequestOrder, Workload
-from quicsat.traces.http2 import PREFACE, FrameKind, Http2Frames, Http2Reader
+from quicsat.traces.http2 import PREFACE, FrameKind, Http2Frames, Http2Reader, stream_window
 from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
 from quicsat.traces.series import Series
 from tests.tcp_traces import SYN, Tcp, pcap
@@ -77,6 +77,21 @@ def test_streams_of_all_versions_and_ciphers(tmp_path: Path, version: str) -> No
     ends = (found.start + found.length)[data]
     assert ends[-1] == len(wire) - (17 if version == "1.3" else 16)
     assert (np.diff(found.start[data]) > found.length[data][:-1]).all()
+
+
+def test_windows_of_streams(tmp_path: Path) -> None:
+    peers = TlsPeers(tmp_path / "tls")
+    setting = (4).to_bytes(2, "big") + (100_000).to_bytes(4, "big")
+    peers.send(PREFACE + frame(4, 0, b"\0\3\0\0\0\1"), from_server=False)
+    peers.send(frame(4, 0, b"\0\3\0\0\0\1" + setting) + frame(1, 1, b"get"), from_server=False)
+    peers.send(frame(8, 1, (5000).to_bytes(4, "big")) + frame(8, 0, (7000).to_bytes(4, "big")), from_server=False)
+    found = read(peers, peers.keys)
+    assert found is not None
+    last = len(peers.sent) - 1
+    window = stream_window(found, 0, 1, start=0.0)
+    assert window.value.tolist() == [65_535, 100_000, 105_000]
+    assert window.time.tolist() == [-np.inf, last - 1, last]
+    assert stream_window(found, 0, 3, start=1.0).value.tolist() == [65_535, 100_000]
 
 
 def test_a_record_waits_for_all_before_it(tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from quicsat.analysis import tcp_metrics
+from quicsat.analysis.time_shares import LinkConditions, time_shares
 from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.test_case import Link
+from quicsat.model.time_shares import TimeShare
 from quicsat.report.run_story import story
 from quicsat.traces.run_traces import (
     BEHIND_PROXY,
@@ -203,3 +205,31 @@ def test_a_trace_that_is_not_whole(directory: Path) -> None:
     whole = read_tcp(path)
     path.write_bytes(path.read_bytes()[:-1])
     assert read_tcp(path).time.tolist() == whole.time.tolist()[:-1]
+
+
+def test_shares_of_the_time_over_tcp(directory: Path) -> None:
+    traces = reading(directory)
+    found = time_shares(traces.trace_pair, traces.series(), LinkConditions(np.array([-np.inf]), np.array([20e6])))
+    assert found is not None
+    spent = found.seconds
+    assert sum(spent.values()) == pytest.approx(0.85)
+    assert spent[TimeShare.HANDSHAKE] == pytest.approx(0.5)
+    # Everything is sent at 0.54; what is lost is sent again at 0.75, and arrives 0.1 s later.
+    assert spent[TimeShare.TAIL] == pytest.approx(0.1, abs=0.001)  # a part of it is at the full rate
+    assert spent[TimeShare.RECOVERY] == pytest.approx(0.21, abs=0.005)
+
+
+def test_windows_are_scaled_if_both_sides_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.pcap"
+    rows = [
+        Tcp(0.0, False, -1, flags=SYN, window=1000),
+        Tcp(0.1, True, -1, flags=SYN, acknowledged=0, window=2000),
+        Tcp(0.2, False, 0, 0, 100, window=3000),
+    ]
+    path.write_bytes(pcap(rows))
+    assert read_tcp(path).allowed.tolist() == [-1, 2000, 3100]
+    scaled = [replace(row, scale=7) if row.flags & SYN else row for row in rows]
+    path.write_bytes(pcap(scaled))
+    assert read_tcp(path).allowed.tolist() == [-1, 2000, 100 + 3000 * 128]
+    path.write_bytes(pcap([scaled[0], *rows[1:]]))
+    assert read_tcp(path).allowed.tolist() == [-1, 2000, 3100]
