@@ -214,9 +214,9 @@ def test_shares_of_the_time_over_tcp(directory: Path) -> None:
     spent = found.seconds
     assert sum(spent.values()) == pytest.approx(0.85)
     assert spent[TimeShare.HANDSHAKE] == pytest.approx(0.5)
-    # Everything is sent at 0.54; what is lost is sent again at 0.75, and arrives 0.1 s later.
+    # Everything is sent at 0.54. What is lost is sent again at 0.75, 10 ms after the last acknowledgement.
     assert spent[TimeShare.TAIL] == pytest.approx(0.1, abs=0.001)  # a part of it is at the full rate
-    assert spent[TimeShare.RECOVERY] == pytest.approx(0.21, abs=0.005)
+    assert spent[TimeShare.PTO] == pytest.approx(0.21, abs=0.005)
 
 
 def test_windows_are_scaled_if_both_sides_say_so(tmp_path: Path) -> None:
