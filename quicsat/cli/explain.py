@@ -15,7 +15,6 @@ from quicsat.model.stored_files import is_file
 from quicsat.model.text import command_line, printable
 
 if TYPE_CHECKING:
-    from quicsat.report.parity_line import parity_line
     from quicsat.report.run_story import StoryEvent
     from quicsat.results.qir_logs import ForeignRun
     from quicsat.traces.columns import Trace
@@ -44,6 +43,7 @@ def run(options: Options, program: Program) -> int:
     from quicsat.analysis.endpoint_log_tail import CUT
     from quicsat.analysis.run_outcome import cited_frames
     from quicsat.model.run import OUTPUT
+    from quicsat.report.parity_line import parity_line
     from quicsat.report.run_story import end_of, flow_control_line, fragility, hop_lines, time_line
     from quicsat.report.unused_link import why_slow
     from quicsat.results.compression import stored
