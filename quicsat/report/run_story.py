@@ -193,10 +193,11 @@ def _requests(series: Series) -> Iterator[StoryEvent]:
     first = int(requests.sent.argmin())
     fate = _arrival(float(requests.arrived[first] - requests.sent[first]))
     yield StoryEvent(float(requests.sent[first]), f"{text}{fate}.")
-    arrived = series.arrived
-    if len(arrived):
-        text = f"The first byte of a response arrives at the client{_packet(arrived, 0)}."
-        yield StoryEvent(float(arrived.time[0]), text, int(arrived.number[0]), True)
+    arrived, answers = series.arrived, requests.first_byte[np.isfinite(requests.first_byte)]
+    row = int(np.searchsorted(arrived.time, answers.min(initial=np.inf)))  # over TCP, the handshake's come before it
+    if row < len(arrived):
+        text = f"The first byte of a response arrives at the client{_packet(arrived, row)}."
+        yield StoryEvent(float(arrived.time[row]), text, int(arrived.number[row]), True)
 
 
 def _packet(arrived: StreamData, row: int) -> str:
