@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -106,22 +106,21 @@ def _stream_data(trace: TcpTrace, numbers: Integers, start: float) -> StreamData
 
 
 def _by_stream(trace: TcpTrace, frames: Http2Frames, rows: Integers, numbers: Integers, start: float) -> StreamData:
-    """The pieces of each segment by the stream of HTTP/2; stream 0 has all that is no data of others.
-
-    Offsets of stream 0 remain those of TCP, so that it has gaps.
-    """
+    """The pieces of each segment by the stream of HTTP/2; stream 0 has all that is no data of others."""
     columns = {name: array("q") for name in ("row", "stream", "offset", "length", "new")}
     mine = (frames.kind == FrameKind.DATA) & frames.from_server
     for connection in np.unique(trace.connection[rows]).tolist():
         data = np.flatnonzero(mine & (frames.connection == connection))
-        parts = list(zip(*(column[data].tolist() for column in (frames.start, frames.length, frames.stream,
-                                                                  frames.offset)), strict=True))  # fmt: skip
-        ends = (frames.start + frames.length)[data].tolist()
+        starts, lengths = frames.start[data], frames.length[data]
+        before = np.concatenate([[0], np.cumsum(lengths)])
+        columns_of_parts = starts, lengths, frames.stream[data], frames.offset[data], before[:-1]
+        parts = list(zip(*(column.tolist() for column in columns_of_parts), strict=True))
+        ends, total = (starts + lengths).tolist(), int(before[-1])
         seen: dict[int, ByteRanges] = {}
         for row in rows[trace.connection[rows] == connection].tolist():
             begin = int(trace.offset[row])
             end = begin + int(trace.length[row])
-            for stream, offset, length in _cut(parts, bisect_right(ends, begin), begin, end):
+            for stream, offset, length in _cut(islice(parts, bisect_right(ends, begin), None), total, begin, end):
                 new = seen.setdefault(stream, ByteRanges()).add(offset, offset + length)
                 for name, value in zip(columns, (row, stream, offset, length, new), strict=True):
                     columns[name].append(value)
@@ -132,22 +131,28 @@ def _by_stream(trace: TcpTrace, frames: Http2Frames, rows: Integers, numbers: In
     return StreamData(time=times, number=numbers[segment], connection=connections, **found)
 
 
-def _cut(parts: Sequence[tuple[int, int, int, int]], place: int, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+def _cut(
+    parts: Iterable[tuple[int, int, int, int, int]], total: int, at: int, end: int
+) -> Iterator[tuple[int, int, int]]:
     """Stream, offset in it and length of each piece of the bytes ``at`` to ``end``.
 
-    ``parts``: start, length, stream and offset of the data of streams, in order; those before ``place`` end earlier.
+    ``parts``: start, length, stream, offset and data before it of each part that does not end before ``at``, in order;
+    ``total``: data of all parts of the connection.
     """
-    for start, length, stream, offset in islice(parts, place, None):
+    before = total
+    for start, length, stream, offset, before in parts:
         if start >= end:
             break
         if start > at:
-            yield 0, at, start - at
+            yield 0, at - before, start - at
             at = start
         upto = min(end, start + length)
         yield stream, offset + at - start, upto - at
         at = upto
+    else:
+        before = total
     if at < end:
-        yield 0, at, end - at
+        yield 0, at - before, end - at
 
 
 def _http2_requests(seen: Http2Frames, at_server: Http2Frames | None, client: float, server: float) -> Requests:

@@ -176,6 +176,8 @@ def test_objects_of_a_run(tmp_path: Path) -> None:
     assert found["head_of_line_blocking"] == pytest.approx(found["head_of_line_blocking_one_stream"], abs=1e-6)
     wire = sum(len(part) for from_server, part in peers.sent if from_server)
     assert series.arrived.new.sum() == wire
+    of_others = series.arrived.stream == 0
+    assert series.arrived.new[of_others].sum() == (series.arrived.offset + series.arrived.length)[of_others].max()
     assert {stream: int(series.arrived.new[series.arrived.stream == stream].sum()) for stream in (1, 3)} == {
         1: 3000, 3: 2000
     }  # fmt: skip
