@@ -18,11 +18,8 @@ static const struct kind {
     const char* priority;
     long weight;
 } kinds[] = {
-    {".html", "priority: u=0, i", 256},
-    {".css", "priority: u=0", 256},
-    {".js", "priority: u=1", 220},
-    {".gif", "priority: u=4, i", 110},
-    {"", "priority: u=3", 16},
+    {".html", "priority: u=0, i", 256}, {".css", "priority: u=0", 256}, {".js", "priority: u=1", 220},
+    {".gif", "priority: u=4, i", 110},  {"", "priority: u=3", 16},
 };
 
 static void check(int good, const char* what) {
@@ -45,7 +42,6 @@ static const struct kind* kind_of(const char* url) {
 
 struct settings {
     long tls;
-    long fast_open;
     int separate; /* A connection of its own for each object. */
 };
 
@@ -62,7 +58,6 @@ static void request(CURLM* multi, struct object* object, const struct settings* 
     curl_easy_setopt(easy, CURLOPT_CAINFO, "/certs/ca.pem");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, settings->tls);
-    curl_easy_setopt(easy, CURLOPT_TCP_FASTOPEN, settings->fast_open);
     curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, settings->separate ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, settings->separate ? 1L : 0L);
@@ -121,10 +116,8 @@ static int read_options(char** arguments, struct settings* settings) {
             settings->tls = CURL_SSLVERSION_TLSv1_2;
         else if (!strcmp(option, "--tls-max") && arguments[place + 1] && !strcmp(arguments[place + 1], "1.2"))
             settings->tls |= CURL_SSLVERSION_MAX_TLSv1_2, place++;
-        else if (!strcmp(option, "--tcp-fastopen"))
-            settings->fast_open = 1;
         else
-            check(0, "CLIENT_PARAMS may be --tlsv1.2, --tls-max 1.2 and --tcp-fastopen");
+            check(0, "CLIENT_PARAMS may be --tlsv1.2 and --tls-max 1.2");
     }
     return place;
 }

@@ -38,3 +38,38 @@ def test_initial_windows_and_versions_of_tls(clock: Clock, daemon: Daemon, tmp_p
         trips = 3 if older else 2  # TCP, and TLS with one round trip or two
         assert value(result, "handshake_time") == pytest.approx(trips * ROUND_TRIP, abs=0.1), result.key
         assert window(tmp_path / "r" / result.key.path) == (20 if result.server.endswith("iw20") else 10)
+
+
+PAGE = """\
+name: page
+abbreviation: PG
+description: A small page over a long link
+extends: straight
+workload:
+  objects:
+    page: {type: html, files: 12 KiB}
+    style: {type: css, files: 2 × 8 KiB, after: page}
+    picture: {type: image, files: [20 KiB, 60 KiB], after: style}
+"""
+
+
+def test_objects_over_http2(daemon: Daemon, tmp_path: Path) -> None:
+    """All at once, as a page, and each over a connection of its own; both versions of TLS."""
+    need(daemon, "simulator", "nginx", "haproxy", "curl", "virtual-time")
+    path = tmp_path / "link.yaml"
+    path.write_text(f"{LINK}---\n{PAGE}")
+    words = ("-s", "nginx-tcp", "haproxy-tcp", "-c", "curl", "curl:tls12")
+    tests = ("-t", path, "straight+objects", "straight+connections")
+    options = ("--skip-compliance-check", "--clock", "virtual", "--repetitions", "1", "--parallel", "2")
+    results = [each for each in measure(tmp_path / "r", *words, *tests, *options) if each.test_case != "straight"]
+    assert len(results) == 3 * 4
+    for result in results:
+        assert result.measurement is not None, result.verdict
+        objects = result.measurement.objects
+        assert len(objects) == {"page": 5}.get(result.test_case, 50)
+        trips = {"page": 1, "straight+objects": 1, "straight+connections": 3 + (result.client == "curl:tls12")}
+        least = min(each.duration for each in objects)
+        assert least == pytest.approx(trips[result.test_case] * ROUND_TRIP, abs=0.1), result.key
+        if result.test_case == "page":
+            page, *styles = sorted(objects, key=lambda each: each.requested)[:3]
+            assert all(each.requested >= page.finished for each in styles)
