@@ -25,7 +25,7 @@ from quicsat.traces.spin_bit import spin_round_trips
 
 WINDOWS = 150
 """Stretches of time of which a line shows the medians."""
-SPIN = "Crosses are periods of the spin bit at the server, and the path has the delays of packets sent at their begin"
+SPIN = "Crosses are periods of the spin bit at the server, and the path has the delays of packets sent when they begin"
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
