@@ -88,8 +88,10 @@ class Http2Reader:
 
     def add(self, time: int, connection: int, offset: int, payload: bytes, *, from_server: bool) -> None:
         """Take a segment of a connection; ``time`` is in nanoseconds. Raises HarnessFault(TRACE_LIMIT)."""
-        known = self._connections.setdefault(connection, _Connection(Records(self._secrets)))
-        if known is None or not self._secrets:
+        if connection not in self._connections:
+            self._connections[connection] = _Connection(Records(self._secrets)) if self._secrets else None
+        known = self._connections[connection]
+        if known is None:
             return
         for row in known.read(offset, payload, from_server=from_server):
             self._rows.extend((time, connection, from_server, *row))
