@@ -59,21 +59,21 @@ def parity(results: ResultSet, cases: Sequence[TestCase]) -> Table:
 def table_of_ratios(found: Sequence[Ratio]) -> Table:
     """A row per QUIC pair, test case and size, and one per server."""
     columns = (
-        Column("test case"), Column("server"), Column("client"), Column("size"), Column("TCP pair"), Column("proxies"),
-        Column("TCP", Unit.SECONDS, 2), Column("QUIC", Unit.SECONDS, 2), Column("QUIC / TCP", Unit.RATIO, 2),
+        Column("test case"), Column("server"), Column("client"), Column("size"), Column("QUIC / TCP", Unit.RATIO, 2),
         Column("low", Unit.RATIO, 2), Column("high", Unit.RATIO, 2), Column("n", Unit.COUNT),
-        Column("failed", Unit.COUNT),
+        Column("failed", Unit.COUNT), Column("QUIC", Unit.SECONDS, 2), Column("TCP", Unit.SECONDS, 2),
+        Column("TCP pair"), Column("proxies"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (
-            each.case.abbreviation, *each.pair, byte_size(each.size), ", ".join(each.reference), proxies(each.case),
-            each.tcp, each.quic, *_numbers(each.mean), len(each.of_member), each.failed,
+            each.case.abbreviation, *each.pair, byte_size(each.size), *_numbers(each.mean), len(each.of_member),
+            each.failed, each.quic, each.tcp, ", ".join(each.reference), proxies(each.case),
         )
         for each in found
     ]  # fmt: skip
     servers = [(key, overall(mine), mine) for key, mine in by_server(found).items()]
     rows += [
-        (ALL, server, ALL, ALL, ALL, behind, None, None, *_numbers(mean), mean.count, sum(one.failed for one in mine))
+        (ALL, server, ALL, ALL, *_numbers(mean), mean.count, sum(one.failed for one in mine), None, None, ALL, behind)
         for (server, behind), mean, mine in sorted(servers, key=lambda each: (each[0][1], each[1].value))
     ]
     notes = RATIO_NOTE, REFERENCE_NOTE, INTERVAL_NOTE, FAILED_NOTE

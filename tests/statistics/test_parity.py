@@ -57,7 +57,7 @@ def test_quic_is_compared_with_tcp_behind_proxies_although_it_ran_without() -> N
     found = [each for each in ratios(results, results.manifest.test_cases) if each.size == SAT.total_size]
     assert {each.case.name: each.mean.value for each in found} == pytest.approx({"sat": 0.75, "sat-D": 1.5})
     rows = [row for row in parity(results, results.manifest.test_cases).rows if row[0] == "all"]
-    assert {(row[1], row[5]): row[8] for row in rows} == {
+    assert {(row[1], row[12]): row[4] for row in rows} == {
         ("quic-go", "PEP D"): pytest.approx(1.5), ("quic-go", "none"): pytest.approx(0.75)
     }  # fmt: skip
 
