@@ -28,6 +28,8 @@ from tests.cli.test_confirm import Both, slower
 from tests.cli.test_confirm import both as both  # a fixture
 from tests.cli.test_gate import BASE, WORDS, measure, slower_cell
 from tests.fakes import CASE, run_of
+from tests.parity_builder import campaign as parity_campaign
+from tests.parity_builder import over, over_tcp
 from tests.results.test_merge import Make
 from tests.results.test_merge import make as make  # a fixture
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, virtual
@@ -39,7 +41,12 @@ REASON = "The client closed the connection with a transport error, as it did in 
 TWO_CASES = ("clusters", "groups")
 
 STORED = (
-    *(f"tables {{before}} --table {name} {'-t sat satloss' if name in TWO_CASES else ''}" for name in TABLES),
+    *(
+        f"tables {{before}} --table {name} {'-t sat satloss' if name in TWO_CASES else ''}"
+        for name in TABLES
+        if name != "parity"
+    ),
+    "tables {parity} --table parity",
     "tables {before} {after}",
     "show {before} --negotiated",
     "compare {before} {after} --all",
@@ -115,6 +122,10 @@ def places(tmp_path: Path, make: Make) -> dict[str, Path]:
     found["releases"] = tmp_path / "releases"
     found["releases"].mkdir()
     write_result_json(found["releases"], history({("1.0.0", Role.SERVER): 0.5}, name="quic-go"))
+    found["parity"] = tmp_path / "parity"
+    found["parity"].mkdir()
+    ratios = [*over_tcp(4.0, 5.0), *(run for server in SERVERS for run in over(server, CLIENTS[0], 2.0, 3.0))]
+    write_result_json(found["parity"], parity_campaign(ratios))
     found["run"] = found["before"] / "quic-go_aioquic/sat/3"
     shutil.copytree(ROOT / "tests/data/lossy", found["run"])
     for number in (1, 2):
