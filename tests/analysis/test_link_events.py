@@ -10,6 +10,7 @@ import numpy as np
 from quicsat.analysis.link_events import LinkHistory, LinkStop, link_history, link_stop
 from quicsat.model.emulated_link import (
     Blackhole,
+    ClientSideReport,
     Direction,
     DirectionReport,
     EmulatedLink,
@@ -94,6 +95,10 @@ def test_packets_by_what_dropped_them() -> None:
     back = replace(COUNTERS, blackhole_drops=2, loss_drops=5, listed_drops=6, queue_drops=1)
     assert history(report=replace(REPORT, forward=forward, back=back)).dropped == (
         "122 at the NAT, 2 in outages, 4 by the queue, 5 by the link's loss, 6 by its list of drops, 1 by corruption"
+    )
+    beside = ClientSideReport(replace(COUNTERS, queue_drops=7), replace(COUNTERS, loss_drops=8))
+    assert history(report=replace(REPORT, client_side=beside)).dropped == (
+        "7 by the queue at the client's side, 8 by the loss at the client's side"
     )
 
 

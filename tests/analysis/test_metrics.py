@@ -9,6 +9,8 @@ import pytest
 from quicsat.analysis import metrics, queue_drops
 from quicsat.analysis.metrics import METRICS
 from quicsat.model.emulated_link import (
+    ClientSide,
+    ClientSideDirection,
     CrossTrafficReport,
     Direction,
     DirectionReport,
@@ -69,6 +71,14 @@ def test_capacity_follows_the_delay_of_its_packets() -> None:
     changing = LINK.with_forward(profile=delays)
     # the first left at 5.2 - 0.2 = 5.0 s, the last at 9.0 - 0.8 s: all of them at 20 Mbit/s
     assert metrics.forward_capacity(changing, reported(), 1, (1005.2, 1009.0)) == pytest.approx(20e6)
+
+
+def test_capacity_is_that_of_the_slowest_link() -> None:
+    slow = replace(LINK, client_side=ClientSide(ClientSideDirection(rate=12e6, queue=9)))
+    during = (1003.5, 1007.5)
+    assert metrics.forward_capacity(slow, None, 1, during) == 12e6
+    changing = slow.with_forward(profile=STEPS)  # half of the time 10, half of it 20 Mbit/s
+    assert metrics.forward_capacity(changing, reported(), 1, during) == pytest.approx(11e6)
 
 
 def test_capacity_that_is_not_known() -> None:

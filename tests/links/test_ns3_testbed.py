@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests.exceptions
 
-from quicsat.analysis.queue_drops import client_side_loss, link_loss
+from quicsat.analysis.queue_drops import client_side_loss, client_side_queue_loss, link_loss
 from quicsat.docker.containers import ContainerEvent
 from quicsat.links import ns3_testbed
 from quicsat.links.addresses import ADDRESSES, GATEWAYS, hosts
@@ -404,7 +404,7 @@ PROFILES = {
     "forward_profile": {"began": 5.25, "changes": 4, "steps": [[5.25, 1e6, None, None]]},
     "return_profile": {"began": None, "changes": 0, "steps": []},
 }
-BESIDE_COUNTERS = COUNTERS | {"received": 100, "delivered": 98, "loss_drops": 2}
+BESIDE_COUNTERS = COUNTERS | {"received": 100, "delivered": 95, "queue_drops": 3, "loss_drops": 2}
 CROSS = CrossTrafficReport(5.0, 7.0, 2500, 10_000.0, (1500, 1000), 2, 1)
 UDP_CROSS = UdpCrossTrafficReport(1.5, 2.5, 100, 20, 79)
 MAPPING = NatMapping("193.167.0.100:4433", "193.167.0.7:50000")
@@ -420,7 +420,7 @@ MAPPING = NatMapping("193.167.0.100:4433", "193.167.0.7:50000")
         ),
         (
             {"client_side": {"forward": BESIDE_COUNTERS, "return": COUNTERS}},
-            {"client_side": ClientSideReport(DirectionReport(100, 98, 0, 2), DirectionReport(0, 0, 0, 0))},
+            {"client_side": ClientSideReport(DirectionReport(100, 95, 3, 2), DirectionReport(0, 0, 0, 0))},
         ),
         (
             {"return_udp_cross_traffic": asdict(UDP_CROSS)},
@@ -442,7 +442,7 @@ def test_report_of_elements(told: dict[str, Any], expected: dict[str, Any]) -> N
 
 def test_losses_at_the_clients_side_are_not_those_of_the_link() -> None:
     report = read_report(REPORT | {"client_side": {"forward": BESIDE_COUNTERS, "return": COUNTERS}})
-    assert (client_side_loss(report), link_loss(report)) == (0.02, 0)
+    assert (client_side_loss(report), client_side_queue_loss(report), link_loss(report)) == (0.02, 0.03, 0)
 
 
 def way(frames: list[int], largest: list[float]) -> dict[str, object]:
