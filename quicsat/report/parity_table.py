@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quicsat.model.emulated_link import EmulatedLink
-from quicsat.model.errors import InputError
 from quicsat.model.link_format import pep_in_words
 from quicsat.model.results import ResultSet
 from quicsat.model.test_case import TestCase
@@ -49,15 +48,8 @@ def by_server(found: Sequence[Ratio]) -> dict[tuple[str, str], list[Ratio]]:
 
 
 def parity(results: ResultSet, cases: Sequence[TestCase]) -> Table:
-    """The table of all runs of a campaign; InputError without runs over both."""
+    """A row per QUIC pair, test case and size, and one per server; without runs over both, none and a note."""
     found = ratios(results, cases)
-    if not found:
-        raise InputError(NO_TCP)
-    return table_of_ratios(found)
-
-
-def table_of_ratios(found: Sequence[Ratio]) -> Table:
-    """A row per QUIC pair, test case and size, and one per server."""
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("size"), Column("QUIC / TCP", Unit.RATIO, 2),
         Column("low", Unit.RATIO, 2), Column("high", Unit.RATIO, 2), Column("n", Unit.COUNT),
@@ -76,7 +68,7 @@ def table_of_ratios(found: Sequence[Ratio]) -> Table:
         (ALL, server, ALL, ALL, *_numbers(mean), mean.count, sum(one.failed for one in mine), None, None, ALL, behind)
         for (server, behind), mean, mine in sorted(servers, key=lambda each: (each[0][1], each[1].value))
     ]
-    notes = RATIO_NOTE, REFERENCE_NOTE, INTERVAL_NOTE, FAILED_NOTE
+    notes = (RATIO_NOTE, REFERENCE_NOTE, INTERVAL_NOTE, FAILED_NOTE) if rows else (NO_TCP,)
     return Table("parity", "Time over QUIC, relative to TCP", columns, tuple(rows), notes)
 
 

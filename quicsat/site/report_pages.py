@@ -13,7 +13,7 @@ from quicsat.model.text import counted, printable
 from quicsat.model.units import mbit_per_s
 from quicsat.report import attempt_tables, campaign_tables, release_tables
 from quicsat.report.comparison_lines import line
-from quicsat.report.parity_table import table_of_ratios
+from quicsat.report.parity_table import parity
 from quicsat.report.table import Table, Unit, render
 from quicsat.site import address, figures, recent
 from quicsat.site.badges import badge, badge_picture
@@ -26,7 +26,7 @@ from quicsat.site.recent import Past, Trends
 from quicsat.site.since import sentence
 from quicsat.statistics import comparison, history
 from quicsat.statistics.comparison import Goodputs
-from quicsat.statistics.parity import has_both_transports, ratios
+from quicsat.statistics.parity import has_both_transports
 from quicsat.statistics.previous import LOOKED_BACK, most_alike
 from quicsat.statistics.releases import has_releases, implementations_with_releases, release_steps
 from quicsat.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome
@@ -124,13 +124,11 @@ def _releases(site: Site, campaign: SiteCampaign) -> None:
 
 def _parity(site: Site, campaign: SiteCampaign) -> None:
     """Times over QUIC relative to TCP: figures, and the table as ``tables`` prints it."""
-    page, found = address.campaign(campaign.folder, PARITY), ratios(campaign.results, campaign.measurements)
-    tables = [table_of_ratios(found)] if found else []
-    for table in tables:
-        _put(site, page.parent, table)
+    page, table = address.campaign(campaign.folder, PARITY), parity(campaign.results, campaign.measurements)
+    _put(site, page.parent, table)
     drawn = [each for each in figures.find(campaign.directory) if each.stem.partition("-")[0] == PARITY]
-    shares = {"name": PARITY, "figures": drawn, "tables": [shown(table) for table in tables]}
-    site.show(page, "parity.html", campaign, "QUIC and TCP", histories=[shares] if tables else [])
+    found = {"name": PARITY, "figures": drawn, "tables": [shown(table)]}
+    site.show(page, "parity.html", campaign, "QUIC and TCP", histories=[found])
 
 
 # ---- of several -----------------------------------------------------------------------------

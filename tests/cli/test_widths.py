@@ -41,11 +41,7 @@ REASON = "The client closed the connection with a transport error, as it did in 
 TWO_CASES = ("clusters", "groups")
 
 STORED = (
-    *(
-        f"tables {{before}} --table {name} {'-t sat satloss' if name in TWO_CASES else ''}"
-        for name in TABLES
-        if name != "parity"
-    ),
+    *(f"tables {{before}} --table {name} {'-t sat satloss' if name in TWO_CASES else ''}" for name in TABLES),
     "tables {parity} --table parity",
     "tables {before} {after}",
     "show {before} --negotiated",
