@@ -73,8 +73,11 @@ NO_KEYS = "No key log: the numbers that need the streams are missing, and the st
 WRONG_KEYS = "The key log does not fit the trace: the streams were not checked, and their numbers are missing."
 SOME_KEYS = "The key log has the keys of some connections only: the others were not checked, and numbers lack them."
 TCP_STREAM = "TCP: the stream holds TLS records, which were not compared with the files."
-NO_TCP_KEYS = "No key log: the times of the objects are missing."
-NOT_HTTP2 = "HTTP/1.1: the client fetched the files one after another; the times of the objects are missing."
+NO_STREAMS = (
+    "No streams of HTTP/2 could be read, so that the times of the objects are missing: the key log is missing or does not "
+    "fit, or the client used HTTP/1.1 and fetched the files one after another."
+)
+HTTP2 = "HTTP/2: the streams were not compared with the files."
 HTTP3 = "HTTP/3: the streams were not compared with the files."
 
 
@@ -573,7 +576,7 @@ def _tcp_times(trace_pair: TcpTracePair, series: Series, size: int) -> dict[str,
 
 def _notes(traces: RunTraces, test_case: TestCase, rate: float | None) -> Iterator[str]:
     if isinstance(traces.trace_pair, TcpTracePair):
-        yield from _tcp_notes(traces, traces.trace_pair, test_case)
+        yield from _tcp_notes(traces.trace_pair, test_case)
     elif not traces.keys:
         yield NO_KEYS
     elif not traces.readable:
@@ -592,10 +595,10 @@ def _notes(traces: RunTraces, test_case: TestCase, rate: float | None) -> Iterat
         yield "The server sent no two 1-RTT packets at different times, so there is no goodput."
 
 
-def _tcp_notes(traces: RunTraces, pair: TcpTracePair, test_case: TestCase) -> Iterator[str]:
-    yield TCP_STREAM
+def _tcp_notes(pair: TcpTracePair, test_case: TestCase) -> Iterator[str]:
+    yield TCP_STREAM if pair.seen.http2 is None else HTTP2
     if test_case.client_test in HTTP2_TESTS.values() and pair.seen.http2 is None:
-        yield NOT_HTTP2 if traces.keys else NO_TCP_KEYS
+        yield NO_STREAMS
 
 
 def _clocks(series: Series, evidence: Evidence) -> Iterator[str]:

@@ -28,6 +28,7 @@ from quicsat.traces.run_traces import RunTraces
 from quicsat.traces.series import FILE_NAME, Series, load
 from tests import tcp_traces
 from tests.analysis.test_run_outcome import CASE, DONE, KILLED, REPORT
+from tests.http2_builder import exchange, write_run
 from tests.quic_builder import EPOCH, PING, Connection, Packet, pcap, stream_frame
 from tests.traces.test_pcap import mutate
 
@@ -591,6 +592,24 @@ def test_a_run_over_tcp_has_the_same_numbers(directory: Path) -> None:
     short = replace(evidence, offered=(File("f", 50_000, "x"),), downloaded=(File("f", 50_000, "x"),))
     verdict, _ = analyse(replace(RUN, protocol=Protocol.TCP), short, directory)
     assert verdict.code is ErrorCode.TRACE_MISMATCH
+
+
+def test_objects_over_http2_have_times_if_the_keys_are_known(directory: Path) -> None:
+    files = File("f", 3000, "x"), File("g", 2000, "y")
+    evidence = replace(EVIDENCE, offered=files, downloaded=files)
+    case = replace(CASE, file_sizes=(3000, 2000), workload=Workload("", RequestOrder.CONCURRENT))
+    run = replace(RUN, protocol=Protocol.TCP, test_case=case)
+    write_run(directory, exchange(directory / "tls"), lose=True)
+    _, measurement = analyse(run, evidence, directory)
+    assert measurement is not None
+    assert [each.size for each in measurement.objects] == [3000, 2000]
+    assert measurement.values["completion_time"] == pytest.approx(max(each.finished for each in measurement.objects))
+    assert measurement.values["head_of_line_blocking"] > 0.1
+    assert measurement.notes == (module.HTTP2,)
+    (directory / "client/keys.log").unlink()
+    _, measurement = analyse(run, evidence, directory)
+    assert measurement is not None
+    assert (measurement.objects, measurement.notes) == ((), (module.TCP_STREAM, module.NO_STREAMS))
 
 
 def test_a_run_over_tcp_that_failed_says_why(directory: Path) -> None:

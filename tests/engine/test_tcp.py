@@ -57,7 +57,7 @@ def test_objects_over_http2(daemon: Daemon, tmp_path: Path) -> None:
     """All at once, as a page, and each over a connection of its own; both versions of TLS."""
     need(daemon, "simulator", "nginx", "haproxy", "curl", "virtual-time")
     path = tmp_path / "link.yaml"
-    path.write_text(f"{LINK}---\n{PAGE}")
+    path.write_text(f"{LINK.replace('60 s', '240 s')}---\n{PAGE}")
     words = ("-s", "nginx-tcp", "haproxy-tcp", "-c", "curl", "curl:tls12")
     tests = ("-t", path, "straight+objects", "straight+connections")
     options = ("--skip-compliance-check", "--clock", "virtual", "--repetitions", "1", "--parallel", "2")
@@ -67,9 +67,11 @@ def test_objects_over_http2(daemon: Daemon, tmp_path: Path) -> None:
         assert result.measurement is not None, result.verdict
         objects = result.measurement.objects
         assert len(objects) == {"page": 5}.get(result.test_case, 50)
-        trips = {"page": 1, "straight+objects": 1, "straight+connections": 3 + (result.client == "curl:tls12")}
-        least = min(each.duration for each in objects)
-        assert least == pytest.approx(trips[result.test_case] * ROUND_TRIP, abs=0.1), result.key
+        assert value(result, "completion_time") == pytest.approx(max(each.finished for each in objects), abs=1e-5)
+        trips = {"page": 1, "straight+connections": 3 + (result.client == "curl:tls12")}
+        if result.test_case in trips:
+            least = min(each.duration for each in objects)
+            assert least == pytest.approx(trips[result.test_case] * ROUND_TRIP, abs=0.1), result.key
         if result.test_case == "page":
             page, *styles = sorted(objects, key=lambda each: each.requested)[:3]
             assert all(each.requested >= page.finished for each in styles)
