@@ -74,8 +74,8 @@ WRONG_KEYS = "The key log does not fit the trace: the streams were not checked, 
 SOME_KEYS = "The key log has the keys of some connections only: the others were not checked, and numbers lack them."
 TCP_STREAM = "TCP: the stream holds TLS records, which were not compared with the files."
 NO_STREAMS = (
-    "No streams of HTTP/2 could be read, so that the times of the objects are missing: the key log is missing or does not "
-    "fit, or the client used HTTP/1.1 and fetched the files one after another."
+    "No streams of HTTP/2 could be read, so that the times of the objects are missing: the key log is missing or does "
+    "not fit, or the client used HTTP/1.1 and fetched the files one after another."
 )
 HTTP2 = "HTTP/2: the streams were not compared with the files."
 HTTP3 = "HTTP/3: the streams were not compared with the files."
