@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from itertools import count
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from bench.testbed_traffic import (
 from bench.virtual_traffic import VirtualBench
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
-from quicsat.execution.lock import exclusive
+from quicsat.execution.lock import NONE, Patience, exclusive
 from quicsat.execution.reaper import start_reaper
 from quicsat.images.pull_or_build import Images, Policy
 from quicsat.links.ns3_testbed import Abilities, Ns3Backend, probe
@@ -279,6 +280,7 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
     parser.add_argument("--contention", action="store_true", help="also with busy loops and without real-time priority")
+    parser.add_argument("--wait", action="store_true", help="wait until no campaign is under way")
     parser.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.REAL, help="(default: real)")
     known = [*CASES, *REAL_CASES]
     parser.add_argument("--cases", nargs="*", choices=known, help="(default: all that the clock allows)")
@@ -297,7 +299,8 @@ def main() -> int:
     images = Images(DaemonImages(daemon), ROOT, Policy.AUTO, lambda text: print(text, flush=True))
     figures: list[Figure] = []
     begin, load, stolen = time.monotonic(), os.getloadavg()[0], steal()
-    with exclusive(daemon.id, "bench/link.py"), start_reaper([Host("", daemon.url)], daemon.campaign):
+    patience = Patience(inf, print) if options.wait else NONE
+    with exclusive(daemon.id, "bench/link.py", patience), start_reaper([Host("", daemon.url)], daemon.campaign):
         if options.clock is Clock.VIRTUAL:
             measured = in_virtual_time(daemon, images, options.cases)
         else:
