@@ -4,7 +4,7 @@
 
 A row per run and share: percent of the transfer's time by the traces and by the qlog, of the moments in which the
 server could send: without the handshake, requests, outages, the tail, and moments in which the link is busy. Flow
-control holds a server up between two increases of the limit if it sends DATA_BLOCKED there: its credit is used up. Of
+control holds a server up between two increases of the limit if it sends DATA_BLOCKED there with no credit left. Of
 servers that never send this frame, the moments count in which a packet exceeds the limit.
 """
 # ruff: noqa: T201 - a script
@@ -26,6 +26,8 @@ from quicsat.model.stored_files import files_below
 from quicsat.model.time_shares import TimeShare
 from quicsat.traces import qlog
 from quicsat.traces.congestion import recovery
+from quicsat.traces.flow_control import busiest_connection
+from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import QLOGS, check_traces, read_run
 from quicsat.traces.series import Samples
 
@@ -33,8 +35,6 @@ MOMENTS = 100_000
 OTHERS = (TimeShare.HANDSHAKE, TimeShare.REQUEST, TimeShare.FULL_RATE, TimeShare.OUTAGE, TimeShare.TAIL)
 STEADY = (TimeShare.CONGESTION_WINDOW, TimeShare.PACING, TimeShare.APPLICATION, TimeShare.UNKNOWN)
 FLIGHT = "bytes_in_flight"
-PACKET = 1400
-"""Bytes below a limit from which on the next packet does not fit."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def compared(run: Path) -> Iterator[_Row]:
     traces = read_run(place, result.protocol, planned_run.test_case.link, check_traces(place, result.protocol))
     series = traces.series()
     found = run_time_shares(traces, series, planned_run.endpoint_test_case, result.evidence)
-    if found is None:
+    if found is None or not isinstance(traces.trace_pair, QuicTracePair):
         return
     moments = (np.arange(MOMENTS) + 0.5) * found.time[-1] / MOMENTS
     share = found.share[np.searchsorted(found.time, moments, "right") - 1]
@@ -59,15 +59,20 @@ def compared(run: Path) -> Iterator[_Row]:
     start = float(np.nanmin(series.back.arrived))
     told = recovery(place / QLOGS, start)
     sent, limit, flight, stuck = _amounts(place / QLOGS, start)
+    server = traces.trace_pair.server
+    parameters = server.connections[busiest_connection(server) or 0].client_parameters
+    limit = Samples(np.append(0.0, limit.time), np.append(float(parameters["initial_max_data"]), limit.value))
+    packet = float(np.percentile(series.forward.size, 75))  # the next one does not fit if less is left
     total = float(found.time[-1])
 
     def row(name: str, shares: Sequence[TimeShare], truth: Flags) -> _Row:
         return _Row(name, sum(found.seconds[each] for each in shares) / total, float((truth & free).mean()))
 
     blocked = np.zeros(MOMENTS, dtype=np.bool_)
-    if len(sent) and len(limit):
+    if len(sent):
         waiting = np.isin(share, [SHARES.index(each) for each in (*STEADY, TimeShare.CONNECTION_FLOW_CONTROL)])
-        blocked = (_at(sent, moments) + PACKET > _at(limit, moments)) & (moments > limit.time[0])
+        blocked = _at(sent, moments) + packet > _at(limit, moments)
+        stuck = stuck[_at(sent, stuck) + packet > _at(limit, stuck)]
         used_up = np.searchsorted(limit.time, stuck, "right")
         spent = waiting & np.isin(np.searchsorted(limit.time, moments, "right"), used_up)
         truth = spent if len(stuck) else blocked
@@ -84,7 +89,7 @@ def compared(run: Path) -> Iterator[_Row]:
         yield row("slow start", [TimeShare.SLOW_START], (now == "slow_start") & ~blocked)
         yield row("recovery", [TimeShare.RECOVERY, TimeShare.PTO], now == "recovery")
     if len(told.window) and len(flight):
-        full = (_at(flight, moments) + PACKET > _at(told.window, moments)) & ~blocked
+        full = (_at(flight, moments) + packet > _at(told.window, moments)) & ~blocked
         full &= np.isin(share, [SHARES.index(each) for each in STEADY])
         yield row("congestion window", [TimeShare.CONGESTION_WINDOW], full)
 
