@@ -1,7 +1,8 @@
 """Releases of packages in their registries: which there are, and the checksum and the date of each archive.
 
 As in :mod:`quicsat.images.registries`, the registries' own clients are asked. They compare the archives with the
-checksums of their registries: cargo with its index, go with the checksum database, pip with the index.
+checksums of their registries: cargo with its index, go with the checksum database, pip with the index, and Maven with
+the file beside the archive.
 """
 
 from __future__ import annotations
@@ -16,7 +17,16 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from quicsat.images.registries import client, crate_entries, date_of_zip, day_of, mapping
+from quicsat.images.registries import (
+    MAVEN_NEWEST,
+    client,
+    crate_entries,
+    date_of_zip,
+    day_of,
+    mapping,
+    maven_archive,
+    maven_metadata,
+)
 from quicsat.model.errors import MachineError
 from quicsat.model.names import did_you_mean, is_version
 from quicsat.model.package import PRE_RELEASE, Package, Registry, release_order
@@ -92,6 +102,10 @@ def _asked(package: Package) -> Iterator[tuple[Registrar, Path]]:
             raise MachineError(f"{package.registry}: the answer about {package.name} is damaged: {error}") from error
 
 
+def _sha256(path: Path) -> str:
+    return SHA256 + hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 # ---- Go ------------------------------------------------------------------------------------------
 
 
@@ -147,12 +161,26 @@ def _wheel_fetch(name: str, version: str, folder: Path) -> Archive:
     options = ("--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", PYTHON, "-d", str(folder))
     _pip("download", *options, f"{name}=={version}")
     path = next(folder.glob("*.whl"))
-    return Archive(version, SHA256 + hashlib.sha256(path.read_bytes()).hexdigest(), date_of_zip(path), path)
+    return Archive(version, _sha256(path), date_of_zip(path), path)
+
+
+# ---- Maven ---------------------------------------------------------------------------------------
+
+
+def _maven_versions(name: str, folder: Path) -> list[str]:
+    maven_archive(name, MAVEN_NEWEST, folder / "newest")
+    return list(dict.fromkeys(each for kept in maven_metadata(name) for each in re.findall(r"<version>([^<]+)", kept)))
+
+
+def _maven_fetch(name: str, version: str, folder: Path) -> Archive:
+    path = maven_archive(name, version, folder / "archive")
+    return Archive(version, _sha256(path), date_of_zip(path), path)
 
 
 REGISTRARS: Mapping[Registry, Registrar] = {
     Registry.GO: Registrar(_go_versions, _go_fetch),
     Registry.CRATES: Registrar(_crate_versions, _crate_fetch),
     Registry.PYPI: Registrar(_wheel_versions, _wheel_fetch),
+    Registry.MAVEN: Registrar(_maven_versions, _maven_fetch),
 }
 """Those that keep older releases, and whose client tells a checksum."""

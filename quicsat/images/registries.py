@@ -32,6 +32,7 @@ LARGEST_PACKAGE = 20 * MIB
 """Bytes of a package of Debian that is fetched for its date."""
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:_-]{0,79}")
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
+MAVEN_NEWEST = "RELEASE"
 SUITES = (
     ("http://deb.debian.org/debian", BASE_SUITE),
     ("http://deb.debian.org/debian-security", f"{BASE_SUITE}-security"),
@@ -173,32 +174,38 @@ def _maven(folder: Path) -> Look:
 
     def look(package: Package, pinned: str) -> Releases:
         dates: dict[str, date] = {}
-        group, _, artifact = package.name.partition(":")
         newest = ""
-        for wanted in ("RELEASE", pinned):
-            place = folder / wanted
-            options = (
-                f"-Dartifact={package.name}:{wanted}",
-                "-Dmdep.overWriteReleases=true",
-                f"-DoutputDirectory={place}",
-            )
-            client("mvn", "-B", "-q", MAVEN_COPY, *options, folder=folder)
-            archive = next(place.glob(f"{artifact}-*.jar"), None)
-            if archive is None:
-                raise MachineError(f"Maven gives no archive of {package.name}.")
-            version = archive.name.removeprefix(f"{artifact}-").removesuffix(".jar")
+        for wanted in (MAVEN_NEWEST, pinned):
+            archive = maven_archive(package.name, wanted, folder / wanted)
+            version = archive.stem.removeprefix(f"{package.name.rpartition(':')[2]}-")
             newest = newest or version
             if day := date_of_zip(archive):
                 dates[version] = day
             if newest == pinned:
                 break
-        place = Path.home() / ".m2/repository" / group.replace(".", "/") / artifact
-        for kept in place.glob("maven-metadata-*.xml"):
-            if stamp := re.search(r"<lastUpdated>(\d{8})", kept.read_text(encoding="utf-8")):
+        for kept in maven_metadata(package.name):
+            if stamp := re.search(r"<lastUpdated>(\d{8})", kept):
                 dates[newest] = datetime.strptime(stamp[1], "%Y%m%d").date()
         return Releases(newest, dates)
 
     return look
+
+
+def maven_archive(name: str, version: str, place: Path) -> Path:
+    """An archive, copied into a new folder; of ``MAVEN_NEWEST``, Maven also keeps the list of all versions."""
+    options = (f"-Dartifact={name}:{version}", "-Dmdep.overWriteReleases=true", f"-DoutputDirectory={place}")
+    client("mvn", "-B", "-q", "--strict-checksums", MAVEN_COPY, *options, folder=place.parent)
+    archive = next(place.glob(f"{name.rpartition(':')[2]}-*.jar"), None)
+    if archive is None:
+        raise MachineError(f"Maven gives no archive of {name}.")
+    return archive
+
+
+def maven_metadata(name: str) -> list[str]:
+    """The lists of versions that Maven keeps, of each repository that it asked."""
+    group, _, artifact = name.partition(":")
+    place = Path.home() / ".m2/repository" / group.replace(".", "/") / artifact
+    return [kept.read_text(encoding="utf-8") for kept in place.glob("maven-metadata-*.xml")]
 
 
 def _debian(folder: Path) -> Look:

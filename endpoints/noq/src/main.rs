@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::{Batch, Outcome, Task, ALPN, AUTHORITY, CERTIFICATES, KEY, WINDOW};
-use noq::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
+#[cfg(feature = "bbr3")]
+use noq::congestion::Bbr3Config;
+use noq::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq::{
     AckFrequencyConfig, ClientConfig, Connection, Endpoint, Incoming, PathId, ServerConfig, TransportConfig, VarInt,
@@ -29,6 +31,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 fn transport(task: &Task, round_trip: Option<Duration>) -> Outcome<Arc<TransportConfig>> {
     let congestion_control: Arc<dyn ControllerFactory + Send + Sync> = match task.congestion_control.as_str() {
         "newreno" => Arc::new(NewRenoConfig::default()),
+        #[cfg(feature = "bbr3")]
         "bbr3" => Arc::new(Bbr3Config::default()),
         _ => Arc::new(CubicConfig::default()),
     };

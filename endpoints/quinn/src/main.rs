@@ -7,7 +7,7 @@ use std::time::Duration;
 use contract::{Batch, Outcome, Task, ALPN, AUTHORITY, CERTIFICATES, KEY, WINDOW};
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Connection, Endpoint, Incoming, QlogConfig, ServerConfig, TransportConfig};
+use quinn::{ClientConfig, Connection, Endpoint, Incoming, ServerConfig, TransportConfig};
 use rustls::crypto::{ring, CryptoProvider};
 use rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer};
 use tokio::task::JoinSet;
@@ -22,12 +22,36 @@ fn transport(task: &Task, name: &str) -> Outcome<Arc<TransportConfig>> {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(congestion_control);
     transport.stream_receive_window(WINDOW.into()).send_window(2 * u64::from(WINDOW));
-    if let Some(file) = contract::qlog(name)? {
-        let mut qlog = QlogConfig::default();
-        qlog.title(Some(name.into())).writer(Box::new(file));
-        transport.qlog_stream(qlog.into_stream());
-    }
+    qlog::start(&mut transport, name)?;
     Ok(Arc::new(transport))
+}
+
+/// Releases before 0.11.9 write no qlog, and do not tell the connection ID that is in its name.
+#[cfg(not(feature = "qlog"))]
+mod qlog {
+    pub fn start(_: &mut quinn::TransportConfig, _: &str) -> contract::Outcome {
+        Ok(())
+    }
+
+    pub fn name(_: &quinn::Incoming) -> String {
+        String::new()
+    }
+}
+
+#[cfg(feature = "qlog")]
+mod qlog {
+    pub fn start(transport: &mut quinn::TransportConfig, name: &str) -> contract::Outcome {
+        if let Some(file) = contract::qlog(name)? {
+            let mut config = quinn::QlogConfig::default();
+            config.title(Some(name.into())).writer(Box::new(file));
+            transport.qlog_stream(config.into_stream());
+        }
+        Ok(())
+    }
+
+    pub fn name(incoming: &quinn::Incoming) -> String {
+        format!("server-{}", incoming.orig_dst_cid())
+    }
 }
 
 /// ChaCha20 can be the only suite offered; quinn takes the suite of Initial packets from elsewhere.
@@ -64,7 +88,7 @@ async fn serve(task: Task) -> Outcome {
             continue;
         }
         let mut own = config.clone();
-        own.transport_config(transport(&task, &format!("server-{}", incoming.orig_dst_cid()))?);
+        own.transport_config(transport(&task, &qlog::name(&incoming))?);
         tokio::spawn(answer_all(incoming, own, task.is("zerortt")));
     }
 }
