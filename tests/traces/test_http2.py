@@ -125,3 +125,5 @@ def test_without_loss_nothing_waits(tmp_path: Path) -> None:
     assert [each.blocked for each in found] == [0, 0]
     assert found[1].finished < found[0].finished
     assert np.isfinite(series.requests.arrived).all()
+    separate = object_times(series, (3000, 2000), Workload("", RequestOrder.SEPARATE))
+    assert [each.requested for each in separate] == [0, 0]  # from the start of their connection
