@@ -345,14 +345,19 @@ def _relative(word: str) -> str:
 def find_campaign(given: Path) -> tuple[Path | None, Path]:
     """The directory of the campaign of quicsat that a path which the user named is or leads into, and the whole path.
 
-    None if there is no campaign. Of links in the path, those below the campaign are not followed.
+    None if there is no campaign; of several ones, the innermost. Links below the outermost one are not followed.
     """
     whole = given.absolute()
+    found: tuple[Path, Path, Path] | None = None
     for each in (*reversed(whole.parents), whole):
         top = resolved(each)
         place = Path(os.path.normpath(top / whole.relative_to(each)))
+        if found and (top, place) != (Path(os.path.normpath(found[0] / each.relative_to(found[2]))), found[1]):
+            break
         if place.is_relative_to(top) and is_campaign(top):
-            return top, place
+            found = top, place, each
+    if found:
+        return found[:2]
     place = resolved(given)
     return next(filter(is_campaign, place.parents), None), place
 

@@ -794,6 +794,10 @@ def test_links_are_followed_above_a_campaign_and_not_below(tmp_path: Path) -> No
     assert find_campaign(root / "latest") == (root / "mine", root / "mine")
     assert find_campaign(root / "latest/../other/a_b") == (root / "other", root / "other/a_b")
     assert find_campaign(tmp_path / "nowhere") == (None, tmp_path / "nowhere")
+    write_result_json(root, result_set())
+    assert find_campaign(root / "other/a_b/sat/1") == (root / "other", root / "other/a_b/sat/1")
+    assert find_campaign(root / "mine/c_d/sat/1") == (root / "mine", root / "mine/c_d/sat/1")
+    assert find_campaign(root / "latest/a_b") == (root, root / "latest/a_b")
 
 
 @pytest.mark.parametrize(("begin", "program"), [(b"\x1f\x8b\x08", "gunzip --keep"), (b"\x28\xb5\x2f\xfd", "unzstd")])
