@@ -29,7 +29,7 @@ DRIVER = r"""
 import ctypes, io, json, os, sys, tempfile
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-os.environ["DOCKER_HOST"] = "unix:///no/such"
+os.environ["DOCKER_HOST"] = f"unix:///no/such{os.getpid()}"  # another test may hold the lock of the same engine
 import numpy, matplotlib.figure, pyarrow.parquet, pydantic, docker, jinja2, seaborn
 from quicsat.cli import entry_point, main
 from quicsat.results import document
@@ -37,8 +37,9 @@ from quicsat.results import document
 def enter(condition):
     global closed
     if condition == "bare":
+        engine = os.environ["DOCKER_HOST"]
         os.environ.clear()
-        os.environ.update(DOCKER_HOST="unix:///no/such", PATH="/no/such", TMPDIR="/no/such", COLUMNS="0", TERM="dumb")
+        os.environ.update(DOCKER_HOST=engine, PATH="/no/such", TMPDIR="/no/such", COLUMNS="0", TERM="dumb")
         tempfile.tempdir = None
     if condition == "closed":
         sys.stdin = sys.stdout = sys.stderr = None
