@@ -42,7 +42,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, behind: str, found
     cases = counted(len({(each.case.name, each.size) for each in found}), "test case")
     where = "without proxies" if behind == "none" else f"behind {behind}"
     caption = sentences(
-        f"Small marks show a pair in a test case, as the geometric mean of n = {n} repetitions, of which each has the "
+        f"Small marks show the geometric mean of n = {n} repetitions of a pair in a test case. Each repetition has the "
         f"same losses over QUIC and over TCP. Large marks are the geometric means of {cases}, and "
         "lines their 95 % intervals, or ranges with fewer than 13 repetitions. Left of 1, QUIC is faster"
     )

@@ -126,7 +126,7 @@ def times_by_pair(runs: Sequence[RunResult], case: TestCase, size: int) -> dict[
 def _of_size(
     case: TestCase, size: int, over_tcp: Sequence[RunResult], over_quic: Sequence[Sequence[RunResult]]
 ) -> Iterator[Ratio]:
-    """The ratios of all pairs; ``over_quic``: the runs of each test case, of which the first of a pair count."""
+    """The ratios of all pairs. ``over_quic`` has the runs of each test case; the first run of each pair counts."""
     tcp = times_by_pair(over_tcp, case, size)
     quic: dict[Pair, Times] = {}
     for runs in over_quic:

@@ -16,8 +16,8 @@ from quicsat.traces.series import Packets, Samples, Series
 
 LEAST_PERIODS = 3
 LEAST_TRIP = 0.5
-"""Of the shortest round trip of the path: bits of which half of the periods are shorter do not spin. Endpoints that
-disable the bit may set it at random (RFC 9000, section 17.4)."""
+"""Share of the path's shortest round trip. A bit does not spin if half of its periods are shorter than this: endpoints
+that disable the bit may set it at random (RFC 9000, section 17.4)."""
 
 
 class SpinRoundTrips(NamedTuple):
