@@ -15,12 +15,15 @@ PATIENCE = 60
 STOP = """
 while :; do
     for stat in /proc/[0-9]*/stat; do
-        read -r process name state _ 2>/dev/null <"$stat" || continue
-        [[ $name$state != "(uml-userspace)R" ]] || { kill -STOP "$process" && exit; }
+        read -r process name state _ _ _ _ _ _ _ _ _ _ used _ 2>/dev/null <"$stat" || continue
+        [[ $name$state == "(uml-userspace)R" ]] && ((used >= 100)) && kill -STOP "$process" && exit
     done
 done
 """
-"""Stops the process of the host for which the guest's kernel waits: it computes for a process of the guest."""
+"""Stops the process of the host for which the guest's kernel waits: it has computed for a second for the client.
+
+Any other process that runs may belong to the guest's first program, which the kernel needs again only after the client.
+"""
 KILL = """
 while :; do
     for stat in /proc/[1-9][0-9][0-9]*/stat; do
@@ -130,13 +133,18 @@ def test_a_guest_that_hangs_ends(machines: Machines) -> None:
     assert "virtual-time: the guest is ended: all of it slept for 20 s (kernel and processes: S" in console
 
 
-def test_a_process_of_the_host_that_ends_before_it_begins_is_started_again(machines: Machines) -> None:
-    """The kernel hears of its end before it knows its number."""
+def boot_while_processes_are_killed(machines: Machines) -> str:
+    """The console of a guest some of whose processes of the host may be killed before they begin."""
     script = "for ((number = 0; number < 1000; number++)); do (:); done; exit 7"
     with machines.guest({"input": input_disk(script)}) as identity:
         api = machines.daemon.slow
         api.start(identity)
         api.exec_start(api.exec_create(identity, ["bash", "-c", KILL])["Id"], detach=True)
         assert api.wait(identity, timeout=2 * PATIENCE)["StatusCode"] == 0
-        console = api.logs(identity).decode(errors="replace")
-    assert re.search(r"um: process \d+ of the host has ended, status 0x9\b", console)
+        return str(api.logs(identity).decode(errors="replace"))
+
+
+def test_a_process_of_the_host_that_ends_before_it_begins_is_started_again(machines: Machines) -> None:
+    """The kernel hears of its end before it knows its number. On a busy host, a guest may lose none: then another."""
+    consoles = (boot_while_processes_are_killed(machines) for _ in range(6))
+    assert any(re.search(r"um: process \d+ of the host has ended, status 0x9\b", console) for console in consoles)
