@@ -29,7 +29,7 @@ from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.run import Run
 from quicsat.model.test_case import TestCase
-from quicsat.model.units import MIB, MS
+from quicsat.model.units import MS
 from quicsat.traces.records import NANOSECONDS, records
 
 UDP_IPV4, UDP_IPV6, PPP = 28, 48, 2
@@ -42,7 +42,6 @@ SMALL, PER_SECOND = 100, 5_000
 SMALL_BITS = (SMALL + UDP_IPV4 + PPP) * 8
 WAYS = ("forward", "return")
 PORT, ECHO_PORT = 4433, 4442
-TRACE_LIMIT = 8192 * MIB
 STEADY = (0.3, 0.95)
 """Beginning and end of the steady state, as shares of a trace's packets."""
 PATIENCE = 120.0

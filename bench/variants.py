@@ -37,7 +37,6 @@ from quicsat.traces.pcap import check
 CLIENT, TCP_CLIENT = "quic-go", "curl"
 OTHER_CLIENTS = {"noq": "noq"}
 """Of implementations with variants that quic-go's client ignores: it does not know the extension for ACK frequency."""
-CASE = "variants"
 CAMPAIGNS = ("first", "again")
 PATIENCE = "15 min"
 STEP = 0.05

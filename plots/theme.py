@@ -35,7 +35,6 @@ GREY = "#767676"
 PALE = "#D9D9D9"
 FAILURE = VERMILION
 SERVER, CLIENT = ORANGE, BLUE
-WORSE, BETTER = VERMILION, BLUE
 FIRST, AGAIN, REQUEST = BLUE, ORANGE, GREEN
 """Transmissions: the first one of a byte, a later one, and what the client asked."""
 

@@ -155,6 +155,3 @@ def _objects(case: TestCase, rate: float) -> tuple[ObjectTimes, ...]:
         first = asked + case.link.round_trip_delay
         found.append(ObjectTimes(size, kind, asked, first, first + 8 * size / rate, 0.0))
     return tuple(found)
-
-
-BIG = Shape(servers=NAMES[:14], clients=NAMES, repetitions=3)

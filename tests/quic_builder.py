@@ -35,7 +35,6 @@ EPOCH = 1_750_000_000
 SECOND = 1_000_000_000
 CLIENT, SERVER = ("193.167.0.100", 40000), ("193.167.100.100", 443)
 CLIENT_6, SERVER_6 = ("fd00:cafe:cafe::100", 40000), ("fd00:cafe:cafe:100::100", 443)
-KEYS = (("key", 16), ("iv", 12), ("hp", 16))
 INITIAL_SALT = bytes.fromhex("38762cf7f55934b34d179ae6a4c80cadccbb7f0a")
 
 

@@ -15,7 +15,6 @@ from paper.tests.raw import DATA, REPORT, numbers
 PAGES = ("index.md", "appendix.md")
 INDEX = (REPORT / "index.md").read_text("utf-8")
 MOST_WORDS, MOST_WORDS_OF_A_FINDING = 9000, 90
-NUMBER = re.compile(r"\d[\d,.]*")
 
 
 def words(text: str) -> int:

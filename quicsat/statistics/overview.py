@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from quicsat.model.emulated_link import loss_share
 from quicsat.model.implementation import Implementation, Role
-from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.statistics.intervals import over_partners
@@ -204,8 +203,3 @@ def by_family(cases: Sequence[TestCase]) -> dict[str, list[TestCase]]:
         if case.family:
             groups.setdefault(case.family.name, []).append(case)
     return groups
-
-
-def outcomes(many: Iterable[Sample]) -> Counter[Outcome]:
-    """Repetitions by outcome."""
-    return Counter(outcome for sample in many for outcome in sample.outcomes)

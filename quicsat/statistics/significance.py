@@ -16,8 +16,6 @@ MOST_EXACT = 32
 """Numbers in both groups together up to which every arrangement is counted; a few milliseconds."""
 TIE = 1e-9
 """Relative: arrangements whose sums differ by less are as extreme as each other, for sums are rounded."""
-ARRANGEMENTS = 20_000
-"""Drawn at random where there are too many to be counted."""
 LEVEL = 0.05
 """Largest corrected p-value that is significant in comparisons: the promised share of false alarms."""
 SMALLEST_CHANGE = 0.01
@@ -77,73 +75,6 @@ def _sums_by_count(numbers: Floats) -> list[Floats]:
     for number in numbers:
         sums, counts = np.concatenate([sums, sums + number]), np.concatenate([counts, counts + 1])
     return [np.sort(sums[counts == count]) for count in range(len(numbers) + 1)]
-
-
-def stratified(
-    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], *, whole: bool = False
-) -> tuple[float, float]:
-    """Mean relative change over strata (0.01: the second is one per cent more), and its two-sided p-value.
-
-    The numbers of a stratum are taken as multiples of its mean and are permuted within it alone, which has power
-    where each stratum by itself has few; 20,000 random arrangements of a fixed seed. This holds where both groups have
-    the same seeds, or none matter. Where their seeds differ, ``whole`` arranges whole repetitions: the numbers of each
-    stratum must be in their order, and strata that lack some are left out. Strata without a number in either group, or
-    with a mean of 0, say nothing; without any other the answer is (0, 1).
-    """
-    rng, observed, sums, cells = np.random.default_rng(1), 0.0, np.zeros(ARRANGEMENTS), 0
-    most = max((len(one) for one in first), default=0), max((len(other) for other in second), default=0)
-    places = rng.permuted(np.tile(np.arange(sum(most)), (ARRANGEMENTS, 1)), axis=1) if whole else None
-    for one, other in zip(first, second, strict=True):
-        pooled = np.array([*one, *other], dtype=np.float64)
-        if not one or not other or not pooled.mean() or (whole and (len(one), len(other)) != most):
-            continue
-        weights = np.array([-1 / len(one)] * len(one) + [1 / len(other)] * len(other))
-        pooled /= pooled.mean()
-        observed += float(weights @ pooled)
-        sums += (
-            rng.permuted(np.tile(pooled, (ARRANGEMENTS, 1)), axis=1) if places is None else pooled[places]
-        ) @ weights
-        cells += 1
-    if not cells:
-        return 0.0, 1.0
-    extreme = int((np.abs(sums) >= abs(observed) - TIE * cells).sum())
-    return observed / cells, (extreme + 1) / (ARRANGEMENTS + 1)
-
-
-def spread(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """:func:`stratified`, for how far the numbers are from the median of their stratum.
-
-    Means stay the same if some numbers become larger and others smaller; this does not. The median is that of both
-    groups together, so that the arrangements are as likely as each other if nothing differs.
-    """
-    one, other = list[list[float]](), list[list[float]]()
-    for before, after in zip(first, second, strict=True):
-        middle = float(np.median([*before, *after])) if before or after else 0.0
-        one.append([abs(number - middle) for number in before])
-        other.append([abs(number - middle) for number in after])
-    return stratified(one, other)
-
-
-def alike(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], share: float) -> tuple[int, int, int]:
-    """In how many strata the second mean differs from the first by at most ``share`` of it, and in how many by chance.
-
-    By chance: 2.5th and 97.5th percentile over 20,000 groupings made at random, of a fixed seed.
-
-    Strata without a number in either group are not counted. Where numbers are spread wider than ``share``, not all
-    strata can have means so close, whatever the groups stand for; the range tells how many can.
-    """
-    rng, observed, counts = np.random.default_rng(1), 0, np.zeros(ARRANGEMENTS, dtype=np.int64)
-    for one, other in zip(first, second, strict=True):
-        if not one or not other:
-            continue
-        arranged = np.tile(np.array([*one, *other], dtype=np.float64), (ARRANGEMENTS, 1))
-        arranged[1:] = rng.permuted(arranged[1:], axis=1)
-        before, after = arranged[:, : len(one)].mean(axis=1), arranged[:, len(one) :].mean(axis=1)
-        close = np.abs(after - before) <= share * np.abs(before) + TIE * np.abs(before)
-        observed += int(close[0])
-        counts += close
-    low, high = np.percentile(counts, [2.5, 97.5], method="nearest")
-    return observed, int(low), int(high)
 
 
 def matched(first: Sequence[float], second: Sequence[float]) -> float:

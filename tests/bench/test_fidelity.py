@@ -23,7 +23,6 @@ from quicsat.results.document import document, parse_document
 from quicsat.statistics.equivalence import Agreement
 from tests.results_builder import SAT, result_set, runs, virtual
 
-CLIENTS = ("quiche", "quinn")
 CALM = [8e6, 8.01e6, 7.99e6] * 4
 
 

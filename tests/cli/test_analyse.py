@@ -9,8 +9,6 @@ from tests.cli.conftest import CommandLine
 from tests.foreign_builder import foreign_run, qir_output, qir_se_output
 from tests.results.test_qir_logs import run
 
-ROOT = Path(__file__).parents[2]
-
 
 def logs(tmp_path: Path) -> Path:
     """A run of QIR, and two repetitions of QIR-SE, of which one is damaged and one has no output."""

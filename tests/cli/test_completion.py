@@ -17,7 +17,6 @@ import pytest
 from quicsat.cli import completion
 from tests.cli.conftest import ROOT, Checkout, CommandLine
 
-FIGURES = ("heatmap", "histogram")
 EXPECTED = [
     ("run.py pl", {"plan", "plot"}),
     ("./run.py plot -p he", {"heatmap"}),

@@ -10,8 +10,6 @@ from quicsat.config.profile_generators import MODCODS
 from quicsat.model.emulated_link import Profile
 from tests.config.my_yaml import read
 
-LINK = "scenario: asymmetric-p2p, delay: 300 ms, rate: 20 Mbit/s, queue: 25"
-
 
 def made(words: str) -> Profile:
     """The forward profile of a test case."""

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,6 @@ if words[0] == "compare" and (told.get("compare") != 2 or "changes" in told):
 print("said by", words[0])
 sys.exit(told.get(words[0], 0))
 """
-Nightly = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

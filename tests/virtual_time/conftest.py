@@ -17,7 +17,6 @@ from tests.collected import below
 from tests.engine_lock import held
 from tests.virtual_time.machine import Machines
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 LOCK_PATIENCE = 240
 
