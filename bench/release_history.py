@@ -21,7 +21,7 @@ from typing import Any
 
 from bench.script import ROOT
 from quicsat.config.inventory import Inventory
-from quicsat.images.archives import describe
+from quicsat.images import archives
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.names import RELEASE_SIGN
@@ -72,7 +72,7 @@ def released(name: str, release: str) -> str:
     """The date that the registry states, else nothing."""
     package = Inventory(ROOT).implementations[name].package
     try:
-        day = describe(package, release).released if package else None
+        day = archives.released(package, release) if package else None
     except MachineError:
         day = None
     return day.isoformat() if day else ""

@@ -149,7 +149,7 @@ def _implementation(options: Options, root: Path) -> Implementation:
 
 def releases_chosen(options: Options, implementation: Implementation) -> tuple[Implementation, ...]:
     """The oldest first; raises InputError if there is none, MachineError if the registry does not answer."""
-    from quicsat.images.archives import describe
+    from quicsat.images.archives import released
     from quicsat.images.releases import buildable
     from quicsat.model.package import release_order
 
@@ -162,7 +162,7 @@ def releases_chosen(options: Options, implementation: Implementation) -> tuple[I
         if len(found) == options.most:
             break
         if options.since is not None:
-            day = describe(package, release.release).released
+            day = released(package, release.release)
             if day is not None and day < options.since:
                 break
         found.insert(0, release)
@@ -296,12 +296,12 @@ def _show(
 
 def _dates(releases: Sequence[Implementation]) -> dict[str, date]:
     """Those that the registry tells."""
-    from quicsat.images.archives import describe
+    from quicsat.images.archives import released
     from quicsat.model.errors import MachineError
 
     def ask(release: Implementation) -> date | None:
         try:
-            return describe(release.package, release.release).released if release.package else None
+            return released(release.package, release.release) if release.package else None
         except MachineError:
             return None
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from quicsat.config.yaml_fields import display_path
 from quicsat.docker.daemon_images import DaemonImages
-from quicsat.images.archives import describe
+from quicsat.images.archives import checksum_of
 from quicsat.images.build_log import BuildLog
 from quicsat.images.build_recipes import (
     BASE,
@@ -257,7 +257,7 @@ def _verified(recipe: Recipe) -> dict[str, str]:
     if recipe.package is None or not recipe.release:
         return {}
     try:
-        return {CHECKSUM: describe(recipe.package, recipe.release).checksum}
+        return {CHECKSUM: checksum_of(recipe.package, recipe.release)}
     except MachineError as error:
         raise MachineError(f"{recipe.title}: {error}") from error
 

@@ -1,10 +1,13 @@
-"""Newest releases of packages and their dates, asked with the registries' own clients on this machine.
+"""The registries of packages, asked with their own clients on this machine.
 
-The clients know the mirrors, proxies and credentials of this machine: cargo, go, pip, npm, Maven and apt-get.
+The clients know the mirrors, proxies and credentials of this machine: cargo, go, pip, npm, Maven and apt-get. They
+compare archives with the checksums of their registries: cargo with its index, go with the checksum database, pip with
+the index, and Maven with the file beside the archive.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -12,27 +15,27 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from quicsat.images.build_log import BuildLog
 from quicsat.images.build_recipes import BASE_SUITE
 from quicsat.model.errors import MachineError
-from quicsat.model.package import PRE_RELEASE, Package, Registry, release_order
+from quicsat.model.package import Registry, release_order
 from quicsat.model.units import MIB, seconds
-from quicsat.model.whole_file import scratch_directory
 
 PATIENCE = 300.0
 """Seconds within which a client must end."""
 LARGEST_ANSWER = 64 * MIB
 LARGEST_PACKAGE = 20 * MIB
 """Bytes of a package of Debian that is fetched for its date."""
-VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:_-]{0,79}")
+PYTHON = "3.13"
+"""Version of Python in Debian 13, for which wheels are built."""
+SHA256 = "sha256:"
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-MAVEN_NEWEST = "RELEASE"
 SUITES = (
     ("http://deb.debian.org/debian", BASE_SUITE),
     ("http://deb.debian.org/debian-security", f"{BASE_SUITE}-security"),
@@ -46,228 +49,233 @@ EARLIEST = date(1990, 1, 1)
 
 
 @dataclass(frozen=True)
-class Releases:
-    """What a registry says about a package."""
+class Archive:
+    """The file of a release, as its registry has it."""
 
-    newest: str
-    dates: Mapping[str, date] = field(default_factory=dict)
-    """Of releases; those without a known date are missing."""
-
-
-Look = Callable[[Package, str], Releases]
-"""Answers for a package and its pinned version; raises :class:`MachineError` if the registry does not answer."""
-Answer = Releases | MachineError
+    checksum: str
+    """``h1:…`` of a Go module (golang.org/x/mod/sumdb/dirhash), else ``sha256:…`` of the file."""
+    path: Path
 
 
-def look_up(wanted: Iterable[tuple[Package, str]]) -> dict[tuple[Package, str], Answer]:
-    """What the registries say about packages with their pinned versions, or why one did not answer.
+@dataclass(frozen=True)
+class Registrar:
+    """What the client of a registry tells of a package by its name, with a folder for temporary files.
 
-    Registries are asked at the same time, the packages of one registry one after the other.
+    The functions raise :class:`MachineError` if the registry does not answer, and other errors if its answer is
+    damaged. A folder is for questions that are asked at about the same time.
     """
-    groups: dict[Registry, list[tuple[Package, str]]] = {}
-    for each in dict.fromkeys(wanted):
-        groups.setdefault(each[0].registry, []).append(each)
-    if not groups:
-        return {}
-    with ThreadPoolExecutor(len(groups)) as pool:
-        found = pool.map(lambda item: _of_registry(*item), groups.items())
-        return {key: answer for answers in found for key, answer in answers.items()}
+
+    versions: Callable[[str, Path], list[str]]
+    """Those that were not withdrawn, the newest first; of some registries only the newest."""
+    released: Callable[[str, str, Path], date | None]
+    """The date of a version, if it is known."""
+    fetch: Callable[[str, str, Path], Archive] | None = None
+    """The archive of a version. None: the registry keeps no older releases, or its client tells no checksum."""
+    prepare: Callable[[Path], None] | None = None
+    """What comes before the first question in a folder."""
 
 
-def _of_registry(registry: Registry, wanted: Iterable[tuple[Package, str]]) -> dict[tuple[Package, str], Answer]:
-    answers: dict[tuple[Package, str], Answer] = {}
-    with scratch_directory() as folder:
-        try:
-            look = CLIENTS[registry](folder)
-        except MachineError as error:
-            return dict.fromkeys(wanted, error)
-        for package, pinned in wanted:
-            try:
-                releases = look(package, pinned)
-                if not VERSION.fullmatch(releases.newest):
-                    raise MachineError(f"{registry} gives no version of {package.name}.")
-                answers[package, pinned] = releases
-            except (ValueError, LookupError, TypeError, AttributeError) as error:
-                answers[package, pinned] = MachineError(
-                    f"{registry}: the answer about {package.name} is damaged: {error}"
-                )
-            except MachineError as error:
-                answers[package, pinned] = error
-    return answers
+# ---- Go ------------------------------------------------------------------------------------------
 
 
-# ---- registries ------------------------------------------------------------------------------
+def _go(*words: str, folder: Path) -> Mapping[str, Any]:
+    return _mapping(_client("go", *words, folder=folder, environment={"GOFLAGS": "-mod=mod"}))
 
 
-def crate_entries(name: str) -> list[dict[str, Any]]:
-    """What the index of crates.io says about each release of a crate; raises :class:`MachineError`."""
-    client("cargo", "info", "--quiet", "--registry", "crates-io", name)
-    home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-    files = list((home / "registry/index").glob(f"*/.cache/*/*/{name}"))
+def _go_versions(name: str, folder: Path) -> list[str]:
+    return _newest_first(_go("list", "-m", "-versions", "-json", name, folder=folder)["Versions"])
+
+
+def _go_released(name: str, version: str, folder: Path) -> date | None:
+    return _day_of(_go("list", "-m", "-json", f"{name}@{version}", folder=folder)["Time"])
+
+
+def _go_fetch(name: str, version: str, folder: Path) -> Archive:
+    found = _go("mod", "download", "-json", f"{name}@{version}", folder=folder)
+    return Archive(str(found["Sum"]), Path(found["Zip"]))
+
+
+# ---- crates.io -----------------------------------------------------------------------------------
+
+
+@lru_cache(32)
+def _crate(name: str, folder: Path) -> dict[str, dict[str, Any]]:
+    """What the registry's index says about each release: cargo keeps it, with dates that it does not print."""
+    _client("cargo", "info", "--quiet", "--registry", "crates-io", name, folder=folder)
+    files = list((_cargo_home() / "registry/index").glob(f"*/.cache/*/*/{name}"))
     if not files:
         raise MachineError(f"crates.io: cargo keeps no index of {name}.")
     newest_file = max(files, key=lambda path: path.stat().st_mtime)
-    return [json.loads(line) for line in newest_file.read_bytes().split(b"\0") if line.startswith(b"{")]
+    entries = (json.loads(line) for line in newest_file.read_bytes().split(b"\0") if line.startswith(b"{"))
+    return {entry["vers"]: entry for entry in entries}
 
 
-def _crates(_folder: Path) -> Look:
-    """cargo prints no dates, but keeps what the registry's index says about each release, with its date."""
-
-    def look(package: Package, pinned: str) -> Releases:
-        entries = crate_entries(package.name)
-        usable = [each["vers"] for each in entries if not each.get("yanked") and package.counts(each["vers"])]
-        dates = {each["vers"]: day_of(each["pubtime"]) for each in entries if each.get("pubtime")}
-        return Releases(max(_stable(usable, pinned), key=release_order, default=""), dates)
-
-    return look
+def _cargo_home() -> Path:
+    return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
 
 
-def _go(_folder: Path) -> Look:
-    def module(package: Package, version: str) -> Mapping[str, Any]:
-        text = client("go", "list", "-m", "-json", f"{package.name}@{version}", environment={"GOFLAGS": "-mod=mod"})
-        return mapping(text)
-
-    def look(package: Package, pinned: str) -> Releases:
-        found = [module(package, "latest"), module(package, pinned)]
-        return Releases(
-            found[0]["Version"], {each["Version"]: day_of(each["Time"]) for each in found if "Time" in each}
-        )
-
-    return look
+def _crate_versions(name: str, folder: Path) -> list[str]:
+    return _newest_first(version for version, entry in _crate(name, folder).items() if not entry.get("yanked"))
 
 
-def _pypi(folder: Path) -> Look:
+def _crate_released(name: str, version: str, folder: Path) -> date | None:
+    stamp = _crate(name, folder).get(version, {}).get("pubtime")
+    return _day_of(stamp) if stamp else None
+
+
+def _crate_fetch(name: str, version: str, folder: Path) -> Archive:
+    entry = _crate(name, folder).get(version)
+    if entry is None:
+        raise MachineError(f"crates.io has no version {version} of {name}.")
+    _client("cargo", "info", "--quiet", "--registry", "crates-io", f"{name}@{version}", folder=folder)
+    [path, *_] = (_cargo_home() / "registry/cache").glob(f"*/{name}-{version}.crate")
+    return Archive(SHA256 + str(entry["cksum"]), path)
+
+
+# ---- PyPI ----------------------------------------------------------------------------------------
+
+
+def _pip(*words: str) -> str:
+    return _client(sys.executable, "-m", "pip", "--disable-pip-version-check", *words)
+
+
+def _wheel_versions(name: str, _folder: Path) -> list[str]:
+    text = _pip("index", "versions", "--ignore-requires-python", name)
+    found = re.search(r"^Available versions: (.*)$", text, re.MULTILINE)
+    return found[1].split(", ") if found else []
+
+
+def _wheel_released(name: str, version: str, folder: Path) -> date | None:
     """pip prints no dates: those of releases are those of the files in their wheels."""
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-
-    def wheel_date(name: str, version: str) -> date | None:
-        try:
-            options = ("--no-deps", "--only-binary", ":all:", "--python-version", "3.13", "-d", str(folder))
-            client(*pip, "download", *options, f"{name}=={version}")
-        except MachineError:
-            return None
-        files = [path for path in folder.iterdir() if path.name.startswith(f"{name.replace('-', '_')}-{version}-")]
-        return date_of_zip(files[0]) if files else None
-
-    def look(package: Package, pinned: str) -> Releases:
-        text = client(*pip, "index", "versions", "--ignore-requires-python", package.name)
-        found = re.match(r"\S+ \((\S+)\)", text)
-        if found is None:
-            raise MachineError(f"PyPI: pip names no version of {package.name}.")
-        dates = {version: wheel_date(package.name, version) for version in {found[1], pinned}}
-        return Releases(found[1], {version: day for version, day in dates.items() if day})
-
-    return look
+    return _date_of_zip(_wheel_fetch(name, version, folder).path)
 
 
-def _npm(folder: Path) -> Look:
-    def look(package: Package, _pinned: str) -> Releases:
-        answer = mapping(client("npm", "view", "--json", package.name, "version", "time", folder=folder))
-        times = answer.get("time", {})
-        return Releases(answer["version"], {version: day_of(time) for version, time in times.items()})
-
-    return look
-
-
-def _maven(folder: Path) -> Look:
-    """Maven prints no dates: it keeps that of the newest release, and archives can have those of their files."""
-
-    def look(package: Package, pinned: str) -> Releases:
-        dates: dict[str, date] = {}
-        newest = ""
-        for wanted in (MAVEN_NEWEST, pinned):
-            archive = maven_archive(package.name, wanted, folder / wanted)
-            version = archive.stem.removeprefix(f"{package.name.rpartition(':')[2]}-")
-            newest = newest or version
-            if day := date_of_zip(archive):
-                dates[version] = day
-            if newest == pinned:
-                break
-        for kept in maven_metadata(package.name):
-            if stamp := re.search(r"<lastUpdated>(\d{8})", kept):
-                dates[newest] = datetime.strptime(stamp[1], "%Y%m%d").date()
-        return Releases(newest, dates)
-
-    return look
+def _wheel_fetch(name: str, version: str, folder: Path) -> Archive:
+    place = _part(folder)
+    options = ("--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", PYTHON, "-d", str(place))
+    _pip("download", *options, f"{name}=={version}")
+    [path] = place.glob("*.whl")
+    return _hashed(path)
 
 
-def maven_archive(name: str, version: str, place: Path) -> Path:
-    """An archive, copied into a new folder; of ``MAVEN_NEWEST``, Maven also keeps the list of all versions."""
+# ---- Maven ---------------------------------------------------------------------------------------
+
+
+def _maven_archive(name: str, version: str, folder: Path) -> Path:
+    """A copy of an archive; of ``RELEASE``, the newest one, Maven also keeps the list of all versions."""
+    place = _part(folder)
     options = (f"-Dartifact={name}:{version}", "-Dmdep.overWriteReleases=true", f"-DoutputDirectory={place}")
-    client("mvn", "-B", "-q", "--strict-checksums", MAVEN_COPY, *options, folder=place.parent)
+    _client("mvn", "-B", "-q", "--strict-checksums", MAVEN_COPY, *options, folder=folder)
     archive = next(place.glob(f"{name.rpartition(':')[2]}-*.jar"), None)
     if archive is None:
         raise MachineError(f"Maven gives no archive of {name}.")
     return archive
 
 
-def maven_metadata(name: str) -> list[str]:
+def _maven_metadata(name: str) -> list[str]:
     """The lists of versions that Maven keeps, of each repository that it asked."""
     group, _, artifact = name.partition(":")
     place = Path.home() / ".m2/repository" / group.replace(".", "/") / artifact
     return [kept.read_text(encoding="utf-8") for kept in place.glob("maven-metadata-*.xml")]
 
 
-def _debian(folder: Path) -> Look:
-    """All suites of ``SUITES``, with lists of their own; dates are those of the packages' archives.
+def _maven_versions(name: str, folder: Path) -> list[str]:
+    _maven_archive(name, "RELEASE", folder)
+    return _newest_first(each for kept in _maven_metadata(name) for each in re.findall(r"<version>([^<]+)", kept))
 
-    Versions are those of the projects, without Debian's revision. A suite whose lists have expired still counts: a
-    mirror may be late.
-    """
-    for name in ("lists/partial", "cache/archives/partial", "etc/preferences.d"):
-        (folder / name).mkdir(parents=True)
-    (folder / "status").touch()
-    lines = (f"deb [signed-by={KEYRING} check-valid-until=no] {address} {suite} main\n" for address, suite in SUITES)
-    (folder / "sources.list").write_text("".join(lines), encoding="utf-8")
+
+def _maven_released(name: str, version: str, folder: Path) -> date | None:
+    """Maven prints no dates: it keeps that of the newest release, and archives can have those of their files."""
+    for kept in _maven_metadata(name):
+        stamp = re.search(r"<lastUpdated>(\d{8})", kept)
+        if stamp and f"<release>{version}</release>" in kept:
+            return datetime.strptime(stamp[1], "%Y%m%d").date()
+    return _date_of_zip(_maven_archive(name, version, folder))
+
+
+def _maven_fetch(name: str, version: str, folder: Path) -> Archive:
+    return _hashed(_maven_archive(name, version, folder))
+
+
+# ---- npm -----------------------------------------------------------------------------------------
+
+
+@lru_cache(32)
+def _npm(name: str, folder: Path) -> Mapping[str, Any]:
+    return _mapping(_client("npm", "view", "--json", name, "version", "time", folder=folder))
+
+
+def _npm_versions(name: str, folder: Path) -> list[str]:
+    return [_npm(name, folder)["version"]]
+
+
+def _npm_released(name: str, version: str, folder: Path) -> date | None:
+    stamp = _npm(name, folder).get("time", {}).get(version)
+    return _day_of(stamp) if stamp else None
+
+
+# ---- Debian --------------------------------------------------------------------------------------
+
+
+def _apt(folder: Path) -> list[str]:
+    """Options of apt that keep everything in a folder."""
     paths = {
         "Dir::State::lists": "lists", "Dir::State::status": "status", "Dir::Cache": "cache",
         "Dir::Etc::sourcelist": "sources.list", "Dir::Etc::sourceparts": "etc", "Dir::Etc::preferences": "none",
         "Dir::Etc::preferencesparts": "etc/preferences.d",
     }  # fmt: skip
-    options = [word for key, name in paths.items() for word in ("-o", f"{key}={folder / name}")]
-    options += ["-o", "APT::Sandbox::User=root", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Languages=none"]
-    client("apt-get", *options, "-qq", "update")
-
-    def deb_date(name: str, version: str) -> date | None:
-        shown = client("apt-cache", *options, "show", f"{name}={version}")
-        size = re.search(r"^Size: (\d+)$", shown, re.MULTILINE)
-        if size is None or int(size[1]) > LARGEST_PACKAGE:
-            return None
-        place = folder / f"deb-{name}-{upstream(version)}"
-        place.mkdir(exist_ok=True)
-        try:
-            client("apt-get", *options, "-qq", "download", f"{name}={version}", folder=place)
-        except MachineError:
-            return None
-        return next((_date_of_deb(path) for path in place.glob("*.deb")), None)
-
-    def look(package: Package, pinned: str) -> Releases:
-        rows = [line.split("|") for line in client("apt-cache", *options, "madison", package.name).splitlines()]
-        found = dict.fromkeys(row[1].strip() for row in rows if len(row) == 3)  # the newest first
-        versions = [each for each in found if package.counts(upstream(each))]
-        if not versions:
-            raise MachineError(f"Debian has no package {package.name} in {', '.join(suite for _, suite in SUITES)}.")
-        wanted = {
-            upstream(each): each for each in reversed(versions) if upstream(each) in (upstream(versions[0]), pinned)
-        }
-        dates = {version: deb_date(package.name, whole) for version, whole in wanted.items()}
-        return Releases(upstream(versions[0]), {version: day for version, day in dates.items() if day})
-
-    return look
+    options = [f"{key}={folder / name}" for key, name in paths.items()]
+    options += ["APT::Sandbox::User=root", "APT::Update::Error-Mode=any", "Acquire::Languages=none"]
+    return [word for option in options for word in ("-o", option)]
 
 
-CLIENTS: Mapping[Registry, Callable[[Path], Look]] = {
-    Registry.CRATES: _crates,
-    Registry.GO: _go,
-    Registry.PYPI: _pypi,
-    Registry.NPM: _npm,
-    Registry.MAVEN: _maven,
-    Registry.DEBIAN: _debian,
+def _debian_lists(folder: Path) -> None:
+    """Of all ``SUITES``. A suite whose lists have expired still counts: a mirror may be late."""
+    for name in ("lists/partial", "cache/archives/partial", "etc/preferences.d"):
+        (folder / name).mkdir(parents=True)
+    (folder / "status").touch()
+    lines = (f"deb [signed-by={KEYRING} check-valid-until=no] {address} {suite} main\n" for address, suite in SUITES)
+    (folder / "sources.list").write_text("".join(lines), encoding="utf-8")
+    _client("apt-get", *_apt(folder), "-qq", "update")
+
+
+def _debian_packages(name: str, folder: Path) -> list[str]:
+    """Versions with Debian's revision, the newest first."""
+    rows = [line.split("|") for line in _client("apt-cache", *_apt(folder), "madison", name).splitlines()]
+    return [row[1].strip() for row in rows if len(row) == 3]
+
+
+def _debian_versions(name: str, folder: Path) -> list[str]:
+    """Versions of the project, without Debian's revision."""
+    found = _debian_packages(name, folder)
+    if not found:
+        raise MachineError(f"Debian has no package {name} in {', '.join(suite for _, suite in SUITES)}.")
+    return list(dict.fromkeys(map(upstream, found)))
+
+
+def _debian_released(name: str, version: str, folder: Path) -> date | None:
+    """Of the newest package of a version, if it is small: that of its archive."""
+    package = next((each for each in _debian_packages(name, folder) if upstream(each) == version), "")
+    shown = _client("apt-cache", *_apt(folder), "show", f"{name}={package}") if package else ""
+    size = re.search(r"^Size: (\d+)$", shown, re.MULTILINE)
+    if size is None or int(size[1]) > LARGEST_PACKAGE:
+        return None
+    place = _part(folder)
+    _client("apt-get", *_apt(folder), "-qq", "download", f"{name}={package}", folder=place)
+    return next((_date_of_deb(path) for path in place.glob("*.deb")), None)
+
+
+REGISTRARS: Mapping[Registry, Registrar] = {
+    Registry.GO: Registrar(_go_versions, _go_released, _go_fetch),
+    Registry.CRATES: Registrar(_crate_versions, _crate_released, _crate_fetch),
+    Registry.PYPI: Registrar(_wheel_versions, _wheel_released, _wheel_fetch),
+    Registry.MAVEN: Registrar(_maven_versions, _maven_released, _maven_fetch),
+    Registry.NPM: Registrar(_npm_versions, _npm_released),
+    Registry.DEBIAN: Registrar(_debian_versions, _debian_released, prepare=_debian_lists),
 }
-"""How to ask each registry, with a folder for temporary files."""
 
 
-# ---- versions and dates -----------------------------------------------------------------------
+# ---- versions, dates and checksums ------------------------------------------------------------
 
 
 def upstream(version: str) -> str:
@@ -275,18 +283,15 @@ def upstream(version: str) -> str:
     return version.partition(":")[2].rpartition("-")[0] or version.rpartition("-")[0] or version
 
 
-def _stable(versions: Iterable[str], pinned: str) -> list[str]:
-    """Without pre-releases, unless one is pinned or there is nothing else."""
-    known = list(versions)
-    stable = [each for each in known if not PRE_RELEASE.search(each)]
-    return known if PRE_RELEASE.search(pinned) or not stable else stable
+def _newest_first(versions: Iterable[str]) -> list[str]:
+    return sorted({*versions}, key=release_order, reverse=True)
 
 
-def day_of(text: str) -> date:
+def _day_of(text: str) -> date:
     return datetime.fromisoformat(text).astimezone(UTC).date()
 
 
-def date_of_zip(path: Path) -> date | None:
+def _date_of_zip(path: Path) -> date | None:
     """The newest file in an archive."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -307,17 +312,28 @@ def _telling(day: date) -> date | None:
     return day if EARLIEST < day <= datetime.now(UTC).date() else None
 
 
+def _hashed(path: Path) -> Archive:
+    return Archive(SHA256 + hashlib.sha256(path.read_bytes()).hexdigest(), path)
+
+
 # ---- clients ------------------------------------------------------------------------------------
 
 
-def mapping(text: str) -> Mapping[str, Any]:
+def _part(folder: Path) -> Path:
+    """A new folder below one for temporary files."""
+    place = folder / f"part-{len([*folder.iterdir()])}"
+    place.mkdir()
+    return place
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("it is no object.")
     return found
 
 
-def client(*command: str, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
+def _client(*command: str, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
     """What a client prints; raises :class:`MachineError` if it is missing, fails, or does not end in time."""
     name = "pip" if command[0] == sys.executable else command[0]
     variables = {**os.environ, "LC_ALL": "C.UTF-8", **(environment or {})}

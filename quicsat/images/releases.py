@@ -10,9 +10,9 @@ from pathlib import Path
 
 from quicsat.config.releases import package_of, release_named, series_of
 from quicsat.docker.provenance import VERSION, arguments_of, labels_of
-from quicsat.images.archives import versions_of
+from quicsat.images.archives import Releases, look_up, versions_of
 from quicsat.images.build_recipes import recipe_of
-from quicsat.images.registries import Releases, look_up, upstream
+from quicsat.images.registries import upstream
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Implementation
 from quicsat.model.package import Package, Registry

@@ -13,14 +13,12 @@ import pytest
 
 from quicsat.execution import campaign_setup
 from quicsat.images import archives, changelogs, releases
-from quicsat.images.archives import Archive
 from quicsat.images.changelogs import Changes
 from quicsat.images.pull_or_build import Images
 from quicsat.model.errors import MachineError
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation
 from quicsat.model.outcomes import Outcome, Verdict
-from quicsat.model.package import Package
 from quicsat.model.results import ImageFacts, Measurement
 from quicsat.model.run import Run
 from quicsat.results.store import load
@@ -48,9 +46,6 @@ def history(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Checkout:
             raise MachineError(f"{wanted.name}: the image could not be built: no wheel\nIt failed in step 3")
         return ensure(images, replace(wanted, build=None, image="example/good"))
 
-    def describe(_package: Package, version: str) -> Archive:
-        return Archive(version, "sha256:ab", DAYS[version], Path())
-
     def numbers(run: Run, _: Evidence, __: Path) -> tuple[Verdict, Measurement]:
         noise = random.Random(str(run.key)).lognormvariate(0, 0.001)
         factor = 0.8 if run.server.release == "2.0" else 1.0
@@ -58,7 +53,7 @@ def history(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Checkout:
 
     monkeypatch.setattr(Images, "ensure", built)
     monkeypatch.setattr(releases, "versions_of", lambda _: tuple(DAYS))
-    monkeypatch.setattr(archives, "describe", describe)
+    monkeypatch.setattr(archives, "released", lambda _, version: DAYS[version])
     monkeypatch.setattr(
         changelogs, "changes_in", lambda release: Changes(f"New in {release.release}", "https://x.example")
     )

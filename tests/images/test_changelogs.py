@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from quicsat.images import changelogs
-from quicsat.images.archives import Archive
 from quicsat.images.changelogs import LARGEST, LONGEST, Changes, changes_in, section
+from quicsat.images.registries import Archive
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.package import Package, Registry
@@ -73,8 +73,8 @@ def test_sections_are_short_and_without_control_characters() -> None:
 
 def found_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> Changes:
     @contextmanager
-    def fetched(_package: Package, version: str) -> Iterator[Archive]:
-        yield Archive(version, "", None, path)
+    def fetched(_package: Package, _version: str) -> Iterator[Archive]:
+        yield Archive("", path)
 
     monkeypatch.setattr(changelogs, "fetched", fetched)
     return changes_in(MINE)

@@ -12,8 +12,8 @@ import pytest
 from quicsat.config.loader import load_implementations
 from quicsat.docker import provenance
 from quicsat.images import releases
+from quicsat.images.archives import Releases
 from quicsat.images.build_recipes import recipe_of
-from quicsat.images.registries import Releases
 from quicsat.images.releases import ReleaseState, pinned_version, releases_of
 from quicsat.model.errors import MachineError
 from quicsat.model.package import Package
