@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "run"
 """The command of a command line that begins with an option."""
+GENERAL = "general"
+"""Title of the options of every command."""
 HEAD = re.compile(r'^GROUP = (".+)\nSUMMARY = (".+)$', re.MULTILINE)
 """The lines with which the source of a module says that it is a command."""
 
@@ -75,7 +77,7 @@ def parser_of(name: str) -> Parser:
     parser = Parser(f"{PROGRAM} {name}", description=command.DESCRIPTION, examples=command.EXAMPLES,
                     known=tuple(SUMMARIES))  # fmt: skip
     parser.declare(command.Options)
-    general = parser.add_argument_group("general")
+    general = parser.add_argument_group(GENERAL)
     general.add_argument("-d", "--debug", action="store_true", help="Log details to standard error.")
     general.add_argument("-h", "--help", action="help", help="Show this help and exit.")
     return parser
