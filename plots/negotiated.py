@@ -21,7 +21,6 @@ from quicsat.plots.base import (
     Group,
     Panel,
     Plot,
-    draw_spread,
     pair_style,
     per_case,
     sentences,
@@ -30,7 +29,7 @@ from quicsat.plots.base import (
     stem,
 )
 from quicsat.plots.metric_axis import metric_axis
-from quicsat.plots.sweep import draw_intervals, values_of
+from quicsat.plots.sweep import draw_lines, values_of
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.facts import check_fact, fact_of
 from quicsat.statistics.intervals import Mean, of_repetitions
@@ -132,25 +131,9 @@ def _base(server: str, client: str) -> Pair:
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Lines through the means, with intervals where there are repetitions."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
-    facts, few = panel.facts, len(panel.rows) <= FEW
-    if not few:
-        draw_spread(ax, values_of(panel.rows), facts["all"], facts["size"])
-    for pair, points, style in panel.rows if few else ():
-        ys = [mean.value / facts["size"] for _, mean in points]
-        ax.plot([place for place, _ in points], ys, color=style.colour, linestyle=style.dash, marker=style.mark,
-                markersize=4, label=pair)  # fmt: skip
-        draw_intervals(ax, points, facts["size"], style.colour)
-    if facts["logarithmic"]:
+    if panel.facts["logarithmic"]:
         ax.set_xscale("log")
-    ax.xaxis.set_major_locator(FixedLocator(list(facts["ticks"])))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticklabels(facts["ticks"].values())
-    ax.set(xlabel=facts["x"], ylabel=f"mean {facts['y']}")
-    ax.set_ylim(bottom=0)
-    if few:
-        ax.legend(title="server, client")
+    draw_lines(ax, panel, panel.facts["ticks"])
 
 
 PLOT = Plot("negotiated", "Negotiated parameters", Group.PAIRS, "results", table, draw)

@@ -278,6 +278,17 @@ def draw(ax: Axes, panel: Panel) -> None:
 
 
 def _draw_lines(ax: Axes, panel: Panel) -> None:
+    facts = panel.facts
+    smallest = min((place for place in facts["places"] if place > 0), default=0.0)
+    if facts["logarithmic"]:
+        ax.set_xscale("symlog", linthresh=smallest, linscale=0.6)
+    draw_lines(ax, panel, dict(zip(facts["places"], facts["texts"], strict=True)))
+    if facts["logarithmic"]:
+        ax.set_xlim(left=-0.08 * smallest if 0 in facts["places"] else 0.8 * smallest)
+
+
+def draw_lines(ax: Axes, panel: Panel, ticks: Mapping[float, str]) -> None:
+    """Lines through means, with intervals where there are repetitions; of many pairs, their spread."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     facts, few = panel.facts, len(panel.rows) <= FEW
@@ -286,21 +297,17 @@ def _draw_lines(ax: Axes, panel: Panel) -> None:
     for pair, points, style in panel.rows if few else ():
         xs, ys = [place for place, _ in points], [mean.value / facts["size"] for _, mean in points]
         ax.plot(xs, ys, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=4, label=pair)
-        draw_intervals(ax, points, facts["size"], style.colour)
-    if facts["logarithmic"]:
-        smallest = min(place for place in facts["places"] if place > 0)
-        ax.set_xscale("symlog", linthresh=smallest, linscale=0.6)
-        ax.set_xlim(left=-0.08 * smallest if 0 in facts["places"] else 0.8 * smallest)
-    ax.xaxis.set_major_locator(FixedLocator(facts["places"]))
+        _draw_intervals(ax, points, facts["size"], style.colour)
+    ax.xaxis.set_major_locator(FixedLocator(list(ticks)))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticklabels(facts["texts"])
+    ax.set_xticklabels(ticks.values())
     ax.set(xlabel=facts["x"], ylabel=f"mean {facts['y']}")
     ax.set_ylim(bottom=0)
     if few:
         ax.legend(title="server, client")
 
 
-def draw_intervals(ax: Axes, points: Sequence[tuple[float, Mean]], size: float, colour: str) -> None:
+def _draw_intervals(ax: Axes, points: Sequence[tuple[float, Mean]], size: float, colour: str) -> None:
     """A bar for the interval of each mean that has one; ``size``: the unit of the axis in SI base units."""
     for place, mean in points:
         if mean.ends is not None:

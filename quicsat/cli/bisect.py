@@ -24,7 +24,7 @@ from quicsat.cli.campaign_options import ImageOptions, NewCampaignOptions
 from quicsat.cli.campaign_size import time_needed
 from quicsat.cli.commands import parser_of
 from quicsat.cli.continuous_integration import CiRequest
-from quicsat.cli.exit_status import SIGNAL, ExitStatus
+from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_place
 from quicsat.cli.program import Program, option
 from quicsat.cli.progress import earlier_campaigns
@@ -206,7 +206,12 @@ def _plan(options: Options, program: Program) -> Plan:
     full.server, full.client = _ends(options, program)
     cases = select_runs.select(full, program.root).selection.test_cases
     name = "-".join(["bisect", folder_name(options.name), *(case.name for case in cases[:MOST_NAMED])])
-    plan = Plan(full, options.name, resolved(options.log_dir or program.results / name), _looks(options))
+    plan = Plan(
+        full,
+        options.name,
+        resolved(options.log_dir or program.results / name),
+        shared.looks(options.repetitions or FIRST, options.second_look),
+    )
     full.seed = _stored_seed(plan.place) if options.seed is None else options.seed
     return plan
 
@@ -226,11 +231,6 @@ def _ends(options: Options, program: Program) -> tuple[list[str], list[str]]:
         [partner, *([options.name] if role in known[base].roles else [])] for role in (Role.SERVER, Role.CLIENT)
     )
     return servers, clients
-
-
-def _looks(options: Options) -> tuple[int, int]:
-    first = options.repetitions or FIRST
-    return first, options.second_look if options.second_look > first else 0
 
 
 def _size(plan: Plan, program: Program, chosen: ChosenRuns, count: int) -> str:
@@ -427,12 +427,8 @@ class Measurements:
 
 def _results(outcome: CampaignOutcome) -> ResultSet:
     """Those of a campaign that was not stopped; raises NotMeasuredError."""
-    if outcome.signal is not None:
-        raise NotMeasuredError(f"Stopped by signal {outcome.signal}.", SIGNAL + outcome.signal)
-    if outcome.fault:
-        raise NotMeasuredError(outcome.fault, ExitStatus.MACHINE)
-    if outcome.out_of_time:
-        raise NotMeasuredError(outcome.out_of_time, ExitStatus.TIME_UP)
+    if outcome.stopped:
+        raise NotMeasuredError(outcome.stopped, campaign_report.status_of_stopped(outcome))
     return outcome.record.result_set
 
 

@@ -69,15 +69,14 @@ def conclude(
     results = finished.record.result_set
     show_results(results, markdown=options.markdown)
     console.show(f"\nResults: {escaped(str(finished.directory))}")
-    stopped = f"Stopped by signal {finished.signal}." if finished.signal is not None else None
-    if ended := stopped or finished.fault or finished.out_of_time:
+    if finished.stopped:
         kept = (
             f"{len(results.done)} of {counted(results.manifest.planned_runs, 'run is', 'runs are')} "
             "finished and stored."
         )
         given = [(flag, file) for flag, name in UNSTORED.items() if (file := getattr(options, name)) is not None]
         command = command_line("resume", finished.directory, *chain(*given), *["--github"] * options.github)
-        console.message(f"{ended}\n{kept}\nTo continue: {command}")
+        console.message(f"{finished.stopped}\n{kept}\nTo continue: {command}")
     elif skipped := sum(result.verdict.outcome is Outcome.SKIPPED for result in results.results):
         again = ["--no-skip-on-failure"] * results.manifest.schedule.skip_on_failure + ["--retry", "skipped"]
         command = command_line("resume", finished.directory, *again)
@@ -88,11 +87,16 @@ def conclude(
         if finished.signal is None:
             raise
         console.message(str(error))
-    if finished.signal is not None:
-        return SIGNAL + finished.signal
-    if ended:
-        return ExitStatus.MACHINE if finished.fault else ExitStatus.TIME_UP
+    if finished.stopped:
+        return status_of_stopped(finished)
     return exit_status_of(results) if status is None else status
+
+
+def status_of_stopped(campaign: CampaignOutcome) -> int:
+    """The exit status of a campaign that ended early."""
+    if campaign.signal is not None:
+        return SIGNAL + campaign.signal
+    return ExitStatus.MACHINE if campaign.fault else ExitStatus.TIME_UP
 
 
 def _write(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from quicsat.cli import campaign_report, console
 from quicsat.cli import options as shared
-from quicsat.cli.exit_status import SIGNAL, ExitStatus
+from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_place
 from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.cli.progress import earlier_campaigns
@@ -105,12 +105,14 @@ class TwoBuilds:
     @cached_property
     def changed(self) -> frozenset[str]:
         """Names of implementations whose image or parameters differ."""
+        from quicsat.statistics.conditions import settings
+
         known = self._known(self.before)
         return frozenset(
             name
             for name, each in self._known(self.after).items()
-            if name in known and (self._id(self.before, name), _settings(known[name]))
-            != (self._id(self.after, name), _settings(each))
+            if name in known and (self._id(self.before, name), settings(known[name]))
+            != (self._id(self.after, name), settings(each))
         )  # fmt: skip
 
     def base_of(self, name: str) -> str:
@@ -132,10 +134,6 @@ class TwoBuilds:
     def _id(results: ResultSet, name: str) -> str | None:
         image = results.manifest.images.get(name)
         return image.id if image is not None else None
-
-
-def _settings(of: Implementation) -> tuple[object, ...]:
-    return of.server_parameters, of.client_parameters, of.contract
 
 
 def run(options: Options, program: Program) -> int:
@@ -360,12 +358,8 @@ class RealTimeCheck:
                 outcome = run_campaign.run_campaign(new, conditions, observer)
             else:
                 outcome = run_campaign.resume_campaign(place, (), conditions, observer, runs)
-        if outcome.signal is not None:
-            return self._stopped(f"Stopped by signal {outcome.signal}.", SIGNAL + outcome.signal)
-        if outcome.fault:
-            return self._stopped(outcome.fault, ExitStatus.MACHINE)
-        if outcome.out_of_time:
-            return self._stopped(outcome.out_of_time, ExitStatus.TIME_UP)
+        if outcome.stopped:
+            return self._stopped(outcome.stopped, campaign_report.status_of_stopped(outcome))
         return outcome.record.result_set
 
     def _campaign(self, look: int, runs: tuple[Run, ...]) -> NewCampaign:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from quicsat.cli import campaign_report, console, continuous_integration, new_campaign, select_runs
+from quicsat.cli import options as shared
 from quicsat.cli.campaign_options import NewCampaignOptions
-from quicsat.cli.exit_status import SIGNAL, ExitStatus
 from quicsat.cli.outcome_status import exit_status_for
 from quicsat.cli.program import Program, option
 from quicsat.cli.select_runs import ChosenRuns
@@ -102,15 +102,9 @@ def _under_test(options: Options) -> str:
     return names[0]
 
 
-def looks(options: Options) -> tuple[int, int]:
-    """Members of the first look, and of both together; the second number is 0 if there is no second look."""
-    first = options.repetitions or FIRST
-    return first, options.second_look if options.second_look > first else 0
-
-
 def run(options: Options, program: Program) -> int:
     """Check all that needs no engine, measure both builds, and print and write the judgement."""
-    first, second = looks(options)
+    first, second = shared.looks(options.repetitions or FIRST, options.second_look)
     builds = choose(options, program.root, first)
     request = replace(new_campaign.check_files(options, program.root, builds.change), decides=True)
     if request.baseline is not None:
@@ -159,23 +153,16 @@ def _look(builds: Builds, suffix: str, given: tuple[Options, Program, Conditions
         return run_campaign.run_builds(new, how, observer)
 
 
-def _end(outcome: CampaignOutcome) -> str | None:
-    stopped = f"Stopped by signal {outcome.signal}." if outcome.signal is not None else None
-    return stopped or outcome.fault or outcome.out_of_time
-
-
 def _stopped(look: Sequence[CampaignOutcome]) -> int:
     """Say that a campaign of a look was stopped; its exit status, 0 if none was."""
     from quicsat.execution.run_campaign import ANOTHER
 
-    ended = sorted((each for each in look if _end(each)), key=lambda each: each.fault == ANOTHER)
+    ended = sorted((each for each in look if each.stopped), key=lambda each: each.fault == ANOTHER)
     if not ended:
         return 0
     first = ended[0]
-    console.message(f"{_end(first)}\nThe campaigns so far: {first.directory.parent}")
-    if first.signal is not None:
-        return SIGNAL + first.signal
-    return ExitStatus.MACHINE if first.fault else ExitStatus.TIME_UP
+    console.message(f"{first.stopped}\nThe campaigns so far: {first.directory.parent}")
+    return campaign_report.status_of_stopped(first)
 
 
 def _judged(

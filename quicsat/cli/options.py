@@ -313,6 +313,11 @@ class OutputOptions(CommandOptions, group="output"):
 # ---- meaning --------------------------------------------------------------------------------
 
 
+def looks(first: int, second: int) -> tuple[int, int]:
+    """Members of the first look, and of both together; the second number is 0 if there is no second look."""
+    return first, second if second > first else 0
+
+
 def daemon() -> Host:
     """The Docker daemon that the user has chosen, else a local one; raises :class:`InputError`."""
     from quicsat.docker import address

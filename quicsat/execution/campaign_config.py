@@ -137,6 +137,12 @@ class CampaignOutcome:
     out_of_time: str | None = None
     """Why the limits left no time for the remaining runs, if so."""
 
+    @property
+    def stopped(self) -> str:
+        """Why it ended early; empty if it did not."""
+        signal = f"Stopped by signal {self.signal}." if self.signal is not None else ""
+        return signal or self.fault or self.out_of_time or ""
+
 
 def schedule_of(conditions: Conditions) -> Schedule:
     """The part of the conditions that is kept when a campaign is continued, unless the user changes it."""

@@ -22,7 +22,7 @@ from functools import cached_property
 from quicsat.model.clock import Clock
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
-from quicsat.model.results import Manifest, ResultSet
+from quicsat.model.results import Manifest, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import percent
@@ -235,7 +235,7 @@ class Comparison:
     def suspects(self, loss: float | None = None) -> frozenset[Cell]:
         """The cells that are open, or whose estimate is a loss that matters; by the names of the second campaign."""
         return frozenset(
-            _cell(pair.second)
+            cell_of(pair.second)
             for pair in self.pairs
             if pair.open or (pair.effect and pair.effect.ratio < 0 and matters(pair.effect.ratio, _least(loss)))
         )
@@ -245,8 +245,8 @@ class Comparison:
 
         A later look at some cells of an implementation cannot show less than the earlier one at all of them.
         """
-        known = {_cell(pair.second): pair for pair in later.pairs if pair.change not in WITHOUT_RESULT}
-        pairs = [_decided(pair, known.get(_cell(pair.second), pair)) for pair in self.pairs]
+        known = {cell_of(pair.second): pair for pair in later.pairs if pair.change not in WITHOUT_RESULT}
+        pairs = [_decided(pair, known.get(cell_of(pair.second), pair)) for pair in self.pairs]
         return replace(
             self,
             pairs=tuple(sorted(pairs, key=_rank)),
@@ -726,7 +726,7 @@ def campaigns(
     share = 1 - SHARE_OF_A_TIME * len(speeds)
     found = of_goodputs(goodputs(first), goodputs(second), chosen, loss, share / looks, by_case=by_case)
     virtual = first.manifest.clock is second.manifest.clock is Clock.VIRTUAL
-    known = {(_cell(each.first), each.over, each.change) for each in (*found.groups, *found.pairs)}
+    known = {(cell_of(each.first), each.over, each.change) for each in (*found.groups, *found.pairs)}
     times = list[PairChange]()
     for metric, (before, after) in speeds.items():
         of_metric = compare(before, after, virtual=virtual, share=SHARE_OF_A_TIME / looks, by_case=by_case)
@@ -734,7 +734,9 @@ def campaigns(
             each for each in of_metric.pairs if each.change in (Change.SLOWER, Change.FASTER)
         ]
         times += [
-            replace(each, metric=metric) for each in changed if (_cell(each.first), each.over, each.change) not in known
+            replace(each, metric=metric)
+            for each in changed
+            if (cell_of(each.first), each.over, each.change) not in known
         ]
     return replace(found, times=tuple(times))
 
@@ -781,7 +783,7 @@ def of_goodputs(
     pairs = [_in_second(pair, second, names[pair.first.test_case]) for pair in found.pairs]
     # Without test cases of the user's choice, those that the second campaign alone has count, too.
     alone = [] if len(chosen) < len(one.test_cases) else [n for n in second.samples if n not in names.values()]
-    gone = [pair.first for pair in pairs if not second.plans(_cell(pair.second))]
+    gone = [pair.first for pair in pairs if not second.plans(cell_of(pair.second))]
     gone += [sample for case in chosen if case.name not in names for sample in first.samples.get(case.name, ())]
     fresh = [
         pair.second for pair in pairs if not pair.first.conclusive and Outcome.UNSUPPORTED not in pair.first.outcomes
@@ -792,7 +794,7 @@ def of_goodputs(
         for some in (gone, fresh)
     )
     skipped = sum(
-        _cell(pair.second) in second.skipped and pair.second.succeeded == pair.second.conclusive for pair in pairs
+        cell_of(pair.second) in second.skipped and pair.second.succeeded == pair.second.conclusive for pair in pairs
     )
     differ = differences(one, two, both, two.must_include or (*two.servers, *two.clients))
     return replace(
@@ -809,14 +811,15 @@ def of_goodputs(
     )
 
 
-def _cell(sample: Sample) -> Cell:
-    return sample.server, sample.client, sample.test_case
+def cell_of(each: Sample | RunResult) -> Cell:
+    """The cell of a sample or of a run."""
+    return each.server, each.client, each.test_case
 
 
 def _in_second(pair: PairChange, second: Goodputs, test_case: str) -> PairChange:
     """With the name that the test case has in the second campaign; a pair that is not part of it is not lost."""
     pair = replace(pair, second=replace(pair.second, test_case=test_case))
-    gone = pair.change is Change.LOST and not second.plans(_cell(pair.second))
+    gone = pair.change is Change.LOST and not second.plans(cell_of(pair.second))
     return replace(pair, change=Change.ABSENT) if gone else pair
 
 

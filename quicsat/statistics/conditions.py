@@ -227,7 +227,7 @@ def _parameters(before: Manifest, now: Manifest, tested: frozenset[str], one: st
         if each.name in known:
             if now.clock is Clock.VIRTUAL and _costs(known[each.name], now) != _costs(each, now):
                 yield f"The CPU cost of {each.name} is not that of the {one}.", True
-            if _settings(known[each.name]) != _settings(each):
+            if settings(known[each.name]) != settings(each):
                 yield f"The parameters of {each.name} are not those of the {one}.", not is_named(each.name, tested)
 
 
@@ -237,7 +237,8 @@ def _costs(of: Implementation, campaign: Manifest) -> object:
     return (of.cpu_cost.server, of.cpu_cost.client) if modelled else None
 
 
-def _settings(of: Implementation) -> tuple[object, ...]:
+def settings(of: Implementation) -> tuple[object, ...]:
+    """What decides how its image behaves."""
     return of.server_parameters, of.client_parameters, of.contract
 
 

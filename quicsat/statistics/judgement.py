@@ -28,6 +28,7 @@ from quicsat.statistics.comparison import (
     Conclusion,
     Doubt,
     PairChange,
+    cell_of,
     conclude,
     detectable_in_words,
     effect_in_words,
@@ -198,12 +199,12 @@ def judge(
     loss = expected.regression
     if baseline is not None and found is None:
         found = comparison.campaigns(baseline, results, baseline.manifest.test_cases, loss)
-    changes = {_cell(each.second): each for each in found.pairs} if found is not None else {}
+    changes = {cell_of(each.second): each for each in found.pairs} if found is not None else {}
     left = _left(results)
     planned = list(_planned(results))
     needed = _needed(planned, expected, changes, left)
     judged = [
-        _judge(results, sample, case, expected, baseline, changes, left[_cell(sample)], needed)
+        _judge(results, sample, case, expected, baseline, changes, left[cell_of(sample)], needed)
         for sample, case in planned
     ]
     judged.sort(key=lambda cell: list(Finding).index(cell.finding))
@@ -236,12 +237,12 @@ def _open(
         yield f"Cells of the baseline that are not part of this campaign: {found.gone}."
     if found is not None and found.fresh:
         yield f"Cells of this campaign that have no valid result in the baseline: {found.fresh}. Save a new baseline."
-    faults = {_key(each) for each in results.results if each.verdict.outcome is Outcome.ERROR}
-    if partly := sum(_cell(sample) in faults and sample.conclusive > 0 for sample, _ in planned):
+    faults = {cell_of(each) for each in results.results if each.verdict.outcome is Outcome.ERROR}
+    if partly := sum(cell_of(sample) in faults and sample.conclusive > 0 for sample, _ in planned):
         yield f"In {counted(partly, 'cell')}, some runs ended with a fault of quicsat or of the machine."
-    skipped = {_key(each) for each in results.results if each.verdict.outcome is Outcome.SKIPPED}
+    skipped = {cell_of(each) for each in results.results if each.verdict.outcome is Outcome.SKIPPED}
     if lost := sum(
-        _cell(sample) in skipped and sample.succeeded == sample.conclusive and _excuse(sample, case, expected) is None
+        cell_of(sample) in skipped and sample.succeeded == sample.conclusive and _excuse(sample, case, expected) is None
         for sample, case in planned
     ):
         yield f"In {counted(lost, 'cell')}, runs were skipped."
@@ -302,14 +303,6 @@ def _behaviour(cells: Iterable[JudgedCell]) -> Iterator[str]:
             yield f"{cell.case.name}, server {sample.server}, client {sample.client}: {text[0].lower()}{text[1:]}"
 
 
-def _cell(sample: Sample) -> Cell:
-    return sample.server, sample.client, sample.test_case
-
-
-def _key(result: RunResult) -> Cell:
-    return result.server, result.client, result.test_case
-
-
 def _left(results: ResultSet) -> Counter[Cell]:
     """Number of runs of each cell that a campaign which was cut short has not made."""
     if results.finished is not None:
@@ -350,7 +343,7 @@ def _judge(
     left: int,
     needed: Mapping[KnownFailure, Sequence[Cell]],
 ) -> JudgedCell:
-    change = changes.get(_cell(sample))
+    change = changes.get(cell_of(sample))
     findings = _findings(sample, case, expected, change, left, needed, compared=baseline is not None)
     found = sorted(findings, key=lambda each: list(Finding).index(each[0]))
     details = tuple(text for _, text in found if text)
@@ -361,7 +354,7 @@ def _judge(
 
 def _of(results: ResultSet, sample: Sample, test_case: str) -> tuple[RunResult, ...]:
     wanted = (sample.server, sample.client, test_case)
-    mine = [each for each in results.results if _key(each) == wanted]
+    mine = [each for each in results.results if cell_of(each) == wanted]
     return tuple(sorted(mine, key=lambda each: each.repetition))
 
 
@@ -459,7 +452,7 @@ def _needed(
     """The cells of each known failure that did not succeed, and would no longer be excused without it."""
     found: defaultdict[KnownFailure, list[Cell]] = defaultdict(list)
     for sample, case in planned:
-        cell, outcome = _cell(sample), sample.pair_outcome
+        cell, outcome = cell_of(sample), sample.pair_outcome
         failing = outcome is not PairOutcome.SUCCEEDED
         if outcome in _LOST and not left[cell]:
             failing = bool(_lost(sample, expected.floors, case, changes.get(cell))[1])
