@@ -220,13 +220,13 @@ def _traces(flow: _Flow, verdict: Verdict | None) -> RunTraces | Verdict:
     """
     directory, case = flow.directory, flow.case
     try:
-        found = check_traces(directory, flow.run.protocol, flow.number, trace_packets(case))
+        found = check_traces(directory, flow.run.protocol, flow.number, trace_packets(case), upstream=_strict(case))
         fault = _structure(found, flow, succeeded=verdict is None)
         if fault is None and verdict is not None and _nothing_to_read(verdict, found):
             return verdict
         own = flow_directory(directory, flow.number)
         if fault is None or (found.incomplete and not (own / SERIES_FILE).exists()):
-            traces = read_run(directory, flow.run.protocol, case.link, found, flow.number, upstream=_strict(case))
+            traces = read_run(directory, flow.run.protocol, case.link, found, flow.number)
             save(traces.series(), own)
         if fault is None and not case.functional:
             fault = _unmatched_packets(traces, flow.evidence)

@@ -19,7 +19,7 @@ WINDOWS = ("congestion_window", "cwnd", "current_cwnd")
 """Names of the window in the drafts of draft-ietf-quic-qlog-quic-events, and in mvfst's qlogs."""
 THRESHOLDS = ("ssthresh",)
 LOST, STATE = "packet_lost", "congestion_state_updated"
-WORDS = tuple(name.encode() for name in (*WINDOWS, *THRESHOLDS, LOST, STATE))
+WORDS = (*WINDOWS, *THRESHOLDS, LOST, STATE)
 MEMBERS = (*WINDOWS, *THRESHOLDS, "new")
 SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz", ".qlog.zst", ".sqlog.zst")
 PACKED = (".xz", ".bz2", ".lz4", ".br", ".zip")

@@ -20,7 +20,7 @@ from quicsat.traces.columns import (
     StreamFrames,
     column_types,
 )
-from quicsat.traces.tls import varint
+from quicsat.traces.tls import varint, varints
 
 PADDING, ACK, ACK_ECN, CRYPTO, STREAM, STREAM_LAST = 0x00, 0x02, 0x03, 0x06, 0x08, 0x0F
 FIN_BIT, LENGTH_BIT, OFFSET_BIT = 0x01, 0x02, 0x04
@@ -120,18 +120,16 @@ class FrameColumns:
         delay, at = varint(data, at)
         count, at = varint(data, at)
         first, at = varint(data, at)
-        start, top = len(self._ranges) // 2, largest
-        self._ranges.extend((top - first, top))
-        low = top - first
-        for number in range(count):
-            gap, at = varint(data, at)
-            size, at = varint(data, at)
+        numbers, at = varints(data, at, 2 * count)
+        start, low = len(self._ranges) // 2, largest - first
+        ranges = [low, largest]
+        for gap, size in zip(numbers[::2], numbers[1::2], strict=True):
             top = low - gap - 2
             low = top - size
-            if low < 0:
-                raise IndexError(at)
-            if number < RANGES_LIMIT:
-                self._ranges.extend((low, top))
+            ranges += (low, top)
+        if low < 0:
+            raise IndexError(at)
+        self._ranges.extend(ranges[: 2 * RANGES_LIMIT])
         marks = (-1, -1, -1)
         if kind == ACK_ECN:
             ect0, at = varint(data, at)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 from ipaddress import ip_address
-from pathlib import Path
 from typing import NamedTuple
 
 from quicsat.model.flow import MOST_FLOWS
 from quicsat.traces.columns import direction
-from quicsat.traces.records import DamagedTraceError, PacketRecord, records
+from quicsat.traces.records import PacketRecord
 
 ETHERNET, RAW_IP, PPP = 1, 101, 9
 ETHERTYPES = {b"\x08\x00": 4, b"\x86\xdd": 6}
@@ -97,18 +94,6 @@ def segment(record: PacketRecord) -> Segment | None:
         return None
     head = data[header:first] if protocol == TCP else b""
     return Segment(known[0], known[1], found.ecn, protocol, head, data[first:end], end - first, known[2])
-
-
-def segments(path: Path, protocol: int, flow: int, most: int) -> Iterator[tuple[int, int, Segment]]:
-    """Number from 1, time and content of the records of a flow over ``UDP`` or ``TCP``.
-
-    Of a damaged file, those before its fault. Raises HarnessFault (trace-limit) if it has more than ``most`` packets.
-    """
-    with suppress(DamagedTraceError):
-        for number, record in enumerate(records(path, most), 1):
-            found = segment(record)
-            if found is not None and (found.protocol, found.flow) == (protocol, flow):
-                yield number, record.time, found
 
 
 def ip_packet(record: PacketRecord) -> IpPacket | None:

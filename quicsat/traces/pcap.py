@@ -1,8 +1,9 @@
-"""Says whether a trace file is whole, and which packets it holds, without looking into them."""
+"""Says whether a trace file is whole, and which packets it holds; others may look into them in the same walk."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +12,10 @@ import numpy as np
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import Datagrams
 from quicsat.traces.network import UDP, Segment, digest, segment
-from quicsat.traces.records import (
-    NANOSECONDS,
-    Condition,
-    DamagedTraceError,
-    PacketRecord,
-    records,
-    simulated,
-)
+from quicsat.traces.records import NANOSECONDS, Condition, DamagedTraceError, records, simulated
+
+Take = Callable[[int, int, Segment], None]
+"""Takes a packet: its time in nanoseconds, the number of its record from 1, and what it holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,25 +37,29 @@ class TraceState:
     """Times count from the start of a simulation, not from 1970."""
 
 
-def check(path: Path, protocol: int = UDP, flow: int = 1, most: int = LEAST_PACKETS) -> TraceState:
+def check(
+    path: Path, protocol: int = UDP, flow: int = 1, most: int = LEAST_PACKETS, take: Take | None = None
+) -> TraceState:
     """Walk the whole file and say whether it is a complete trace.
 
-    Raises HarnessFault (trace-limit) if it has more than ``most`` packets, and nothing else.
+    Raises HarnessFault (trace-limit) if it has more than ``most`` packets, and what ``take`` raises.
 
-    ``protocol`` and ``flow`` say whose packets are wanted, those of ``UDP`` or of ``TCP``.
+    ``protocol`` and ``flow`` say whose packets are wanted, those of ``UDP`` or of ``TCP``; ``take`` is given each of
+    them with its time and the number of its record, those before the fault of a damaged file.
     """
     packets = cut = first = last = 0
     condition, reason = Condition.OK, ""
-    table = _Table(protocol, flow)
+    table = _Table()
     try:
-        for record in records(path, most):
-            first = record.time if not packets else first
-            last = record.time
-            packets += 1
+        for packets, record in enumerate(records(path, most), 1):
+            first, last = first if packets > 1 else record.time, record.time
             found = segment(record)
             whole = found is not None and len(found.payload) == found.size  # a trailer of the link layer may be missing
             cut += record.length > len(record.data) and not whole
-            table.add(record, found)
+            if found is not None and (found.protocol, found.flow) == (protocol, flow):
+                table.add(record.time, found)
+                if take is not None:
+                    take(record.time, packets, found)
     except DamagedTraceError as broken:
         condition, reason = broken.condition, broken.reason
     if condition is Condition.OK and not packets:
@@ -70,16 +71,14 @@ def check(path: Path, protocol: int = UDP, flow: int = 1, most: int = LEAST_PACK
 class _Table:
     """Packets between client and server, as they are found."""
 
-    def __init__(self, protocol: int, flow: int) -> None:
-        self._wanted = protocol, flow
+    def __init__(self) -> None:
         self._times, self._server, self._sizes, self._digests = array("q"), array("b"), array("q"), array("Q")
 
-    def add(self, record: PacketRecord, found: Segment | None) -> None:
-        if found is not None and (found.protocol, found.flow) == self._wanted:
-            self._times.append(record.time)
-            self._server.append(found.from_server)
-            self._sizes.append(found.size + len(found.header))
-            self._digests.append(_digest(found))
+    def add(self, time: int, found: Segment) -> None:
+        self._times.append(time)
+        self._server.append(found.from_server)
+        self._sizes.append(found.size + len(found.header))
+        self._digests.append(_digest(found))
 
     def datagrams(self) -> Datagrams:
         epoch = self._times[0] // NANOSECONDS if self._times else 0

@@ -126,7 +126,8 @@ def unprotect(data: bytes, at: int, keys: Keys, largest: int) -> Opened | None:
     truncated = int.from_bytes(data[at : at + size], "big") ^ int.from_bytes(mask[1 : 1 + size], "big")
     rest = data[1:at] + truncated.to_bytes(size, "big")
     number = full_number(largest, truncated, 8 * size)
-    for first in {data[0] ^ mask[0] & bits: None for bits in (LONG_MASKS if data[0] & 0x80 else SHORT_MASKS)}:
+    for bits in LONG_MASKS if data[0] & 0x80 else SHORT_MASKS:
+        first = data[0] ^ mask[0] & bits
         frames = keys.open(number, bytes([first]) + rest, data[at + size :])
         if frames is not None:
             return Opened(number, first, frames)

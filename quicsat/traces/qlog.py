@@ -55,7 +55,8 @@ DELTAS = ("delta", "relative_to_previous_event")
 TIME_FORMATS = frozenset({"absolute", "relative", "relative_to_epoch", *DELTAS})
 TIME_UNITS = {"ms": 1e-3, "us": 1e-6}
 """Seconds."""
-RECORD_SIGN = b"\x1e"
+RECORD_SIGN = "\x1e"
+SPACE = " \t\n\r\v\f"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MOST_FAULTS, MOST_TOKENS = 100, 1_000_000
 """Records of a damaged document that are no JSON, and brackets and texts in one of them, at which reading ends."""
@@ -63,10 +64,9 @@ LONGEST, LATEST = 30 * 86400.0, 4_102_444_800.0
 """Seconds between two events of a qlog, and since 1970, above which a time is wrong."""
 
 _EVENTS = re.compile(r'"events"\s*:\s*\[')
-_EVENT_BYTES = re.compile(_EVENTS.pattern.encode())
-_DELTA_BYTES = re.compile(rf'"delta_time"|"time_format"\s*:\s*"(?:{"|".join(DELTAS)})"'.encode())
+_DELTAS = re.compile(rf'"time_format"\s*:\s*"(?:{"|".join(DELTAS)})"')
 _FILLER = re.compile(r"[\s,]*")
-_BETWEEN = re.compile(rb"[\s\x1e]*")
+_PARTS = {sign: re.compile(f"[^{sign}]+") for sign in (RECORD_SIGN, "\n")}
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 _DECODER = json.JSONDecoder()
@@ -137,12 +137,12 @@ def number(value: Any) -> float | None:
     return found if math.isfinite(found) and found >= 0 else None
 
 
-def read(path: Path, *words: bytes, members: Collection[str] | None = None, room: Room | None = None) -> Qlog:
+def read(path: Path, *words: str, members: Collection[str] | None = None, room: Room | None = None) -> Qlog:
     """The events of a qlog; raises OSError, and ValueError with a sentence if it has no event of QUIC or HTTP/3.
 
     If ``words`` are given, only the first event of each trace is kept, and those whose name or a member of whose data
-    is one of them. ``members`` of the data are kept, all if it is None. What lies beyond ``room`` is not read, and
-    ``room`` has less of it afterwards.
+    is one of them, unless the numbers of these members are those of the event kept before. ``members`` of the data are
+    kept, all if it is None. What lies beyond ``room`` is not read, and ``room`` has less of it afterwards.
     """
     name = shown_name(path)
     room = room or Room(LIMIT)
@@ -188,18 +188,23 @@ def _content(path: Path, limit: int) -> tuple[bytes, str]:
             if error.errno != errno.EFBIG:
                 raise
             fault = TOO_LARGE
-    return bytes(content[:limit]), fault
+    del content[limit:]
+    return bytes(content), fault
 
 
 class _Reader:
     """Reads the events of one file one by one, and counts what is none."""
 
-    def __init__(self, words: Sequence[bytes], members: Collection[str] | None, room: Room) -> None:
+    def __init__(self, words: Sequence[str], members: Collection[str] | None, room: Room) -> None:
         self.faults = Counter[str]()
         self._words = words
-        self._names = {word.decode() for word in words}
         self._members = members
         self._room = room
+        self._every = not words
+        """All records must be read, for example since times count from the event before."""
+        self._find_numbers = re.compile(rf'"({"|".join(words)})"\s*:\s*([\d.eE+-]+)').findall
+        self._numbers = list[tuple[str, str]]()
+        """Those of the latest record's members that are words."""
         self._categories = dict[str, None]()
         self._versions = dict[str, None]()
 
@@ -210,31 +215,45 @@ class _Reader:
         return ", ".join(said[:4]) or "no version"
 
     def events(self, content: bytes) -> Iterator[tuple[_Trace, QlogEvent]]:
-        content = content.removeprefix(BYTE_ORDER_MARK)
-        records = self._document(content) if _is_document(content) else self._sequence(content)
+        text = content.removeprefix(BYTE_ORDER_MARK).decode("latin-1")  # a byte is a character, whatever else it holds
+        if '"delta_time"' in text or ('"time_format"' in text and _DELTAS.search(text)):
+            self._every = True
+        records = self._document(text) if _is_document(text) else self._sequence(text)
         for trace, record in records:
             if not self._room.records:
                 self.faults[TOO_LARGE] += 1
                 return
             self._room.records -= 1
-            event = self._event(trace, record)
-            if event is not None:
+            if record is None:
+                trace.clock.lose()
+            elif (event := self._event(trace, record)) is not None:
+                trace.numbers = self._numbers
                 yield trace, event
+
+    def _is_wanted(self, trace: _Trace, part: str) -> bool:
+        """Whether a record may hold one of the words, and says more than the event before."""
+        if self._every or not trace.began:
+            return True
+        words = [word for word in self._words if word in part]
+        self._numbers = self._find_numbers(part) if words else []
+        repeated = self._numbers == trace.numbers and set(words) == {name for name, _ in self._numbers}
+        return bool(words) and not repeated
 
     # ---- sequences --------------------------------------------------------------------------
 
-    def _sequence(self, content: bytes) -> Iterator[Located]:
+    def _sequence(self, text: str) -> Iterator[Located]:
         """The records of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
-        all_wanted = not self._words or _DELTA_BYTES.search(content) is not None
-        trace, since = _Trace({}), 0
-        for at, (part, last) in enumerate(_parts(content)):
-            if not (all_wanted or at < since + 2 or self._is_wanted(part)):
+        text = text.strip(SPACE + RECORD_SIGN)
+        trace = _Trace({})
+        for at, found in enumerate(_PARTS[RECORD_SIGN if RECORD_SIGN in text else "\n"].finditer(text)):
+            part = found[0].strip(SPACE)
+            if not part or not (self._is_wanted(trace, part) or '"trace"' in part or part[-1] != "}"):
                 continue
             record = _parsed(part)
             if record is None:
-                self.faults[CUT if last else NO_JSON] += 1
+                self.faults[CUT if found.end() == len(text) else NO_JSON] += 1
             elif isinstance(record, dict) and isinstance(record.get("trace"), dict):
-                trace, since = _Trace(record["trace"]), at
+                trace = _Trace(record["trace"])
                 self._see(record)
                 continue
             elif at == 0 and isinstance(record, dict) and "name" not in record:
@@ -242,18 +261,10 @@ class _Reader:
                 continue
             yield trace, record
 
-    def _is_wanted(self, part: bytes) -> bool:
-        """Whether a record may hold one of the words, begin a trace, or be damaged, so that it must be counted."""
-        for word in self._words:
-            if word in part:
-                return True
-        return b'"trace"' in part or not part.rstrip().endswith(b"}")
-
     # ---- documents --------------------------------------------------------------------------
 
-    def _document(self, content: bytes) -> Iterator[Located]:
+    def _document(self, text: str) -> Iterator[Located]:
         """The events of a JSON document, one at a time, also of one that is damaged or cut."""
-        text = content.decode("latin-1")  # a byte is a character, whatever else the document holds
         at = depth = 0
         while found := _EVENTS.search(text, at):
             depth += _depth(text, at, found.end() - 1)
@@ -265,8 +276,9 @@ class _Reader:
                 members = self._header(text, events.end, min(behind, events.end + LONGEST_RECORD))
             events = _Array(text, found.end())
             trace = _Trace(members)
-            for element in events:
-                yield trace, element
+            self._every |= "delta_time" in trace.names
+            for element, part in events:
+                yield trace, element if self._is_wanted(trace, part) else None
             at = events.end
             self.faults += events.faults
         if depth + _depth(text, at, len(text)) and not self.faults.total():
@@ -286,13 +298,13 @@ class _Reader:
                 self._versions[f"{name} {quoted(header[name])}"] = None
 
     def _event(self, trace: _Trace, record: Any) -> QlogEvent | None:
-        """An event of QUIC or HTTP/3; ``record`` is None where it could not be parsed, which is counted already."""
+        """An event of QUIC or HTTP/3."""
         members = record
         if isinstance(record, list) and trace.names:
             members = dict(zip(trace.names, record, strict=False))
         if not isinstance(members, dict) or (name := _name(members)) is None:
             trace.clock.lose()
-            self.faults[NO_EVENT] += record is not None
+            self.faults[NO_EVENT] += 1
             return None
         time = trace.clock.time(members)
         if isinstance(time, str):
@@ -305,7 +317,7 @@ class _Reader:
             return None
         own = own.removeprefix("recovery_")
         own, data = RENAMED.get(own, own), self._data(members.get("data"))
-        if trace.began and self._words and own not in self._names and self._names.isdisjoint(data):
+        if trace.began and self._words and own not in self._words and not any(word in data for word in self._words):
             return None
         trace.began = True
         kept = data if self._members is None else {name: data[name] for name in self._members if name in data}
@@ -327,14 +339,16 @@ class _Trace:
         self.vantage_point = place if isinstance(place, str) else ""
         self.began = False
         """An event was read."""
+        self.numbers = list[tuple[str, str]]()
+        """Of the members that are words in the latest event."""
 
 
 Located = tuple[_Trace, Any]
-"""A record and its trace."""
+"""A record and its trace; None in place of one that is not wanted, or no JSON."""
 
 
 class _Array:
-    """The elements of an array of a text from a position on, one at a time; None for what is no JSON."""
+    """The elements of an array of a text from a position on, one at a time, with their texts; None for no JSON."""
 
     def __init__(self, text: str, begin: int) -> None:
         self._text = text
@@ -342,7 +356,7 @@ class _Array:
         """The position behind the elements that were read."""
         self.faults = Counter[str]()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[tuple[Any, str]]:
         window, at = "", 0
         while True:
             at = _FILLER.match(window, at).end()  # type: ignore[union-attr]  # it matches nothing, too
@@ -356,14 +370,14 @@ class _Array:
             if window[at : at + 1] in ("", "]", "}"):
                 break
             if element is not None:
-                at = element[1]
-                yield element[0]
+                begin, at = at, element[1]
+                yield element[0], window[begin:at]
             elif (end := self._skipped(self.end + at)) is not None:
                 self.end, window, at = end, "", 0
-                yield None
+                yield None, ""
             else:
                 self.end = len(self._text)
-                yield None
+                yield None, ""
                 return
         self.end += at + 1
         if self.end > len(self._text):
@@ -456,24 +470,13 @@ def _name(members: Mapping[str, Any]) -> str | None:
     return f"{category}:{own}" if isinstance(category, str) and isinstance(own, str) else None
 
 
-def _is_document(content: bytes) -> bool:
+def _is_document(text: str) -> bool:
     """Whether it is one JSON document with all events, and not a sequence of JSON texts."""
-    if content[:LONGEST_RECORD].lstrip().startswith(RECORD_SIGN) or not _EVENT_BYTES.search(content):
+    begin = text[:LONGEST_RECORD].lstrip(SPACE)
+    if begin.startswith(RECORD_SIGN) or not _EVENTS.search(text):
         return False
-    header = _parsed(content[:LONGEST_RECORD].lstrip().partition(b"\n")[0])
+    header = _parsed(begin.partition("\n")[0])
     return not isinstance(header, dict) or "traces" in header
-
-
-def _parts(content: bytes) -> Iterator[tuple[bytes, bool]]:
-    """The texts of a sequence that are not empty, and whether each is the last one."""
-    sign = RECORD_SIGN if RECORD_SIGN in content else b"\n"
-    at = _BETWEEN.match(content).end()  # type: ignore[union-attr]  # it matches nothing, too
-    while at < len(content):
-        end = content.find(sign, at)
-        end = len(content) if end < 0 else end
-        following = _BETWEEN.match(content, end).end()  # type: ignore[union-attr]
-        yield content[at:end], following == len(content)
-        at = following
 
 
 def _depth(text: str, begin: int, end: int) -> int:
@@ -482,12 +485,12 @@ def _depth(text: str, begin: int, end: int) -> int:
     return sum((token[0] in ("{", "[")) - (token[0] in ("}", "]")) for token in tokens)
 
 
-def _parsed(part: bytes) -> Any:
-    """The value of a JSON text; None if it is none, or too long."""
+def _parsed(part: str) -> Any:
+    """The value of a JSON text, whose characters are bytes; None if it is none, or too long."""
     if len(part) > LONGEST_RECORD:
         return None
     try:
-        return _DECODER.decode(part.decode())
+        return _DECODER.decode(part if part.isascii() else part.encode("latin-1").decode())
     except (ValueError, RecursionError):
         return None
 

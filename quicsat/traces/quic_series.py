@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isnan
 
 import numpy as np
 
@@ -198,35 +199,34 @@ class _QuicAcknowledgements:
         """
         acks, ranges = self._trace.acks, self._trace.ack_ranges
         wanted = np.flatnonzero(back[acks.packet])
-        done, acked = np.full(len(sent), np.nan), np.zeros(len(sent), dtype=np.bool_)
+        lows, highs = np.maximum(ranges.smallest - base, 0).tolist(), (ranges.largest - base).tolist()
+        done, acked = [np.nan] * len(sent), bytearray(len(sent))
+        times, asks = sent.tolist(), eliciting.tolist()
         read: dict[int, int] = {}
-        highest = given_up = -1
-        rows = zip(*(column[wanted].tolist() for column in (acks.packet, acks.start, acks.ranges)), strict=True)
-        for packet, start, count in rows:
-            now, news = float(self._times[packet]), False
-            lows = np.maximum(ranges.smallest[start : start + count] - base, 0).tolist()
-            highs = (ranges.largest[start : start + count] - base).tolist()
-            for low, high in zip(lows, highs, strict=True):
-                first, high = max(read.get(low, low - 1) + 1, low), min(high, len(sent) - 1)
-                if high < first:
+        highest, given_up = -1, 0
+        columns = self._times[acks.packet], acks.start, acks.ranges
+        for now, start, count in zip(*(column[wanted].tolist() for column in columns), strict=True):
+            news = lost = False
+            for low, high in zip(lows[start : start + count], highs[start : start + count], strict=True):
+                at, last = max(read.get(low, low - 1) + 1, low), min(high, len(sent) - 1)
+                if last < at:
                     continue
-                read[low] = high
-                fresh = first + np.flatnonzero(~acked[first : high + 1])
-                acked[fresh] = True
-                done[fresh] = np.where(np.isnan(done[fresh]), now, done[fresh])
-                news = news or bool(eliciting[fresh].any())
-                if high > highest:
-                    if news and high in fresh[-1:] and not np.isnan(sent[high]):
-                        self._trips.append((now, now - float(sent[high])))
-                    highest = high
-            limit = highest - PACKET_THRESHOLD + 1
-            if limit > given_up:
-                window = slice(max(given_up, 0), limit)
-                if (np.isnan(done[window]) & eliciting[window] & ~np.isnan(sent[window])).any():
-                    self.lost.append(now)
-                done[window] = np.where(np.isnan(done[window]), now, done[window])
-                given_up = limit
-        return done
+                read[low], newest = last, not acked[last]
+                while (at := acked.find(0, at, last + 1)) >= 0:
+                    acked[at] = 1
+                    done[at] = now if isnan(done[at]) else done[at]
+                    news = news or asks[at]
+                if last > highest:
+                    if news and newest and not isnan(times[last]):
+                        self._trips.append((now, now - times[last]))
+                    highest = last
+            for number in range(given_up, highest - PACKET_THRESHOLD + 1):
+                if isnan(done[number]):
+                    done[number], lost = now, lost or asks[number]
+            given_up = max(given_up, highest - PACKET_THRESHOLD + 1)
+            if lost:
+                self.lost.append(now)
+        return np.array(done)
 
     def round_trips(self) -> Samples:
         """From each packet that was the largest one newly acknowledged to its acknowledgement (RFC 9002, 5.1)."""

@@ -17,21 +17,21 @@ from quicsat.model.flow import flow_directory
 from quicsat.model.implementation import Protocol
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.test_case import Link
-from quicsat.traces.columns import Form
+from quicsat.traces.columns import Form, Trace
 from quicsat.traces.congestion import recovery
-from quicsat.traces.key_log import key_lines, upstream_lines
+from quicsat.traces.key_log import key_lines, secrets, upstream_lines
 from quicsat.traces.network import TCP, UDP
 from quicsat.traces.packet_matching import match_packets
+from quicsat.traces.packets import Dissector
 from quicsat.traces.pcap import TraceState, check
 from quicsat.traces.quic_series import QuicTracePair, series
 from quicsat.traces.records import CLIENT_TRACE as CLIENT_TRACE
 from quicsat.traces.records import SERVER_TRACE as SERVER_TRACE
 from quicsat.traces.records import Condition
 from quicsat.traces.series import Samples, Series
-from quicsat.traces.tcp import TcpTrace, read_tcp
+from quicsat.traces.tcp import TcpReader, TcpTrace
 from quicsat.traces.tcp_events import TcpTracePair, tcp_series
 from quicsat.traces.tcp_info import kernel_window
-from quicsat.traces.trace import read
 from quicsat.traces.tunnel import tunnel_overhead
 
 EMBEDDED_KEYS = Path("sim", "keys.log")
@@ -52,6 +52,10 @@ class TraceStates:
 
     client: TraceState
     server: TraceState
+    keys: tuple[str, ...]
+    """Lines of the key logs."""
+    readers: Sequence[Dissector | TcpReader]
+    """They hold the packets of client and server."""
     most: int = LEAST_PACKETS
     """Packets of a trace that are read."""
 
@@ -142,14 +146,21 @@ class RunTraces:
             return otherwise
 
 
-def check_traces(directory: Path, protocol: Protocol, flow: int = 1, most: int = LEAST_PACKETS) -> TraceStates:
-    """Walk both trace files of a run, for the packets of a flow.
+def check_traces(
+    directory: Path, protocol: Protocol, flow: int = 1, most: int = LEAST_PACKETS, *, upstream: bool = False
+) -> TraceStates:
+    """Walk both trace files of a run, for the packets of a flow; of damaged ones, those before the fault.
 
-    Raises HarnessFault (trace-limit) if one has more than ``most`` packets.
+    With ``upstream``, decrypted with the one key log that the QUIC Interop Runner takes, the client's if it can.
+    Raises HarnessFault (trace-limit) if packets, connections or frames are too many.
     """
-    kind = TCP if protocol is Protocol.TCP else UDP
-    client, server = (check(path, kind, flow, most) for path in _ends(directory, protocol))
-    return TraceStates(client, server, most)
+    own, paths, tcp = flow_directory(directory, flow), _ends(directory, protocol), protocol is Protocol.TCP
+    keys = (upstream_lines if upstream else key_lines)(*(own / key_log for key_log in KEY_LOGS))
+    readers = [TcpReader(path.name, keys, most) if tcp else Dissector(secrets(keys), path.name, most) for path in paths]
+    client, server = (
+        check(path, TCP if tcp else UDP, flow, most, reader.add) for path, reader in zip(paths, readers, strict=True)
+    )
+    return TraceStates(client, server, keys, readers, most)
 
 
 def _ends(directory: Path, protocol: Protocol) -> tuple[Path, Path]:
@@ -166,41 +177,36 @@ def _behind_proxy(path: Path, flow: int, most: int, keys: Sequence[str]) -> TcpT
     """
     if not path.exists():
         return None
-    if (state := check(path, TCP, flow, most)).condition in (Condition.TRUNCATED, Condition.CORRUPT):
+    reader = TcpReader(path.name, keys, most)
+    if (state := check(path, TCP, flow, most, reader.add)).condition in (Condition.TRUNCATED, Condition.CORRUPT):
         raise HarnessFault(ErrorCode.TRACE_CORRUPT, f"The trace behind the proxy cannot be used: {state.reason}")
-    return read_tcp(path, flow, most, keys)
+    return reader.trace()
 
 
-def read_run(
-    directory: Path, protocol: Protocol, link: Link, found: TraceStates, flow: int = 1, *, upstream: bool = False
-) -> RunTraces:
+def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates, flow: int = 1) -> RunTraces:
     """What both traces of a run have of a flow, which is that of ``found`` and counted from 1.
 
-    With ``upstream``, decrypted with the one key log that the QUIC Interop Runner takes, the client's if it can.
-
-    Of damaged ones, what comes before the fault. Raises HarnessFault(TRACE_CORRUPT) if one counts from the start of a
-    simulation and the other from 1970, although one simulator wrote both; and HarnessFault(TRACE_LIMIT) if packets,
-    connections or frames are too many.
+    Raises HarnessFault(TRACE_CORRUPT) if one counts from the start of a simulation and the other from 1970, although
+    one simulator wrote both; and HarnessFault(TRACE_LIMIT) if packets, connections or frames are too many.
     """
     if isinstance(link, EmulatedLink) and found.client.simulated is not found.server.simulated:
         side = "client" if found.client.simulated else "server"
         reason = f"The {side}'s trace counts from the start of a simulation, the other one from 1970."
         raise HarnessFault(ErrorCode.TRACE_CORRUPT, reason)
-    own = flow_directory(directory, flow)
-    keys = (upstream_lines if upstream else key_lines)(*(own / key_log for key_log in KEY_LOGS))
     at_client, at_server = found.client.datagrams, found.server.datagrams
     matches = match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
     one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces
-    paths = _ends(directory, protocol)
     datagrams = at_client, at_server, *matches, one_clock
     trace_pair: QuicTracePair | TcpTracePair
-    if protocol is Protocol.TCP:
-        behind = _behind_proxy(directory / BEHIND_PROXY, flow, found.most, keys)
-        tcp_client, tcp_server = (read_tcp(path, flow, found.most, keys) for path in paths)
-        trace_pair = TcpTracePair(tcp_client, tcp_server, *datagrams, behind)
+    client, server = (reader.trace() for reader in found.readers)
+    if isinstance(client, TcpTrace) and isinstance(server, TcpTrace):
+        behind = _behind_proxy(directory / BEHIND_PROXY, flow, found.most, found.keys)
+        trace_pair = TcpTracePair(client, server, *datagrams, behind)
     else:
-        client, server = (read(path, keys, flow, found.most) for path in paths)
+        assert isinstance(client, Trace)
+        assert isinstance(server, Trace)
         trace_pair = QuicTracePair(client, server, *datagrams)
     tunnelled = isinstance(link, EmulatedLink) and link.vpn is not None
     overhead = tunnel_overhead(directory / CLIENT_TRACE, directory / CLIENT_TUNNEL, found.most) if tunnelled else None
-    return RunTraces(protocol, trace_pair, len(keys), found.cut, own / QLOGS, directory / TCP_INFO, overhead)
+    qlogs = flow_directory(directory, flow) / QLOGS
+    return RunTraces(protocol, trace_pair, len(found.keys), found.cut, qlogs, directory / TCP_INFO, overhead)

@@ -14,7 +14,8 @@ from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import ColumnTable
 from quicsat.traces.http2 import Http2Frames, Http2Reader
-from quicsat.traces.network import TCP, Segment, segments
+from quicsat.traces.network import TCP, Segment
+from quicsat.traces.pcap import check
 from quicsat.traces.records import MOST_CONNECTIONS, too_large
 from quicsat.traces.streams import ByteRanges
 from quicsat.traces.tls import hello_version
@@ -80,17 +81,17 @@ def read_tcp(path: Path, flow: int = 1, most: int = LEAST_PACKETS, keys: Iterabl
     ``keys``: lines of key logs (:func:`~quicsat.traces.key_log.key_lines`), for what a connection carries. Raises
     HarnessFault (trace-limit) if there are more than ``most`` packets, or too many connections or frames.
     """
-    table = _Segments(path.name, Http2Reader(path.name, keys, most))
-    for _, time, found in segments(path, TCP, flow, most):
-        table.add(time, found)
-    return table.trace()
+    reader = TcpReader(path.name, keys, most)
+    check(path, TCP, flow, most, reader.add)
+    return reader.trace()
 
 
-class _Segments:
+class TcpReader:
     """The columns while they grow."""
 
-    def __init__(self, name: str, http2: Http2Reader) -> None:
-        self._name, self._http2 = name, http2
+    def __init__(self, name: str, keys: Iterable[str], most: int) -> None:
+        """``name``: of the trace, for messages; ``most``: segments that it may have."""
+        self._name, self._http2 = name, Http2Reader(name, keys, most)
         self._rows, self._sacks = array("q"), array("q")
         self._paths: dict[str, int] = {}
         self._bases: dict[tuple[int, bool], int] = {}
@@ -101,7 +102,8 @@ class _Segments:
         """Of each side's windows, from its SYN; none unless both state one."""
         self._tls = 0
 
-    def add(self, time: int, found: Segment) -> None:
+    def add(self, time: int, _record: int, found: Segment) -> None:
+        """Take a segment, captured ``time`` nanoseconds after 1970."""
         number, acknowledged = struct.unpack_from(">II", found.header, 4)
         flags = found.header[13]
         connection = self._paths.setdefault(found.path, len(self._paths))

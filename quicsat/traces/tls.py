@@ -55,6 +55,15 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     return int.from_bytes(data[at : at + size], "big") & (1 << (8 * size - 2)) - 1, at + size
 
 
+def varints(data: bytes, at: int, count: int) -> tuple[list[int], int]:
+    """So many numbers, and where the last one ends; raises IndexError where data end."""
+    numbers = list[int]()
+    for _ in range(count):
+        number, at = (data[at], at + 1) if data[at] < 64 else varint(data, at)
+        numbers.append(number)
+    return numbers, at
+
+
 class Assembly:
     """The bytes of one CRYPTO stream, which come in any order."""
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.traces.columns import Trace
 from quicsat.traces.key_log import secrets
-from quicsat.traces.network import UDP, segments
+from quicsat.traces.network import UDP
 from quicsat.traces.packets import Dissector
+from quicsat.traces.pcap import check
 
 
 def read(path: Path, keys: Iterable[str] = (), flow: int = 1, most: int = LEAST_PACKETS) -> Trace:
@@ -19,6 +20,5 @@ def read(path: Path, keys: Iterable[str] = (), flow: int = 1, most: int = LEAST_
     are more than ``most``, or if they hold more than so many packets can hold.
     """
     dissector = Dissector(secrets(keys), path.name, most)
-    for number, time, found in segments(path, UDP, flow, most):
-        dissector.add(time, number, found)
+    check(path, UDP, flow, most, dissector.add)
     return dissector.trace()
