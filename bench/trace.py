@@ -3,16 +3,17 @@
     make bench-trace                  # a transfer that is made for it in memory
     python -m bench.trace results/latest/quic-go_picoquic/terrestrial/1
 
-Ours: both traces walked, taken apart and matched, all series and facts, the series written. Theirs: the three questions
-that a measurement asks (how many handshakes, which versions, first and last 1-RTT packet), each with a pyshark
-FileCapture of its own, as in trace.py of the QUIC Interop Runner; no series, no loss, one side. Seconds are those of
-processors, children included.
+Ours: both traces taken apart and matched, the server's qlog read, all series and facts, the series written. Theirs: the
+three questions that a measurement asks (how many handshakes, which versions, first and last 1-RTT packet), each with a
+pyshark FileCapture of its own, as in trace.py of the QUIC Interop Runner; no series, no loss, one side. Seconds are
+those of processors, children included.
 """
 
 # ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -22,13 +23,14 @@ from pathlib import Path
 from statistics import median
 
 import pyshark
+from aioquic.quic.logger import QuicLogger
 
 from quicsat.analysis.series_metrics import series_metrics
 from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
 from quicsat.model.units import MBPS, MIB, MS
 from quicsat.traces.key_log import key_lines
-from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
+from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, QLOGS, SERVER_TRACE, check_traces, read_run
 from quicsat.traces.series import save
 
 LINK = EmulatedLink.symmetric("simple-p2p", Direction(15 * MS, 20 * MBPS, 25))
@@ -77,10 +79,15 @@ def _ask(trace: Path, directory: Path, question: str) -> int:
 
 
 def simulated(directory: Path) -> None:
-    """A 10 MiB run of aioquic's client and server, in memory."""
+    """A 10 MiB run of aioquic's client and server, in memory, with the server's qlog."""
     from tests.simulated import Link, transfer
 
-    transfer([10 * MIB], Link(delay=15 * MS, queue=26)).write(directory)
+    logger = QuicLogger()
+    transfer([10 * MIB], Link(delay=15 * MS, queue=26), quic_logger=logger).write(directory)
+    told = logger.to_dict()
+    told["traces"] = [trace for trace in told["traces"] if trace["vantage_point"]["type"] == "server"]
+    (directory / QLOGS).mkdir(parents=True)
+    (directory / QLOGS / "server.qlog").write_text(json.dumps(told))
 
 
 def main() -> int:

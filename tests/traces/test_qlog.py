@@ -284,7 +284,7 @@ def test_members_behind_the_events_of_a_document_count(tmp_path: Path) -> None:
 
 def test_what_is_kept_of_an_event_does_not_grow_with_its_data(tmp_path: Path) -> None:
     """Of 8 MB of data with empty arrays, which take 20 times as much memory, only the named members are kept."""
-    data = {"x": [[]] * 100_000}
+    data: dict[str, Any] = {"x": [[]] * 100_000}
     lines = [
         json.dumps({"time": n, "name": "quic:metrics_updated", "data": {"congestion_window": n, **data}})
         for n in range(20)
