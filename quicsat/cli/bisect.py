@@ -69,7 +69,10 @@ MOST_NAMED = 3
 """Test cases in the name of the default directory."""
 
 
-class Options(shared.SelectionOptions, ImageOptions, shared.ScheduleOptions, shared.WaitOptions, group="output"):
+class Options(
+    shared.SelectionOptions, ImageOptions, shared.ScheduleOptions, shared.WaitOptions, group="output",
+    without=("must_include", "shard", "locked"),
+):  # fmt: skip
     """What is measured of each build, and which builds there are."""
 
     name: str = option(
@@ -175,8 +178,6 @@ def _search(options: Options, bench: Measurements) -> int:
 
 
 def _check(options: Options) -> None:
-    if options.must_include or options.shard or options.locked:
-        raise InputError("bisect has neither --must-include nor --shard nor --locked: NAME is under test in all pairs.")
     if not options.test:
         raise InputError("Name the test cases in which something has changed with -t, for example -t sat.")
     if bool(options.checkout) != bool(options.build) or (options.image and not options.build):

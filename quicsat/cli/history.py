@@ -65,7 +65,7 @@ def _date(text: str) -> date:
         raise ValueError("is no date; write for example 2025-01-31.") from None
 
 
-class Options(NewCampaignOptions, resume.ContinueOptions, group="history"):
+class Options(NewCampaignOptions, resume.ContinueOptions, group="history", without=("pairs", "must_include", "shard")):
     """Those of ``run``, and which releases are measured."""
 
     name: str = option(metavar="NAME", help="Implementation whose releases are measured; example: quic-go.")
@@ -120,8 +120,6 @@ def run(options: Options, program: Program) -> int:
     if options.stored is not None:
         _show(options, program, implementation, options.stored, {})
         return ExitStatus.SUCCESS
-    if options.pairs or options.must_include or options.shard:
-        raise InputError("history chooses the pairs: name partners with -s and -c, not with --pairs, -i or --shard.")
     from quicsat.results.store import JOURNAL, has
 
     faults: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,19 +61,25 @@ def value_of(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 class CommandOptions:
-    """The options of every command. A subclass declares further ones, below the heading ``group``."""
+    """The options of every command. A subclass declares further ones, below the heading ``group``.
+
+    Options of its bases that a command does not have (``without``) keep their usual values.
+    """
 
     declared: ClassVar[Mapping[str, tuple[str, Option]]] = {}
     """Name → heading and option: those of the bases as these are listed, then those of the class itself."""
     command: str
     debug: bool
 
-    def __init_subclass__(cls, group: str = "") -> None:
+    def __init_subclass__(cls, group: str = "", without: Collection[str] = ()) -> None:
         own = {name: (each.group or group if each.flags else "", each)
                for name, each in vars(cls).items() if isinstance(each, Option)}  # fmt: skip
         bases = {name: each for base in cls.__bases__ if issubclass(base, CommandOptions)
                  for name, each in base.declared.items() if name not in own}  # fmt: skip
-        cls.declared = bases | own
+        cls.declared = {name: each for name, each in (bases | own).items() if name not in without}
+        for name in without:
+            settings = bases[name][1].settings
+            setattr(cls, name, settings.get("default", False if settings.get("action") == "store_true" else None))
 
     @staticmethod
     def hint(_option: str) -> str:

@@ -209,7 +209,7 @@ def test_campaigns_of_other_runs_are_refused(
 
 @pytest.mark.parametrize(("more", "of", "told"), [
     (("--shard", "1/2", "--seed", "1"), "v0..v8", "--shard"),
-    (("-i", "good"), "v0..v8", "--must-include"),
+    (("-i", "good"), "v0..v8", "-i"),
     ((), "v8..v0", "ancestor"),
     ((), "v0..gone", "gone"),
     ((), "v0", "FIRST"),

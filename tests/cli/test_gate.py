@@ -127,7 +127,7 @@ def test_without_a_second_look_an_open_cell_is_undecided(
         ((*GOOD, "-i", "good", "--clock", "real", "-l", "x"), "--clock virtual"),
         ((*GOOD, "-i", "good", "--clock", "virtual"), "-l"),
         ((*GOOD, "-i", "good", "--clock", "virtual", "-l", "x", "--placebo"), "--placebo"),
-        ((*GOOD, "-i", "good", "--clock", "virtual", "-l", "x", "-j", "y.json"), "export"),
+        ((*GOOD, "-i", "good", "--clock", "virtual", "-l", "x", "-j", "y.json"), "-j"),
         ((*GOOD, "-i", "good", "--clock", "virtual", "-l", "x", "--seed", "1", "--shard", "1/1"), "--shard"),
     ],
 )

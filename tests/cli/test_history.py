@@ -144,7 +144,7 @@ def test_partners_have_the_roles_in_which_they_are_named(history: Checkout, tmp_
         (["history", "good", "--release", "0.9"], "good: 0.9 is older than 1.0"),
         (["history", "good", "--release", "../x"], "is no version"),
         (["history", "good", "-s", "nobody", "-t", "tiny", "--clock", "real"], 'No server "nobody".'),
-        (["history", "good", "--pairs", "a/b"], "history chooses the pairs"),
+        (["history", "good", "--pairs", "a/b"], "--pairs"),
         (["history", "good", "--release", LOST, "-t", "tiny", "-c", "good", "--clock", "real"], "1.1 cannot be built"),
     ],
 )
