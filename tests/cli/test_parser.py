@@ -134,7 +134,9 @@ def test_help_has_groups_and_no_wide_lines(name: str) -> None:
 def test_every_option_has_a_type(name: str) -> None:
     options = commands.load(name).Options
     annotated = set().union(*map(inspect.get_annotations, options.__mro__))
-    assert annotated - options.declared.keys() <= {"declared", "command", "debug", "pair"}
+    usual = {name for name in annotated if hasattr(options, name)}  # those that only other commands have
+    assert annotated - options.declared.keys() - usual <= {"declared", "command", "debug", "pair"}
+    assert not options.declared.keys() & usual
     assert options.declared.keys() <= annotated
 
 
