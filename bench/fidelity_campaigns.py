@@ -3,6 +3,7 @@
     python -m bench.fidelity_campaigns measure real --seeds 1001 1002 … -- --max-runtime "2 h"
     python -m bench.fidelity_campaigns measure virtual --seeds 1001 1002 …
     python -m bench.fidelity_campaigns export results/fidelity/* --to DIR
+    python -m bench.fidelity_campaigns export results/paper/matrix-1 --to DIR --shares
 
 All servers that can be built and transfer files over hq, with six clients, over three links. In real time, each seed is
 a campaign with one repetition. In virtual time, the seeds are those of the link with random loss, so that both clocks
@@ -29,6 +30,7 @@ from quicsat.model.clock import Clock
 from quicsat.model.evidence import Evidence
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.results import Measurement, ResultSet, RunResult
+from quicsat.model.time_shares import TimeShare
 from quicsat.results.document import document
 
 CLIENTS = SWEPT
@@ -36,6 +38,8 @@ MEMBERS = 20
 LOSSY = LINKS[-1]
 METRICS = ("goodput", "completion_time", "time_to_2_mb", "time_to_first_byte", "handshake_time", "queue_loss")
 """Of the numbers of a run, those that are exported."""
+SHARES = ("rtt_min", *(share.metric for share in TimeShare))
+"""Those of the shares of its time, and of the window that removes flow control."""
 EXPORT = ".json.gz"
 
 
@@ -54,14 +58,15 @@ def campaigns(known: Mapping[str, Implementation], clock: Clock, seeds: Sequence
         yield Campaign(f"{clock}-loss-{seed}", (*lossy, *once), clock)
 
 
-def exported(results: ResultSet) -> ResultSet:
+def exported(results: ResultSet, metrics: Sequence[str] = METRICS) -> ResultSet:
     """The campaign without what comparisons and fits of CPU costs do not need: phases, files, exits and attempts."""
-    return replace(results, results=tuple(map(_numbers, results.results)), earlier=(), compliance=(), placebo=())
+    runs = tuple(_numbers(run, metrics) for run in results.results)
+    return replace(results, results=runs, earlier=(), compliance=(), placebo=())
 
 
-def _numbers(run: RunResult) -> RunResult:
+def _numbers(run: RunResult, metrics: Sequence[str]) -> RunResult:
     evidence, measurement = run.evidence, run.measurement
-    kept = {name: measurement.values[name] for name in METRICS if name in measurement.values} if measurement else {}
+    kept = {name: measurement.values[name] for name in metrics if name in measurement.values} if measurement else {}
     small = Evidence(
         evidence.started, evidence.seed, simulator=evidence.simulator, host=evidence.host, use=evidence.use,
         clock=evidence.clock, perturbation=evidence.perturbation,
@@ -80,13 +85,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     exporting = commands.add_parser("export")
     exporting.add_argument("campaigns", nargs="+", type=Path)
     exporting.add_argument("--to", type=Path, required=True, metavar="DIR")
+    exporting.add_argument("--shares", action="store_true", help="also export the shares of the time")
     given = list(sys.argv[1:] if arguments is None else arguments)
     end = given.index("--") if "--" in given else len(given)
     options, words = parser.parse_args(given[:end]), given[end + 1 :]
     if options.command == "export":
         options.to.mkdir(parents=True, exist_ok=True)
         for path, results in zip(options.campaigns, read(options.campaigns), strict=True):
-            packed = gzip.compress(document(exported(results)), mtime=0)
+            packed = gzip.compress(document(exported(results, METRICS + SHARES * options.shares)), mtime=0)
             (options.to / f"{path.name}{EXPORT}").write_bytes(packed)
             print(f"{path}: {len(results.results)} runs, {len(packed) / 1e3:.0f} kB")
         return 0

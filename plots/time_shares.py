@@ -9,9 +9,11 @@ import numpy as np
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.time_shares import TimeShare
+from quicsat.model.units import percent
 from quicsat.plots import theme
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_case, room, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
+from quicsat.report.time_share_tables import ATTRIBUTED, attributed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +65,10 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         rows.insert(0, (ALL, [float(x) for x in mean]))
     present = [number for number in range(len(TimeShare)) if any(spent[number] for _, spent in rows)]
     of = "server with all clients" if by_server else "pair (server – client)"
+    explained, all_known = attributed(runs)
     caption = sentences(
-        f"The figure shows n = {counted(sum(map(len, known.values())), 'run')}. A bar is the mean of the runs of a "
+        f"The figure shows n = {counted(all_known, 'run')}; in {explained}, at most {percent(1 - ATTRIBUTED)} of the "
+        f"time is unknown. A bar is the mean of the runs of a "
         f"{of}, and the number behind it the mean completion time. Each moment of a transfer belongs to exactly "
         "one share",
         f'The bar "{ALL}" is the mean of their shares' if len(rows) > 1 else "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import secrets
 import sys
 import textwrap
@@ -24,6 +25,9 @@ USUAL_COLUMNS = 80
 """Of a terminal that does not tell its width."""
 COMMAND = f": {PROGRAM} "
 """Before the words of a command with which a line ends."""
+NO_BREAK = "\u00a0"
+_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=[^\W\d]|%)")
+"""Spaces at which no line ends."""
 _tokens: list[str] = []
 """What lets GitHub read workflow commands again; empty if it reads them."""
 
@@ -153,7 +157,9 @@ def _wrapped_line(line: str, columns: int) -> str:
     text, sign, words = line.rpartition(COMMAND)
     if sign:  # half of a command is another one
         return f"{_wrapped_line(f'{text}:', columns)}\n{indent}{PROGRAM} {words}"
-    return textwrap.fill(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    kept = _NUMBER_AND_UNIT.sub(NO_BREAK, line)
+    found = textwrap.fill(kept, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return found.replace(NO_BREAK, " ")
 
 
 def _is_command(line: str) -> bool:

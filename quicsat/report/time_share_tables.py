@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase, path_rate
+from quicsat.model.text import counted
 from quicsat.model.time_shares import AVOIDABLE, FLOW_CONTROL, TimeShare
-from quicsat.model.units import byte_size
+from quicsat.model.units import byte_size, percent
 from quicsat.report.successes import mean, successes
 from quicsat.report.table import Column, Table, Unit
 
+ATTRIBUTED = 0.95
+"""Of the time of a run, from which on it counts as explained."""
 Spent = dict[TimeShare, float]
 """Mean seconds of each share."""
 
@@ -20,6 +23,13 @@ def mean_shares(runs: Iterable[RunResult]) -> tuple[Spent, int]:
     known = [each.measurement.values for each in runs if each.measurement]
     known = [values for values in known if all(share.metric in values for share in TimeShare)]
     return {share: mean(values[share.metric] for values in known) or 0.0 for share in TimeShare}, len(known)
+
+
+def attributed(runs: Iterable[RunResult]) -> tuple[int, int]:
+    """How many runs have a known reason for ``ATTRIBUTED`` of their time at least, and how many have shares."""
+    each = [mean_shares([run]) for run in runs]
+    known = [spent for spent, count in each if count]
+    return sum(spent[TimeShare.UNKNOWN] <= (1 - ATTRIBUTED) * sum(spent.values()) for spent in known), len(known)
 
 
 def enough_window(run: RunResult, case: TestCase) -> float | None:
@@ -55,10 +65,13 @@ def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
                 spent[TimeShare.UNKNOWN] / total, count,
             ))  # fmt: skip
         rows += sorted(found, key=lambda row: -float(row[6]))
+    explained, known = attributed(run for case in cases for run in successes(results.results, case))
+    unknown = f"at most {percent(1 - ATTRIBUTED)} of the time is unknown"
     note = (
-        "Values are means of n successful repetitions. The reason is the largest share of the time that the endpoints "
-        "decide. If it vanished, another reason could take its place, so the time without it is a lower bound. The "
-        "window is what the link carries in the shortest round trip."
+        f"In {explained} of {counted(known, 'run')}, {unknown}. Values are means of n successful repetitions. The "
+        "reason is the largest share of the time that the endpoints decide. If it vanished, another reason could take "
+        "its place, so the time without it is a lower bound. The window is what the link carries in the shortest round "
+        "trip."
     )
     return Table("time-shares", "Shares of the transfer's time", columns, tuple(rows), (note,))
 

@@ -11,14 +11,14 @@ import pytest
 
 from bench import fidelity_campaigns
 from bench.fidelity import Campaigns, judge_pairs, judge_servers, main
-from bench.fidelity_campaigns import exported
+from bench.fidelity_campaigns import METRICS, SHARES, exported
 from bench.fidelity_marks import main as mark
 from paper.measure import Campaign
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.config.loader import load_implementations
 from quicsat.model.emulated_link import EmulatedLink, UniformLoss
 from quicsat.model.errors import InputError
-from quicsat.model.results import ResultSet
+from quicsat.model.results import Measurement, ResultSet
 from quicsat.results.document import document, parse_document
 from quicsat.statistics.equivalence import Agreement
 from tests.results_builder import SAT, result_set, runs, virtual
@@ -65,6 +65,17 @@ def test_over_a_link_with_random_loss_only_the_same_losses_are_compared() -> Non
         Campaigns((lossy, replace(others, manifest=replace(lossy.manifest, clock=others.manifest.clock))), "goodput")
     )
     assert (row.real, row.virtual) == (4, 4)
+
+
+def test_shares_of_the_time_are_exported_on_request() -> None:
+    results = campaign({"quiche": 1.0})
+    first = results.results[0]
+    values = {"goodput": 1e6, "rtt_min": 0.6, "time_in_pto": 0.5, "rtt_median": 0.7}
+    told = replace(results, results=(replace(first, measurement=Measurement(values)),))
+    for metrics, kept in ((METRICS, {"goodput"}), (METRICS + SHARES, {"goodput", "rtt_min", "time_in_pto"})):
+        [run] = exported(told, metrics).results
+        assert run.measurement is not None
+        assert set(run.measurement.values) == kept
 
 
 def test_exports_are_read_like_campaigns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

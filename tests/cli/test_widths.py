@@ -245,3 +245,11 @@ def test_a_command_that_ends_a_line_stays_whole(
     command = "./run.py resume 'results/a campaign' --json 'a file.json'"
     console.show(f"Some of the runs are left for another time. To continue: {command}")
     assert capsys.readouterr().out == f"Some of the runs are left for another\ntime. To continue:\n{command}\n"
+
+
+def test_a_number_and_its_unit_stay_on_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "width", lambda: 20)
+    console.show("The transfer waits 17 % of the 11.4 s, 10 MiB")
+    assert capsys.readouterr().out == "The transfer waits\n17 % of the 11.4 s,\n10 MiB\n"

@@ -34,7 +34,7 @@ def test_a_bar_per_pair_and_one_for_all() -> None:
     assert sorted(names[1:]) == sorted(f"{server} – {client}" for server in NAMES[:2] for client in NAMES[:2])
     assert panel.rows[1][1] == list(spent.values())
     assert sum(panel.rows[0][1]) == pytest.approx(1)
-    assert "n = 8 runs" in drawing.caption
+    assert "n = 8 runs; in 8," in drawing.caption
     [ax] = figure(time_shares.PLOT, drawing).axes
     assert len(ax.patches) == len(names) * len(TimeShare)
     bars = [bar for bar in ax.patches if isinstance(bar, Rectangle)]

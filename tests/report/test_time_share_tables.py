@@ -22,7 +22,9 @@ def test_the_largest_reason_of_each_pair() -> None:
     second = replace(run_result(5e6, repetition=2), measurement=values(full_rate=4.0, pto=4.0, unknown=2.0))
     other = replace(run_result(5e6, client="aioquic"), measurement=values(handshake=6.0, full_rate=1.0, pacing=3.0))
     unknown = run_result(5e6, client="ngtcp2")
-    [longer, shorter] = time_shares(result_set([other, first, second, unknown]), (SAT,)).rows
+    table = time_shares(result_set([other, first, second, unknown]), (SAT,))
+    [longer, shorter] = table.rows
+    assert "In 2 of 3 runs" in table.notes[0]
     assert list(longer[2:]) == ["aioquic", 10.0, 0.1, "pacing", 0.3, 7.0, "–", 0.0, 1]
     assert shorter[5] == "silence until a PTO"
     numbers = [shorter[place] for place in (3, 4, 6, 7, 9, 10)]
