@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 TABLES = (
     "summary", "pairs", "families", "congestion", "implementations", "variance", "clusters", "groups", "links",
-    "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "time-shares", "parity", "negotiated",
-    "objectives", "attempts", "history",
+    "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "time-shares", "parity", "proxies",
+    "negotiated", "objectives", "attempts", "history",
 )  # fmt: skip
 GROUP = "Results", 2
 SUMMARY = "Show statistics of campaigns as text, Markdown, CSV or LaTeX."
@@ -82,6 +82,7 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
         negotiated_tables,
         object_tables,
         parity_table,
+        proxy_table,
         run_tables,
         time_share_tables,
     )
@@ -111,5 +112,5 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
             console.message(warning)
         return [table]
     others = run_tables.PER_CAMPAIGN | object_tables.PER_CAMPAIGN | flow_tables.PER_CAMPAIGN
-    others = others | time_share_tables.PER_CAMPAIGN | parity_table.PER_CAMPAIGN
+    others = others | time_share_tables.PER_CAMPAIGN | parity_table.PER_CAMPAIGN | proxy_table.PER_CAMPAIGN
     return [(campaign_tables.PER_CAMPAIGN | others)[name](results, cases)]

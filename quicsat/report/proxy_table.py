@@ -1,0 +1,45 @@
+"""How TCP was set up: the columns of Table 3 of Kuhn et al., "QUIC: Opportunities and threats in SATCOM"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quicsat.model.emulated_link import EmulatedLink
+from quicsat.model.gateways import PEPS, Pep
+from quicsat.model.results import ResultSet
+from quicsat.model.test_case import TestCase
+from quicsat.report.table import Column, Table, Unit, Value
+
+OWN = "own"
+"""Proxies with other values than those of a letter."""
+NOTE = (
+    "Buffers are the largest of each connection, in bytes: those of the proxies, or without them, those of the "
+    "endpoints. The initial window (ICWND), in packets, and the congestion control are those of the proxies' "
+    "connection over the link. quicsat does not set the column core of the paper, which limits only programs that set "
+    "the sizes of their buffers themselves."
+)
+
+
+def proxies(_results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """A row per test case whose link sets TCP up; none and no note without such a test case."""
+    columns = (
+        Column("test case"), Column("proxies"), Column("send buffer (wmem)", Unit.COUNT),
+        Column("receive buffer (rmem)", Unit.COUNT), Column("initial window", Unit.COUNT), Column("congestion control"),
+    )  # fmt: skip
+    rows = tuple(row for case in cases if isinstance(case.link, EmulatedLink) and (row := _row(case, case.link)))
+    return Table("proxies", "TCP of proxies and endpoints", columns, rows, (NOTE,) if rows else ())
+
+
+def _row(case: TestCase, link: EmulatedLink) -> tuple[Value, ...] | None:
+    tcp = link.pep or link.endpoint_tcp
+    if tcp is None:
+        return None
+    buffers = (tcp.send_buffer, tcp.receive_buffer)
+    if not isinstance(tcp, Pep):
+        return case.abbreviation, "none", *buffers, None, None
+    letter = next((letter for letter, each in PEPS.items() if each == tcp), OWN)
+    return case.abbreviation, letter, *buffers, tcp.initial_window, tcp.congestion_control
+
+
+PER_CAMPAIGN = {"proxies": proxies}
+"""Tables of one campaign, by name."""
