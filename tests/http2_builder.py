@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,17 +48,17 @@ class Content(Tcp):
         return super().frame.removesuffix(bytes(self.length)) + self.content
 
 
-def segments(peers: TlsPeers) -> Iterator[tuple[Content, bool]]:
+def segments(sent: Sequence[tuple[bool, bytes]]) -> Iterator[tuple[Content, bool]]:
     """As at their sender, 0.1 s after what the other side sent before; and whether each is lost once."""
     yield Content(0.0, False, -1, flags=SYN), False
     yield Content(0.1, True, -1, flags=SYN, acknowledged=0), False
     offsets, time, last = {True: 0, False: 0}, 0.1, True
-    for from_server, wire in peers.sent:
+    for from_server, wire in sent:
         time, last = time + (0.1 if from_server is not last else 0.001), from_server
         for at in range(0, len(wire), SEGMENT):
             part = wire[at : at + SEGMENT]
             place, expected = offsets[from_server], offsets[not from_server]
-            lost = from_server and part[:1] == b"\x17" and wire is peers.sent[-3][1]
+            lost = from_server and part[:1] == b"\x17" and wire is sent[-3][1]
             yield Content(time, from_server, place, len(part), expected, content=part), lost
             if lost:
                 yield Content(time + 0.2, from_server, place, len(part), expected, content=part), False
@@ -69,7 +69,7 @@ def segments(peers: TlsPeers) -> Iterator[tuple[Content, bool]]:
 def write_run(directory: Path, peers: TlsPeers, *, lose: bool) -> None:
     """The traces at both ends of a link of 0.1 s, and the client's key log; the third last piece may be lost once."""
     ends: dict[bool, list[Content]] = {True: [], False: []}
-    for each, lost in segments(peers):
+    for each, lost in segments(peers.sent):
         ends[each.from_server].append(each)
         if not (lost and lose):
             ends[not each.from_server].append(Content(each.time + 0.1, *list(each.__dict__.values())[1:]))

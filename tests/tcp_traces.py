@@ -19,7 +19,7 @@ class Tcp(Captured):
     """A segment of TCP."""
 
     offset: int = 0
-    """Of the first byte of the payload; -1 for a SYN."""
+    """Of the first byte of the payload; -1 for a SYN, also if it has a payload."""
     length: int = 0
     acknowledged: int | None = None
     """Offset of the byte that is expected next."""
@@ -28,6 +28,8 @@ class Tcp(Captured):
     window: int = 65535
     scale: int | None = None
     """Of windows, as a SYN states it."""
+    port: int = CLIENT[1]
+    """The client's."""
 
     @property
     def frame(self) -> bytes:
@@ -37,9 +39,10 @@ class Tcp(Captured):
         options = bytes([1, 1, 5, 2 + len(blocks)]) + blocks if blocks else b""
         options += bytes([1, 3, 3, self.scale]) if self.scale is not None else b""
         flags = self.flags | (ACK if self.acknowledged is not None else 0)
+        ports = (ends[0][1], self.port) if self.from_server else (self.port, ends[1][1])
         here = (FIRST[self.from_server] + 1 + self.offset) % 2**32
         tcp = struct.pack(
-            ">HHIIBBHHH", ends[0][1], ends[1][1], here, self._there(self.acknowledged or 0),
+            ">HHIIBBHHH", *ports, here, self._there(self.acknowledged or 0),
             (20 + len(options)) // 4 << 4, flags, self.window, 0, 0,
         ) + options + bytes(self.length)  # fmt: skip
         source, target = (ip_address(end[0]).packed for end in ends)

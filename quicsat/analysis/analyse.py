@@ -14,6 +14,7 @@ from quicsat.analysis.causes import FailureContext, explain, explain_tcp
 from quicsat.analysis.endpoint_log_tail import quote
 from quicsat.analysis.failure_context import closed_by_client, failed_connection, last_sent
 from quicsat.analysis.flows import FlowTransfer, flow_metrics, flow_results
+from quicsat.analysis.functional_tests import resumption
 from quicsat.analysis.functional_tests.rule import Observation, judge
 from quicsat.analysis.link_events import LinkHistory, link_history
 from quicsat.analysis.negotiated import negotiated
@@ -22,7 +23,7 @@ from quicsat.analysis.queue_drops import link_losses
 from quicsat.analysis.series_metrics import gilbert, sending_times, series_metrics
 from quicsat.analysis.time_shares import run_time_shares
 from quicsat.analysis.uploads import upload_values
-from quicsat.analysis.visits import visit_times
+from quicsat.analysis.visits import second_visit, visit_times
 from quicsat.model.bounds import LEAST_PACKETS, TooLongError, bounded_memory, bounded_time
 from quicsat.model.emulated_link import SimulatorReport
 from quicsat.model.errors import HarnessFault
@@ -39,6 +40,7 @@ from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import MIB, byte_size, seconds
 from quicsat.model.webtransport import WebTransport
 from quicsat.results.compression import compress
+from quicsat.traces.columns import Trace
 from quicsat.traces.key_log import upstream_lines
 from quicsat.traces.packet_matching import PacketMatches
 from quicsat.traces.quic_series import QuicTracePair
@@ -398,16 +400,23 @@ def _functional(flow: _Flow, traces: RunTraces) -> tuple[Verdict, Measurement | 
     """What both traces of a functional test say; times of visits or of an upload if it passed and is about them."""
     pair, case, values = traces.trace_pair, flow.case, dict[str, float]()
     if isinstance(pair, TcpTracePair):
-        return PASSED, None
+        verdict = resumption.over_tcp(pair.seen) if case.check is Check.RESUMPTION else None
+        return (verdict, None) if verdict is not None else (PASSED, _visits(pair.seen))
     keys = _strict(case) or bool(traces.keys)  # upstream's have been looked at
     verdict = judge(Observation(case, pair.client, pair.server, keys))
     if verdict is not None:
         return verdict, None
     if case.check in (Check.RESUMPTION, Check.ZERO_RTT):
-        values = visit_times(pair.client)
-    elif case.webtransport is WebTransport.SEND:
+        return PASSED, _visits(pair.client)
+    if case.webtransport is WebTransport.SEND:
         values = upload_values(pair.client, pair.server, (file.size for file in flow.evidence.offered))
     return PASSED, Measurement(values) if values else None
+
+
+def _visits(client: Trace | TcpTrace) -> Measurement | None:
+    """Times of both visits, and what the second one negotiated; None without a second one."""
+    second, values = second_visit(client), visit_times(client)
+    return Measurement(values, negotiated=negotiated(client, second)) if values and second is not None else None
 
 
 def _trace_verdict(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...], *, whole: bool) -> Verdict | None:
@@ -493,9 +502,8 @@ def _measure(flow: _Flow, traces: RunTraces, sizes: tuple[int, ...]) -> Measurem
     objects = _objects(traces, series, case, sizes)
     values |= object_metrics(series, objects)
     values |= traces.optional("shares of the transfer's time", lambda: _time_shares(traces, series, flow), _NO_VALUES)
-    facts = (
-        None if isinstance(pair, TcpTracePair) else traces.optional("handshake", lambda: negotiated(pair.client), None)
-    )
+    seen = pair.seen if isinstance(pair, TcpTracePair) else pair.client
+    facts = traces.optional("handshake", lambda: negotiated(seen), None)
     below = [name for name, value in values.items() if value is not None and value < 0]
     notes = (
         *_notes(traces, case, rate),

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from quicsat.traces.columns import Trace
+from quicsat.model.arrays import Floats, Integers
+from quicsat.traces.columns import Connection, Trace
+from quicsat.traces.http2 import FrameKind
 from quicsat.traces.streams import new_bytes, response_frames
+from quicsat.traces.tcp import TcpTrace
 
 MARKS = {"first_byte": 1, "to_100_kb": 100_000, "to_1_mb": 1_000_000}
 """Ends of the names of metrics -> bytes of responses."""
 
 
-def visit_times(client: Trace) -> dict[str, float]:
+def second_visit(client: Trace | TcpTrace) -> int | None:
+    """The first connection after the first one whose session the server resumed; None if there is none."""
+    known: Sequence[Connection] = client.handshakes if isinstance(client, TcpTrace) else client.connections
+    order = list(dict.fromkeys(client.connection[client.connection >= 0].tolist()))
+    return next((each for each in order[1:] if known[each].resumed), None)
+
+
+def visit_times(client: Trace | TcpTrace) -> dict[str, float]:
     """Seconds from the client's first packet on a connection until so many bytes of responses have arrived on it.
 
-    The first visit is the first connection, the second one the next connection whose session the server resumed. Times
-    of a visit with fewer bytes are missing; all are if there is no second visit.
+    The first visit is the first connection, the second one that of :func:`second_visit`. Times of a visit with fewer
+    bytes are missing; all are if there is no second visit. Over TCP, responses are those of HTTP/2.
     """
     order = list(dict.fromkeys(client.connection[client.connection >= 0].tolist()))
-    second = next((each for each in order[1:] if client.connections[each].resumed), None)
+    second = second_visit(client)
     if second is None:
         return {}
     visits = {"first_visit": order[0], "second_visit": second}
@@ -30,11 +42,21 @@ def visit_times(client: Trace) -> dict[str, float]:
     }
 
 
-def _time_to(client: Trace, connection: int, amount: int) -> float | None:
+def _time_to(client: Trace | TcpTrace, connection: int, amount: int) -> float | None:
+    times, sizes = _responses(client, connection)
+    reached = np.flatnonzero(sizes.cumsum() >= amount)
+    begin = client.time[(client.connection == connection) & ~client.from_server]
+    return float(times[reached[0]] - begin[0]) if len(reached) and len(begin) else None
+
+
+def _responses(client: Trace | TcpTrace, connection: int) -> tuple[Floats, Integers]:
+    """When new bytes of responses arrived on a connection, and how many."""
+    if isinstance(client, TcpTrace):
+        frames = client.http2
+        if frames is None:
+            return np.empty(0), np.empty(0, dtype=np.int64)
+        data = frames.from_server & (frames.kind == FrameKind.DATA) & (frames.connection == connection)
+        return frames.time[data], frames.length[data]
     packets = client.frames.packet
     rows = response_frames(client) & (client.connection[packets] == connection)
-    reached = np.flatnonzero(new_bytes(client)[rows].cumsum() >= amount)
-    begin = client.time[(client.connection == connection) & ~client.from_server]
-    if not len(reached) or not len(begin):
-        return None
-    return float(client.time[packets[rows][reached[0]]] - begin[0])
+    return client.time[packets[rows]], new_bytes(client)[rows]

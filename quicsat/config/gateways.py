@@ -1,11 +1,21 @@
-"""Reads what stands between the endpoints and an emulated link (proxies, a VPN), and the endpoints' TCP buffers."""
+"""Reads what stands between the endpoints and an emulated link (proxies, a VPN), and the endpoints' TCP."""
 
 from __future__ import annotations
 
 from quicsat.config.quantities import count, member_of, one_of, size, within, word_or_mapping
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.emulated_link import EmulatedLink
-from quicsat.model.gateways import LARGEST_MTU, LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
+from quicsat.model.gateways import (
+    LARGEST_MTU,
+    LINUX_ENDPOINTS,
+    PEPS,
+    VPNS,
+    EndpointTcp,
+    Pep,
+    Vpn,
+    VpnProgram,
+    VpnTransport,
+)
 
 NONE = "none"
 WITHOUT_VPN = ("rebind", "tcp-cross-traffic")
@@ -15,6 +25,7 @@ SLOWEST_SET_UP = 1.5
 """Longest round trip, seconds, over which OpenVPN over TCP with Nagle's algorithm is ready in time."""
 _BUFFER = within(size, "64 KiB", "1 GiB")
 BUFFERS = {"send buffer": _BUFFER, "receive buffer": _BUFFER}
+ENDPOINT_TCP = BUFFERS | {"fast open": bool}
 PEP = BUFFERS | {"initial window": within(count, "1", "1000"), "congestion control": one_of(("cubic", "reno", "bbr"))}
 VPN_TCP = PEP | {"nagle": bool}
 """Keys of a tunnel over TCP."""
@@ -52,12 +63,12 @@ def read_vpn(link: Fields, inherited: Vpn | None) -> Vpn | None:
     return vpn
 
 
-def read_endpoint_tcp(link: Fields, inherited: TcpBuffers | None) -> TcpBuffers | None:
-    """The endpoints' TCP buffers; missing keys are inherited, or those that Linux long had."""
+def read_endpoint_tcp(link: Fields, inherited: EndpointTcp | None) -> EndpointTcp | None:
+    """TCP of the endpoints; missing keys are inherited, or those that Linux long had."""
     if not link.holds_mapping("endpoint tcp"):
         word = link.read("endpoint tcp", _NO_BUFFERS)
         return inherited if word is None else None
-    return link.record("endpoint tcp", LINUX, inherited, BUFFERS)
+    return link.record("endpoint tcp", LINUX_ENDPOINTS, inherited, ENDPOINT_TCP)
 
 
 def check_gateways(link: Fields, merged: EmulatedLink) -> None:

@@ -16,7 +16,7 @@ from quicsat.links.addresses import ADDRESSES, CLIENT_SIDE, LEFT, RIGHT
 from quicsat.links.certificates import certificates, wireguard_keys
 from quicsat.links.session import InputOrigin
 from quicsat.model.emulated_link import EmulatedLink
-from quicsat.model.gateways import Pep, TcpBuffers, Vpn, VpnProgram
+from quicsat.model.gateways import EndpointTcp, Pep, TcpBuffers, Vpn, VpnProgram
 
 SIDES = {"client-gateway": "client", "server-gateway": "server"}
 """Gateways, and the endpoint that is next to each."""
@@ -33,6 +33,8 @@ READY = '"event":"ready"'
 _SMALLEST_SEND, _FIRST_SEND = 4096, 16384
 _SMALLEST_RECEIVE, _FIRST_RECEIVE = 4096, 131072
 """Linux' own values of tcp_wmem and tcp_rmem before the last, bytes."""
+FAST_OPEN = {"net.ipv4.tcp_fastopen": str(0x1 | 0x2 | 0x400)}
+"""For clients that ask for it, and for all listening sockets (Documentation/networking/ip-sysctl.rst of Linux)."""
 ROUTER = {
     "net.ipv4.ip_forward": "1",
     "net.ipv4.conf.all.proxy_arp": "1",
@@ -60,7 +62,7 @@ class Layout:
     """What of a link decides how its namespaces are made; runs with the same layout can share them."""
 
     pep: Pep | None = None
-    endpoint_tcp: TcpBuffers | None = None
+    endpoint_tcp: EndpointTcp | None = None
     vpn: Vpn | None = None
     flows: int = 1
     client_side: bool = False
@@ -111,7 +113,8 @@ class Layout:
     @property
     def endpoint_sysctls(self) -> Mapping[str, str]:
         """Kernel parameters of the namespaces of client and server."""
-        return _buffers(self.endpoint_tcp) if self.endpoint_tcp else {}
+        tcp = self.endpoint_tcp
+        return (_buffers(tcp) | (FAST_OPEN if tcp.fast_open else {})) if tcp else {}
 
     @property
     def gateway_sysctls(self) -> Mapping[str, str]:

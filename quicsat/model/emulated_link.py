@@ -16,7 +16,7 @@ from functools import cached_property
 from operator import mul, sub
 from typing import Any
 
-from quicsat.model.gateways import Pep, TcpBuffers, Vpn
+from quicsat.model.gateways import EndpointTcp, Pep, Vpn
 
 # ---- configuration ----------------------------------------------------------------------
 
@@ -420,7 +420,7 @@ class EmulatedLink:
     # in every scenario
     pep: Pep | None = None
     """Proxies on both sides of the link."""
-    endpoint_tcp: TcpBuffers | None = None
+    endpoint_tcp: EndpointTcp | None = None
     """Of the endpoints; None: as their machine has them."""
     vpn: Vpn | None = None
     """A tunnel between both sides of the link; then the link's packets are those of the tunnel."""

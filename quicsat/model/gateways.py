@@ -16,6 +16,14 @@ class TcpBuffers:
 
 
 @dataclass(frozen=True)
+class EndpointTcp(TcpBuffers):
+    """TCP of the endpoints."""
+
+    fast_open: bool = False
+    """Whether a SYN may carry data to each listening socket (RFC 7413), as the client asks for."""
+
+
+@dataclass(frozen=True)
 class Pep(TcpBuffers):
     """A pair of proxies that split TCP connections, one on each side of the link; UDP passes by."""
 
@@ -27,6 +35,7 @@ class Pep(TcpBuffers):
 
 LINUX = TcpBuffers(4_194_304, 6_291_456)
 """Limits that Linux computed for itself on machines with enough memory, until it raised that of receivers to 32 MiB."""
+LINUX_ENDPOINTS = EndpointTcp(LINUX.send_buffer, LINUX.receive_buffer)
 PEPS = {
     "A": Pep(LINUX.send_buffer, LINUX.receive_buffer, 10, "cubic"),
     "B": Pep(LINUX.send_buffer, LINUX.receive_buffer, 100, "cubic"),

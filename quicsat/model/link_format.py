@@ -196,6 +196,8 @@ def _tcp(link: EmulatedLink) -> Iterator[str]:
         yield _vpn(link.vpn)
     if link.endpoint_tcp:
         yield f"endpoints' TCP buffers {_buffers(link.endpoint_tcp)}"
+        if link.endpoint_tcp.fast_open:
+            yield "TCP Fast Open"
 
 
 def pep_in_words(pep: Pep) -> str:

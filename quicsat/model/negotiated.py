@@ -1,11 +1,12 @@
-"""What the endpoints of a run agreed on, and the limits that each of them stated, in the handshake over QUIC."""
+"""What the endpoints of a run agreed on in its handshake, and the limits that each of them stated over QUIC."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-VERSIONS = {1: "QUIC v1", 0x6B3343CF: "QUIC v2"}
-"""RFC 9000 and RFC 9369."""
+VERSIONS = {1: "QUIC v1", 0x6B3343CF: "QUIC v2", 0x0303: "TLS 1.2", 0x0304: "TLS 1.3"}
+"""RFC 9000 and RFC 9369; over TCP, the version of TLS."""
 CIPHERS = {0x1301: "AES-128-GCM", 0x1302: "AES-256-GCM", 0x1303: "ChaCha20-Poly1305"}
 """Cipher suites of TLS 1.3 that QUIC can use (RFC 8446, appendix B.4)."""
 DEFAULTS = {
@@ -27,7 +28,7 @@ DEFAULTS = {
 
 RFC 9000, section 18.2, and RFC 9221, section 3.
 """
-COMMON = ("version", "cipher", "alpn", "resumed")
+COMMON = ("version", "cipher", "alpn", "resumed", "early_data", "fast_open")
 FACTS = (*COMMON, *(f"{role}.{name}" for role in ("client", "server") for name in DEFAULTS))
 """Names of all facts, as options have them."""
 UNITS = {
@@ -45,12 +46,24 @@ def fact_in_words(fact: str) -> str:
     return f"{words} [{unit}]" if unit else words
 
 
+class EarlyData(StrEnum):
+    """What became of data that a client sent before the handshake."""
+
+    NONE = "none"
+    """It sent none."""
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True)
 class Negotiated:
-    """What the handshake of a run's first connection says, as far as it could be decrypted."""
+    """What the handshake of a run's first connection says, as far as it could be decrypted.
+
+    If a second connection resumes the session of the first one (checks ``resumption``, ``0-rtt``), that of this one.
+    """
 
     version: int
-    """QUIC version as on the wire."""
+    """QUIC version, or over TCP the version of TLS, as on the wire."""
     cipher: int
     """Cipher suite as on the wire; 0 if unknown."""
     alpn: str
@@ -61,6 +74,10 @@ class Negotiated:
     server: dict[str, int] | None = None
     """Transport parameters that the endpoint sent, of those in ``DEFAULTS``; times in milliseconds, sizes in bytes.
     None if its handshake could not be read."""
+    early_data: EarlyData | None = None
+    """Early data of TLS 1.3 (RFC 8446, section 2.3); None in results of versions that did not look for them."""
+    fast_open: EarlyData | None = None
+    """Data in a SYN (RFC 7413); None over QUIC."""
 
     @property
     def facts(self) -> dict[str, int | str]:
@@ -71,6 +88,11 @@ class Negotiated:
         if self.alpn:
             found["alpn"] = self.alpn
         found["resumed"] = "yes" if self.resumed else "no"
+        found |= {
+            name: str(early)
+            for name, early in (("early_data", self.early_data), ("fast_open", self.fast_open))
+            if early is not None
+        }
         for role, sent in (("client", self.client), ("server", self.server)):
             if sent is not None:
                 found |= {f"{role}.{name}": sent.get(name, value) for name, value in DEFAULTS.items()}

@@ -87,7 +87,7 @@ class Measurement:
     flows: tuple[FlowResult, ...] = ()
     """All flows of the run, in the order of the test case; empty if there is one alone."""
     negotiated: Negotiated | None = None
-    """None over TCP, and in results of versions that did not store it."""
+    """None if nothing could be read, and in results of versions that did not store it."""
     sending_times: tuple[float, ...] = ()
     """When the server had sent the first new byte of the response, and equal shares of all until the last one; seconds
     since the client's first packet. Empty where the streams cannot be read, and in results of earlier versions."""

@@ -10,7 +10,15 @@ from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.perturbation import NOMINAL, Perturbation
 from quicsat.model.run_key import File as File  # they belong to a run, but need less than it
 from quicsat.model.run_key import RunKey as RunKey
-from quicsat.model.test_case import HTTP2_TESTS, ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
+from quicsat.model.test_case import (
+    HTTP2_TESTS,
+    ORDERED,
+    ORDERED_TESTS,
+    PROTOCOL_TESTS,
+    RESUMPTION,
+    TRANSFER,
+    TestCase,
+)
 
 KEY_LOG = "keys.log"
 """Secrets of TLS, in the logs of an endpoint."""
@@ -67,7 +75,7 @@ class Run:
     def endpoint_test_case(self) -> TestCase:
         """The test case with the names that endpoints know it by: a transfer is ``http3`` or ``tcp`` over those.
 
-        Clients fetch several files over TCP in ``http2`` and its kin.
+        Clients fetch several files over TCP in ``http2`` and its kin; servers know that of resumption, too.
         """
         if self.test_case.webtransport is not None:
             return self.test_case
@@ -75,6 +83,8 @@ class Run:
         if self.protocol is Protocol.TCP and client in HTTP2_TESTS:
             tcp = PROTOCOL_TESTS[Protocol.TCP]
             single = client == TRANSFER and len(self.test_case.file_sizes) == 1
-            return replace(self.test_case, client_test=tcp if single else HTTP2_TESTS[client], server_test=tcp)
+            own = HTTP2_TESTS[client]
+            server = own if client == RESUMPTION else tcp
+            return replace(self.test_case, client_test=tcp if single else own, server_test=server)
         names = {TRANSFER: PROTOCOL_TESTS[self.protocol], ORDERED: ORDERED_TESTS.get(self.protocol, ORDERED)}
         return replace(self.test_case, client_test=names.get(client, client), server_test=names.get(server, server))

@@ -168,12 +168,12 @@ def files_in_words(case: TestCase) -> str:
     return " + ".join(byte_size(size) for size in case.file_sizes)
 
 
-TRANSFER, MULTICONNECT, ORDERED = "transfer", "multiconnect", "ordered"
+TRANSFER, MULTICONNECT, ORDERED, RESUMPTION = "transfer", "multiconnect", "ordered", "resumption"
 PROTOCOL_TESTS = {Protocol.HQ: TRANSFER, Protocol.H3: "http3", Protocol.TCP: "tcp"}
 """The TESTCASE in which endpoints transfer files over a protocol."""
 ORDERED_TESTS = {Protocol.HQ: ORDERED, Protocol.H3: f"{ORDERED}-http3"}
 """The TESTCASE in which clients ask for files as REQUESTS_AFTER says."""
-HTTP2_TESTS = {TRANSFER: "http2", ORDERED: f"{ORDERED}-http2", MULTICONNECT: f"{MULTICONNECT}-http2"}
+HTTP2_TESTS = {TRANSFER: "http2"} | {test: f"{test}-http2" for test in (ORDERED, MULTICONNECT, RESUMPTION)}
 """The TESTCASE in which clients fetch several files over TCP, by that in which they do so over QUIC."""
 COMBINED = "+"
 """Between the names of a test case and of the workload that it is combined with: ``sat+page-p50``."""

@@ -7,7 +7,7 @@ from itertools import product
 
 from quicsat.model.implementation import Implementation, Protocol
 from quicsat.model.names import pair_folder
-from quicsat.model.test_case import MULTICONNECT, PROTOCOL_TESTS, TestCase
+from quicsat.model.test_case import MULTICONNECT, PROTOCOL_TESTS, RESUMPTION, TestCase
 
 MOST_LISTED = 30
 """Pairs without a protocol in common that are listed; more are counted."""
@@ -41,17 +41,17 @@ def protocols_of(server: Implementation, client: Implementation, case: TestCase 
 def protocol_of(server: Implementation, client: Implementation, case: TestCase) -> Protocol:
     """The protocol that the test case requires, else the preferred one of the pair.
 
-    Tests of WebTransport use nothing else. Other functional tests use hq, and so do several connections, unless the
-    pair has only TCP; pages use HTTP/3 if the pair has it.
+    Tests of WebTransport use nothing else. Other functional tests use hq, and so do several connections; of a pair that
+    has only TCP, resumption and several connections use that. Pages use HTTP/3 if the pair has it.
     """
     if case.webtransport is not None:
         return Protocol.WEBTRANSPORT
     asked = {test: protocol for protocol, test in PROTOCOL_TESTS.items() if protocol is not Protocol.HQ}
+    common = protocols_of(server, client)
+    if case.client_test == RESUMPTION or (case.client_test == MULTICONNECT and not case.functional):
+        return Protocol.TCP if common == [Protocol.TCP] else Protocol.HQ
     if case.functional:
         return asked.get(case.client_test, Protocol.HQ)
-    common = protocols_of(server, client)
-    if case.client_test == MULTICONNECT:
-        return Protocol.TCP if common == [Protocol.TCP] else Protocol.HQ
     page = case.workload is not None and bool(case.workload.types)
     return asked.get(case.client_test, Protocol.H3 if page and Protocol.H3 in common else common[0])
 

@@ -232,6 +232,8 @@ class Connection:
     client_parameters: Mapping[str, int | str] = field(default_factory=dict)
     server_parameters: Mapping[str, int | str] = field(default_factory=dict)
     """Transport parameters by their names in RFC 9000, section 18.2; opaque ones as hexadecimal digits."""
+    early_data_offered: bool = False
+    """The client announced early data."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 
 from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.model.units import MIB
-from quicsat.traces.columns import ColumnTable
+from quicsat.traces.columns import ColumnTable, Connection
 from quicsat.traces.flow_control import Steps
 from quicsat.traces.key_log import secrets
 from quicsat.traces.records import too_large
@@ -84,12 +84,15 @@ class Http2Reader:
         self._name, self._most = name, most
         self._secrets = secrets(keys)
         self._connections: dict[int, _Connection | None] = {}
+        self._records: dict[int, Records] = {}
+        """Of each connection."""
         self._rows = array("q")
 
     def add(self, time: int, connection: int, offset: int, payload: bytes, *, from_server: bool) -> None:
         """Take a segment of a connection; ``time`` is in nanoseconds. Raises HarnessFault(TRACE_LIMIT)."""
         if connection not in self._connections:
-            self._connections[connection] = _Connection(Records(self._secrets)) if self._secrets else None
+            self._records[connection] = Records(self._secrets)
+            self._connections[connection] = _Connection(self._records[connection]) if self._secrets else None
         known = self._connections[connection]
         if known is None:
             return
@@ -99,6 +102,11 @@ class Http2Reader:
             raise too_large(self._name, self._most * FRAMES, "HTTP/2 frames")
         if known.other:
             self._connections[connection] = None
+
+    def handshake(self, connection: int) -> Connection:
+        """What the handshake of a connection says, as far as it could be decrypted."""
+        records = self._records.get(connection)
+        return Connection() if records is None else records.stated
 
     def frames(self, epoch: int) -> Http2Frames | None:
         """Those of connections that speak HTTP/2, None if there are none; ``epoch``: of the trace, nanoseconds."""
@@ -116,6 +124,9 @@ class _Connection:
     def __init__(self, records: Records) -> None:
         self._records = records
         self._sides = {True: _Side(b""), False: _Side(PREFACE)}
+        self._in_order = {True: _InOrder(), False: _InOrder()}
+        self._early = False
+        """What the client sent last is early data."""
 
     @property
     def spoken(self) -> bool:
@@ -129,10 +140,17 @@ class _Connection:
 
     def read(self, offset: int, payload: bytes, *, from_server: bool) -> Iterator[tuple[int, int, int, int, int]]:
         """Stream, kind, start, length and offset of what can be read from now on."""
-        side = self._sides[from_server]
-        for piece in side.in_order.add(offset, payload):
+        for piece in self._in_order[from_server].add(offset, payload):
             for record in self._records.read(piece, from_server=from_server):
-                yield from side.read(record)
+                if not from_server:
+                    self._begin_again_after_refusal(record)
+                yield from self._sides[from_server].read(record)
+
+    def _begin_again_after_refusal(self, record: Plaintext) -> None:
+        """The client sends early data again if the server has refused them (RFC 8446, section 4.2.10)."""
+        if self._early and not record.early and not self._records.stated.early_data:
+            self._sides[False] = _Side(PREFACE)
+        self._early = record.early
 
 
 class _InOrder:
@@ -173,7 +191,6 @@ class _Side:
     """The frames that one side sends."""
 
     def __init__(self, preface: bytes) -> None:
-        self.in_order = _InOrder()
         self.begun = self.other = False
         self._preface, self._first = preface, bytearray()
         self._header = bytearray()

@@ -12,7 +12,7 @@ import numpy as np
 
 from quicsat.model.arrays import Flags, Floats, Integers
 from quicsat.model.bounds import LEAST_PACKETS
-from quicsat.traces.columns import ColumnTable
+from quicsat.traces.columns import ColumnTable, Connection
 from quicsat.traces.http2 import Http2Frames, Http2Reader
 from quicsat.traces.network import TCP, Segment
 from quicsat.traces.pcap import check
@@ -54,7 +54,7 @@ class TcpTrace:
     connection: Integers
     """By pair of addresses and ports, in the order of their first segments."""
     offset: Integers
-    """Position of the first byte among those that this side sends on this connection; its SYN is at -1."""
+    """Position of the first byte among those that this side sends on this connection; its SYN without data is at -1."""
     acknowledged: Integers
     """Offset of the next byte that is expected from the other side; -1 without an acknowledgement."""
     length: Integers
@@ -70,6 +70,8 @@ class TcpTrace:
     """The client's port as seen here, by connection."""
     http2: Http2Frames | None = None
     """None if no connection speaks HTTP/2, or if it cannot be decrypted."""
+    handshakes: tuple[Connection, ...] = ()
+    """What the handshakes of TLS say, by connection."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -111,6 +113,8 @@ class TcpReader:
             raise too_large(self._name, MOST_CONNECTIONS, "connections")
         here, there = (connection, found.from_server), (connection, not found.from_server)
         offset = self._offset(here, number, first=number + 1 if flags & SYN else number)
+        if flags & SYN and found.size:
+            offset += 1  # the SYN has a sequence number before that of its first byte (RFC 7413)
         self._latest[here] = max(offset, self._latest.get(here, 0))
         expected = self._offset(there, acknowledged, first=acknowledged) if flags & ACK else -1
         if not self._tls and found.from_server and found.payload:
@@ -153,6 +157,7 @@ class TcpReader:
             Sacks(*np.array(self._sacks, dtype=np.int64).reshape(-1, 3).T), self._tls,
             tuple(int(path.split()[0].rpartition(":")[2]) for path in self._paths),
             self._http2.frames(epoch * NANOSECONDS),
+            tuple(map(self._http2.handshake, range(len(self._paths)))),
         )  # fmt: skip
 
 

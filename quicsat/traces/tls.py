@@ -104,6 +104,8 @@ class Handshake:
     def __init__(self) -> None:
         self.random = b""
         """Of the client: names the connection in key logs."""
+        self._session = b""
+        """Name of the session that the client wants to resume, in TLS 1.2."""
         self._stated = Connection()
 
     @property
@@ -131,6 +133,7 @@ class Handshake:
 
     def _client_hello(self, body: bytes) -> None:
         self.random = body[2:34]
+        self._session = body[35 : 35 + body[34]]
         at = 35 + body[34]
         size = int.from_bytes(body[at : at + 2], "big")
         suites = body[at + 2 : at + 2 + size]
@@ -138,12 +141,17 @@ class Handshake:
         at += 2 + size
         extensions = dict(_extensions(body, at + 1 + body[at]))
         self._state(**_parameters(extensions, "client"))
-        self._state(server_name=_text(extensions.get(SERVER_NAME, b"")[5:]))
+        server_name = _text(extensions.get(SERVER_NAME, b"")[5:])
+        self._state(server_name=server_name, early_data_offered=EARLY_DATA in extensions)
 
     def _server_hello(self, body: bytes) -> None:
         at = 35 + body[34]
         self._state(cipher=int.from_bytes(body[at : at + 2], "big"))
-        self._state(resumed=PRE_SHARED_KEY in dict(_extensions(body, at + 3)))
+        extensions = dict(_extensions(body, at + 3))
+        resumed = PRE_SHARED_KEY in extensions
+        if SUPPORTED_VERSIONS not in extensions:  # TLS 1.2: the server repeats the name (RFC 5246, section 7.4.1.3)
+            resumed = len(self._session) > 0 and body[35:at] == self._session
+        self._state(resumed=resumed, alpn=_text(extensions.get(ALPN, b"")[3:]))
 
     def _encrypted_extensions(self, body: bytes) -> None:
         extensions = dict(_extensions(body, 0))

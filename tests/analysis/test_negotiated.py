@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from quicsat.analysis.negotiated import negotiated
-from quicsat.model.negotiated import FACTS
+from quicsat.model.negotiated import FACTS, EarlyData
 from quicsat.traces.key_log import key_lines
+from quicsat.traces.tcp import read_tcp
 from quicsat.traces.trace import read
+from tests.early_data_builder import two_visits
 
 REAL = Path(__file__).resolve().parents[1] / "data/real"
 UNLIMITED = 2**62 - 1
@@ -28,7 +30,8 @@ def test_recorded_handshakes(pair: str, cipher: str, client: tuple[int, ...], se
     found = negotiated(read(REAL / pair / "trace.pcap", key_lines(REAL / pair / "keys.log")))
     assert found is not None
     facts = found.facts
-    assert set(facts) == set(FACTS)
+    assert set(facts) == {*FACTS} - {"fast_open"}
+    assert facts["early_data"] == "none"
     assert [facts[name] for name in ("version", "cipher", "alpn", "resumed")] == ["QUIC v1", cipher, "hq-interop", "no"]
     for role, expected in (("client", client), ("server", server)):
         names = ("initial_max_data", "max_ack_delay", "active_connection_id_limit")
@@ -43,3 +46,24 @@ def test_without_keys_only_hellos_are_known() -> None:
     assert found.client["initial_max_data"] == 33_554_432
     assert "alpn" not in found.facts
     assert not any(name.startswith("server.") for name in found.facts)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+@pytest.mark.parametrize("fast_open", [None, True, False])
+def test_a_second_visit_over_tcp(tmp_path: Path, accepted: bool, fast_open: bool | None) -> None:
+    client = two_visits(tmp_path, accepted=accepted, fast_open=fast_open)
+    first, second = negotiated(client), negotiated(client, 1)
+    assert first is not None and second is not None
+    assert (first.resumed, first.early_data, first.fast_open) == (False, EarlyData.NONE, EarlyData.NONE)
+    known = {"version": "TLS 1.3", "cipher": "AES-128-GCM", "alpn": "h2", "resumed": "yes"}
+    offers = {None: "none", True: "accepted", False: "refused"}
+    assert second.facts == known | {"early_data": offers[accepted], "fast_open": offers[fast_open]}
+    assert negotiated(client, 2) is None
+
+
+def test_without_keys_early_data_over_tcp_are_unknown(tmp_path: Path) -> None:
+    two_visits(tmp_path, accepted=True)
+    assert negotiated(read_tcp(tmp_path / "trace.pcap")) is None
+    hellos = negotiated(read_tcp(tmp_path / "trace.pcap", keys=["CLIENT_RANDOM " + "0" * 64 + " " + "0" * 64]), 1)
+    assert hellos is not None
+    assert (hellos.resumed, hellos.early_data) == (True, None)

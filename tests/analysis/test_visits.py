@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from quicsat.analysis.functional_tests.resumption import over_tcp
 from quicsat.analysis.metrics import METRICS
-from quicsat.analysis.visits import MARKS, visit_times
+from quicsat.analysis.visits import MARKS, second_visit, visit_times
+from quicsat.model.outcomes import ErrorCode
 from quicsat.traces.columns import Connection, Form
+from quicsat.traces.tcp import TcpTrace
+from tests.early_data_builder import two_visits
 from tests.quic_builder import NOBODY, Row, columns
 
 RESUMED = replace(NOBODY, resumed=True)
@@ -45,6 +50,34 @@ def test_a_connection_that_is_not_resumed_is_no_visit() -> None:
     failed = (Row(4.5, False, Form.INITIAL, connection=2),)
     times = visit_times(columns(*FIRST, *failed, *SECOND, connections=(NOBODY, RESUMED, NOBODY)))
     assert times["second_visit_first_byte"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("accepted", "fast_open", "trips"), [(True, None, 2), (True, True, 1), (True, False, 2), (False, None, 3)]
+)
+def test_times_of_visits_over_tcp(tmp_path: Path, accepted: bool, fast_open: bool | None, trips: int) -> None:
+    client = two_visits(tmp_path, accepted=accepted, fast_open=fast_open)
+    assert second_visit(client) == 1
+    assert over_tcp(client) is None
+    times = visit_times(client)
+    assert times["second_visit_first_byte"] == pytest.approx(0.2 * trips, abs=0.02)
+    assert times["first_visit_first_byte"] == pytest.approx(1.0, abs=0.02)
+
+
+def test_what_is_no_second_visit_over_tcp(tmp_path: Path) -> None:
+    client = two_visits(tmp_path)
+    again = replace(client, handshakes=(client.handshakes[0],) * 2)
+    assert (second_visit(again), visit_times(again)) == (None, {})
+    faults: list[tuple[TcpTrace, ErrorCode]] = [
+        (again, ErrorCode.SESSION_NOT_RESUMED),
+        (replace(client, http2=None), ErrorCode.SESSION_NOT_RESUMED),
+        (replace(client, handshakes=client.handshakes[:1]), ErrorCode.HANDSHAKE_COUNT),
+        (replace(client, handshakes=(Connection(), Connection())), ErrorCode.KEY_LOG_MISSING),
+    ]
+    for trace, code in faults:
+        verdict = over_tcp(trace)
+        assert verdict is not None
+        assert verdict.code is code
 
 
 def test_all_times_are_metrics() -> None:

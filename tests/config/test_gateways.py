@@ -17,7 +17,7 @@ from quicsat.model.emulated_link import (
     QueueUnit,
     UniformLoss,
 )
-from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
+from quicsat.model.gateways import LINUX_ENDPOINTS, PEPS, VPNS, EndpointTcp, Pep, Vpn, VpnProgram, VpnTransport
 from quicsat.model.units import KIB, MIB
 from tests.config.my_yaml import read
 from tests.ready import cases_on_request, ready_test_cases
@@ -53,7 +53,7 @@ def test_ready_test_cases(loss: bool) -> None:
         name: None, **{f"{name}-pep-{letter.lower()}": pep for letter, pep in PEPS.items()}
     }  # fmt: skip
     assert {replace(link, pep=None) for link in links.values()} == {links[name]}
-    assert (links[name].endpoint_tcp, links[name].forward.rate, links[name].back.rate) == (LINUX, 50e6, 10e6)
+    assert (links[name].endpoint_tcp, links[name].forward.rate, links[name].back.rate) == (LINUX_ENDPOINTS, 50e6, 10e6)
     assert (links[name].forward.loss is not None) == loss
 
 
@@ -66,12 +66,12 @@ def test_families_with_proxies_and_without(family: str) -> None:
         f"{family}@pep=none": None, **{f"{family}@pep={letter.lower()}": pep for letter, pep in PEPS.items()}
     }  # fmt: skip
     assert {replace(link, pep=None) for link in links.values()} == {links[f"{family}@pep=none"]}
-    assert links[f"{family}@pep=none"].endpoint_tcp == LINUX
+    assert links[f"{family}@pep=none"].endpoint_tcp == LINUX_ENDPOINTS
 
 
 def test_missing_keys_are_those_of_a_or_inherited() -> None:
     text = texts(
-        "pep: {initial window: 32}, endpoint tcp: {send buffer: 64 KiB}",
+        "pep: {initial window: 32}, endpoint tcp: {send buffer: 64 KiB, fast open: true}",
         "pep: {congestion control: bbr, send buffer: 1 MiB, receive buffer: 2 MiB}, "
         "endpoint tcp: {receive buffer: 2 MB}",
         "pep: none, endpoint tcp: none",
@@ -79,8 +79,8 @@ def test_missing_keys_are_those_of_a_or_inherited() -> None:
     links = {case.name: case.emulated for case in read(text, KNOWN)}
     assert links["a"].pep == replace(PEPS["A"], initial_window=32)
     assert links["b"].pep == Pep(1 * MIB, 2 * MIB, 32, "bbr")
-    assert links["a"].endpoint_tcp == replace(LINUX, send_buffer=64 * KIB)
-    assert links["b"].endpoint_tcp == TcpBuffers(64 * KIB, 2_000_000)
+    assert links["a"].endpoint_tcp == replace(LINUX_ENDPOINTS, send_buffer=64 * KIB, fast_open=True)
+    assert links["b"].endpoint_tcp == EndpointTcp(64 * KIB, 2_000_000, fast_open=True)
     assert links["c"] == SAT.emulated
 
 

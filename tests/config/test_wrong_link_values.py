@@ -215,7 +215,7 @@ PARTS = {
         {"congestion control": CONGESTION_CONTROL},
     ),
     "pep": part("pep: {%s}", gateways.PEP, TCP_SENDER),
-    "endpoint tcp": part("endpoint tcp: {%s}", gateways.BUFFERS, TCP),
+    "endpoint tcp": part("endpoint tcp: {%s}", gateways.ENDPOINT_TCP, {**TCP, "fast open": FLAG}),
     "client side": part(
         "client side: {%s}",
         emulated_links.CLIENT_SIDE_KEYS,

@@ -22,7 +22,7 @@ from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import ClientSide, ClientSideDirection, EmulatedLink, UniformLoss
 from quicsat.model.errors import HarnessFault
 from quicsat.model.flow import Flow
-from quicsat.model.gateways import LINUX, PEPS, VPNS, Pep, Vpn, VpnTransport
+from quicsat.model.gateways import LINUX_ENDPOINTS, PEPS, VPNS, Pep, Vpn, VpnTransport
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.run import Run
@@ -46,7 +46,7 @@ from tests.fakes import (
 from tests.links.test_guest_description import values
 
 TCP_TUNNEL = replace(VPNS["openvpn"], transport=VpnTransport.TCP)
-SPLIT = replace(LINK, pep=PEPS["D"], endpoint_tcp=LINUX)
+SPLIT = replace(LINK, pep=PEPS["D"], endpoint_tcp=LINUX_ENDPOINTS)
 IMAGES = {name: name for name in (SIMULATOR, VIRTUAL_TIME, LINK_GATEWAYS)}
 ORDER = ("client-holder", "client-gateway-holder", "simulator-holder", "server-gateway-holder", "server-holder")
 
@@ -128,8 +128,14 @@ def test_buffers_become_kernel_parameters() -> None:
     }  # fmt: skip
 
 
+def test_fast_open_is_a_kernel_parameter_of_the_endpoints() -> None:
+    layout = Layout(endpoint_tcp=replace(LINUX_ENDPOINTS, fast_open=True), pep=PEPS["D"])
+    assert layout.endpoint_sysctls["net.ipv4.tcp_fastopen"] == "1027"
+    assert "net.ipv4.tcp_fastopen" not in layout.gateway_sysctls
+
+
 def test_a_buffer_is_never_larger_at_first_than_at_last() -> None:
-    small = Layout(endpoint_tcp=replace(LINUX, send_buffer=8192, receive_buffer=65536)).endpoint_sysctls
+    small = Layout(endpoint_tcp=replace(LINUX_ENDPOINTS, send_buffer=8192, receive_buffer=65536)).endpoint_sysctls
     assert small == {"net.ipv4.tcp_wmem": "4096 8192 8192", "net.ipv4.tcp_rmem": "4096 65536 65536"}
 
 

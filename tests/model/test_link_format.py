@@ -27,7 +27,7 @@ from quicsat.model.emulated_link import (
     UdpCrossTraffic,
     UniformLoss,
 )
-from quicsat.model.gateways import LINUX, PEPS, VPNS, VpnTransport
+from quicsat.model.gateways import LINUX_ENDPOINTS, PEPS, VPNS, VpnTransport
 from quicsat.model.link_format import format_link
 from quicsat.model.units import MBPS, MIB
 from tests.changed_links import with_values
@@ -147,8 +147,12 @@ def test_queues_in_words(queue: Queue, words: str) -> None:
             "OpenVPN over TCP (MTU 1420, buffers 2 MiB / 6 MiB, initial window 10, cubic)",
         ),
         (
-            {"pep": replace(PEPS["A"], initial_window=32), "endpoint_tcp": LINUX},
+            {"pep": replace(PEPS["A"], initial_window=32), "endpoint_tcp": LINUX_ENDPOINTS},
             "PEP (buffers 4 MiB / 6 MiB, initial window 32, cubic), endpoints' TCP buffers 4 MiB / 6 MiB",
+        ),
+        (
+            {"endpoint_tcp": replace(LINUX_ENDPOINTS, fast_open=True)},
+            "endpoints' TCP buffers 4 MiB / 6 MiB, TCP Fast Open",
         ),
     ],
 )

@@ -584,6 +584,19 @@ def test_several_files_over_tcp_come_over_http2() -> None:
     assert {run.endpoint_test_case.server_test for run in runs} == {"tcp"}
 
 
+def test_visits_over_tcp_come_over_http2_if_the_pair_has_nothing_else() -> None:
+    case = replace(
+        TEST_CASES["sat"], name="r", client_test="resumption", server_test="resumption", check=Check.RESUMPTION
+    )
+    cases = [case, replace(case, name="z", client_test="zerortt", server_test="zerortt", check=Check.ZERO_RTT)]
+    runs = make_plan([speaking("server", TCP)], [CURL], cases, repetitions=1, seed=1)
+    told = {(run.protocol, run.endpoint_test_case.client_test, run.endpoint_test_case.server_test) for run in runs}
+    assert told == {(TCP, "resumption-http2", "resumption-http2"), (Protocol.HQ, "zerortt", "zerortt")}
+    both = speaking("server", Protocol.HQ, TCP), speaking("client", Protocol.HQ, TCP)
+    (run,) = make_plan([both[0]], [both[1]], [case], repetitions=1, seed=1)
+    assert (run.protocol, run.endpoint_test_case.client_test) == (Protocol.HQ, "resumption")
+
+
 def test_a_functional_test_has_no_workload() -> None:
     known = {"retry": replace(TEST_CASES["sat"], name="retry", check=Check.RETRY)}
     found, problems = select_test_cases(["retry+page"], known, load, WORKLOADS)

@@ -29,7 +29,7 @@ from quicsat.model.emulated_link import (
     UniformLoss,
 )
 from quicsat.model.flow import Flow
-from quicsat.model.gateways import Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
+from quicsat.model.gateways import EndpointTcp, Pep, Vpn, VpnProgram, VpnTransport
 from quicsat.model.objective import MB, Objective
 from quicsat.model.real_link import RealDirection, RealLink
 from quicsat.model.results import Measurement, RunResult
@@ -106,7 +106,7 @@ BURSTS = GilbertElliottLoss(0.02, 0.5, 0.01, 0.9)
 IMPAIRED = replace(
     SAT.emulated, forward=FORWARD, back=replace(FORWARD, delay=0.3, rate=2e6, queue=CODEL, loss=BURSTS),
     demand=Demand(0.0265, 0.56, 100, 64e3), blackhole=Blackhole(5.0, 2.0, 2), rebind=Rebind(1.0, 5.0),
-    cross_traffic=CrossTraffic(), pep=Pep(2 * MIB, 4 * MIB, 20, "cubic"), endpoint_tcp=TcpBuffers(4 * MIB, 6 * MIB),
+    cross_traffic=CrossTraffic(), pep=Pep(2 * MIB, 4 * MIB, 20, "cubic"), endpoint_tcp=EndpointTcp(4 * MIB, 6 * MIB),
     vpn=Vpn(2 * MIB, 4 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP),
     client_side=ClientSide(
         ClientSideDirection(0.001, UniformLoss(0.01, 3), 50e6, RED), ClientSideDirection(0.002, BURSTS, 20e6, CODEL)

@@ -12,15 +12,18 @@ from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
 from quicsat.model.workload import RequestOrder, Workload
 from quicsat.traces.http2 import PREFACE, FrameKind, Http2Frames, Http2Reader, stream_window
+from quicsat.traces.key_log import secrets
 from quicsat.traces.run_traces import check_traces, read_run
 from quicsat.traces.series import Series
+from quicsat.traces.tls_records import Records
+from tests.early_data_builder import EarlyDataPeers
 from tests.http2_builder import VERSIONS, exchange, frame, write_run
 from tests.tls_peers import TlsPeers
 
 LINK = EmulatedLink.symmetric("simple-p2p", Direction(0.1, 20e6, 25))
 
 
-def read(peers: TlsPeers, keys: tuple[str, ...], order: list[int] | None = None) -> Http2Frames | None:
+def read(peers: TlsPeers | EarlyDataPeers, keys: tuple[str, ...], order: list[int] | None = None) -> Http2Frames | None:
     """The frames of what the peers sent, each in a segment of its own at a second of its own."""
     reader, offsets = Http2Reader("trace", keys, 1000), {True: 0, False: 0}
     segments = []
@@ -66,6 +69,27 @@ def test_windows_of_streams(tmp_path: Path) -> None:
     assert window.value.tolist() == [65_535, 100_000, 105_000]
     assert window.time.tolist() == [-np.inf, last - 1, last]
     assert stream_window(found, 0, 3, start=1.0).value.tolist() == [65_535, 100_000]
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_early_data(accepted: bool) -> None:
+    peers = EarlyDataPeers(accepted)
+    found = read(peers, peers.keys)
+    assert found is not None
+    asked = [0.0] if accepted else [0.0, 2.0]
+    assert [time for *_, time in found.times(FrameKind.HEADERS, from_server=False)] == asked
+    assert [time for *_, time in found.times(FrameKind.DATA, from_server=True)] == [1.0 if accepted else 3.0]
+
+
+@pytest.mark.parametrize("version", ["1.3", "1.2, AES-128"])
+def test_a_resumed_session_is_seen(tmp_path: Path, version: str) -> None:
+    first = exchange(tmp_path / "tls", version)
+    second = TlsPeers(tmp_path / "tls", *VERSIONS[version], earlier=first)
+    for peers, resumed in ((first, False), (second, True)):
+        records = Records(secrets(peers.keys))
+        for from_server, wire in peers.sent:
+            list(records.read(wire, from_server=from_server))
+        assert (records.stated.resumed, records.stated.early_data_offered) == (resumed, False)
 
 
 def test_a_record_waits_for_all_before_it(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from quicsat.analysis.run_outcome import failed, frames_of
 from quicsat.model.outcomes import Check, ErrorCode, Verdict
 from quicsat.model.text import counted
 from quicsat.traces.columns import Form, Message, Trace
+from quicsat.traces.http2 import FrameKind
+from quicsat.traces.tcp import TcpTrace
 
 
 @rule(
@@ -55,6 +57,21 @@ def standard(client: Trace) -> Verdict | None:
     answers = answers[client.from_server[answers]]
     if len(answers) and not (own[answers] == seen[1]).any():
         return failed(ErrorCode.SESSION_NOT_RESUMED, "No part of a file came over the resumed connection.")
+    return None
+
+
+def over_tcp(client: TcpTrace) -> Verdict | None:
+    """Whether there are two connections, of which the second resumed the session of the first and brought a file."""
+    if len(client.handshakes) != 2:
+        reason = f"The trace shows {counted(len(client.handshakes), 'connection')} instead of 2."
+        return failed(ErrorCode.HANDSHAKE_COUNT, reason)
+    if not all(each.cipher for each in client.handshakes):
+        return sealed("the connections")
+    if not client.handshakes[1].resumed:
+        return failed(ErrorCode.SESSION_NOT_RESUMED, "The server did not accept the earlier session.")
+    frames = client.http2
+    if frames is None or not ((frames.kind == FrameKind.DATA) & frames.from_server & (frames.connection == 1)).any():
+        return failed(ErrorCode.SESSION_NOT_RESUMED, "No part of a file came over the resumed connection with HTTP/2.")
     return None
 
 
