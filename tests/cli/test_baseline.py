@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.main import main
 from quicsat.model import whole_file
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Role
@@ -23,7 +22,7 @@ from quicsat.plots.discovery import draw as figures
 from quicsat.results import store
 from quicsat.results.baseline import reduced
 from quicsat.results.store import write_result_json
-from tests.cli.conftest import ROOT, TEST_CASE, Checkout, Draws
+from tests.cli.conftest import TEST_CASE, Checkout, CommandLine, Draws
 from tests.fakes import Life, endpoint, hang, only_as
 from tests.results_builder import result_set, run_result, runs, virtual
 
@@ -53,22 +52,22 @@ def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "summary.md"
 
 
-def test_save_and_check(campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_save_and_check(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
     file = tmp_path / "baseline.json"
-    assert main(ROOT, ["baseline", "save", campaigns[0], str(file)]) == 0
-    assert main(ROOT, ["baseline", "check", campaigns[0], str(file)]) == 0
-    assert "Nothing is worse than expected: 1 passed." in capsys.readouterr().out
-    assert main(ROOT, ["baseline", "check", campaigns[1], str(file)]) == 1
-    out = capsys.readouterr().out
+    quicsat.out("baseline", "save", campaigns[0], file)
+    assert "Nothing is worse than expected: 1 passed." in quicsat.out("baseline", "check", campaigns[0], file)
+    out = quicsat.out("baseline", "check", campaigns[1], file, status=1)
     assert "sat, server picoquic, client quiche: slower than the baseline" in out
     assert "The goodput changed by -10.0 % (" in out
     assert "10/10 members), from 8.00 Mbit/s to 7.20 Mbit/s." in out
     assert "Loss of goodput that would have been found with 80 % power: 0.1 % in a single cell" in out
-    assert main(ROOT, ["compare", str(file), campaigns[1]]) == 1
+    quicsat.out("compare", file, campaigns[1], status=1)
 
 
-def test_a_baseline_holds_what_comparisons_need_and_no_evidence(campaigns: tuple[str, str], tmp_path: Path) -> None:
-    main(ROOT, ["baseline", "save", campaigns[0], str(tmp_path / "baseline.json")])
+def test_a_baseline_holds_what_comparisons_need_and_no_evidence(
+    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
+) -> None:
+    quicsat.out("baseline", "save", campaigns[0], tmp_path / "baseline.json")
     document = json.loads((tmp_path / "baseline.json").read_text())
     result = document["results"][0]
     assert result["measurement"]["values"]["goodput"] == 8e6
@@ -78,27 +77,29 @@ def test_a_baseline_holds_what_comparisons_need_and_no_evidence(campaigns: tuple
     assert (manifest["clock"], manifest["seed"], manifest["command"]) == ("virtual", 1, [])
 
 
-def test_save_replaces_an_earlier_baseline_and_an_empty_file(campaigns: tuple[str, str], tmp_path: Path) -> None:
+def test_save_replaces_an_earlier_baseline_and_an_empty_file(
+    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
+) -> None:
     file = tmp_path / "result.json"
     file.touch()
     for place in campaigns:
-        assert main(ROOT, ["baseline", "save", place, str(file)]) == 0
+        quicsat.out("baseline", "save", place, file)
         assert store.load(file).result_set == reduced(store.load(Path(place)).result_set)
 
 
 @pytest.mark.parametrize("kind", ["text", "export", "campaign"])
 def test_save_replaces_nothing_else(
-    campaigns: tuple[str, str], tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+    campaigns: tuple[str, str], tmp_path: Path, kind: str, quicsat: CommandLine
 ) -> None:
     first, second = campaigns
     file = Path(second) / "result.json" if kind == "campaign" else tmp_path / "file"
     if kind == "text":
         file.write_text("# quicsat\n")
     elif kind == "export":
-        assert main(ROOT, ["export", first, str(file)]) == 0
+        quicsat.out("export", first, file)
     before = file.read_bytes()
-    assert main(ROOT, ["baseline", "save", first, str(file)]) == 2
-    assert capsys.readouterr().err == f"FILE: {file} exists, and is no earlier baseline. Choose another file.\n"
+    err = quicsat.err("baseline", "save", first, file, status=2)
+    assert err == f"FILE: {file} exists, and is no earlier baseline. Choose another file.\n"
     assert file.read_bytes() == before
 
 
@@ -110,50 +111,43 @@ def test_save_replaces_nothing_else(
     ],
 )
 def test_a_campaign_that_is_not_whole_is_no_baseline(
-    results: ResultSet, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    results: ResultSet, words: str, tmp_path: Path, quicsat: CommandLine
 ) -> None:
     place = stored(tmp_path / "a", results)
-    assert main(ROOT, ["baseline", "save", place, str(tmp_path / "b.json")]) == 2
-    err = capsys.readouterr().err
+    err = quicsat.err("baseline", "save", place, tmp_path / "b.json", status=2)
     assert words in err
     assert err.endswith(f" cannot be a baseline. To continue it: ./run.py resume {place}\n")
     assert not (tmp_path / "b.json").exists()
 
 
-def test_save_refuses_options_of_check(
-    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_save_refuses_options_of_check(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
     file = tmp_path / "baseline.json"
-    assert main(ROOT, ["baseline", "save", campaigns[0], str(file), "--junit", str(tmp_path / "j.xml")]) == 2
-    assert "are for `baseline check`" in capsys.readouterr().err
+    err = quicsat.err("baseline", "save", campaigns[0], file, "--junit", tmp_path / "j.xml", status=2)
+    assert "are for `baseline check`" in err
     assert not file.exists()
 
 
-def test_another_clock_is_refused(
-    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_clock_is_refused(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
     real = stored(tmp_path / "real", result_set(runs(8e6), repetitions=1))
     file = tmp_path / "baseline.json"
-    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
-    assert main(ROOT, ["baseline", "check", real, str(file)]) == 2
-    assert "The baseline used virtual time" in capsys.readouterr().err
+    quicsat.out("baseline", "save", campaigns[0], file)
+    assert "The baseline used virtual time" in quicsat.err("baseline", "check", real, file, status=2)
 
 
 def test_a_campaign_that_cannot_be_compared_leaves_no_earlier_verdict(
-    campaigns: tuple[str, str], tmp_path: Path, summary: Path, capsys: pytest.CaptureFixture[str]
+    campaigns: tuple[str, str], tmp_path: Path, summary: Path, quicsat: CommandLine
 ) -> None:
     real = stored(tmp_path / "real", result_set(runs(8e6), repetitions=1))
     file, junit, comment = tmp_path / "baseline.json", tmp_path / "j.xml", tmp_path / "c.md"
-    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    quicsat.out("baseline", "save", campaigns[0], file)
     words = ["--junit", str(junit), "--comment", str(comment), "--github"]
-    assert main(ROOT, ["baseline", "check", campaigns[0], str(file), *words]) == 0
+    quicsat.out("baseline", "check", campaigns[0], file, *words)
     assert "✅" in comment.read_text()
     summary.unlink()
-    capsys.readouterr()
-    assert main(ROOT, ["baseline", "check", real, str(file), *words]) == 2
+    out = quicsat.out("baseline", "check", real, file, *words, status=2)
     refused_reports(junit, comment, "The baseline used virtual time")
     assert summary.read_text() == comment.read_text()
-    assert capsys.readouterr().out.splitlines()[-1].startswith("::error title=quicsat::The baseline used virtual time")
+    assert out.splitlines()[-1].startswith("::error title=quicsat::The baseline used virtual time")
 
 
 def refused_reports(junit: Path, comment: Path, fault: str) -> None:
@@ -168,38 +162,36 @@ def refused_reports(junit: Path, comment: Path, fault: str) -> None:
 
 
 def test_a_file_that_is_missing_or_no_baseline(
-    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
 ) -> None:
-    assert main(ROOT, ["baseline", "check", campaigns[0], str(tmp_path / "no.json")]) == 2
-    assert "baseline save" in capsys.readouterr().err
+    assert "baseline save" in quicsat.err("baseline", "check", campaigns[0], tmp_path / "no.json", status=2)
     (tmp_path / "bad.json").write_text("{}")
-    assert main(ROOT, ["baseline", "check", campaigns[0], str(tmp_path / "bad.json")]) == 2
+    quicsat.refusal("baseline", "check", campaigns[0], tmp_path / "bad.json")
 
 
-def test_what_is_no_file_is_called_what_it_is(
-    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_file_is_called_what_it_is(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
     place, file, expect = campaigns[0], tmp_path / "b.json", tmp_path / "e.yml"
-    main(ROOT, ["baseline", "save", place, str(file)])
+    quicsat.out("baseline", "save", place, file)
     for action in ("save", "check"):
-        assert main(ROOT, ["baseline", action, str(file), place]) == 2
+        err = quicsat.refusal("baseline", action, file, place)
         right = f"{place}: is a directory. If it is that of the campaign, name it first: ./run.py baseline {action} "
-        assert f"{right}{place} {file}\n" in capsys.readouterr().err
+        assert f"{right}{place} {file}\n" in err
     for other, kind in ((place, "a directory"), ("/dev/null", "no regular file")):
-        assert main(ROOT, ["baseline", "check", place, other]) == 2
-        assert f"{other}: is {kind}. Name a file" in capsys.readouterr().err
+        assert f"{other}: is {kind}. Name a file" in quicsat.err("baseline", "check", place, other, status=2)
     expect.write_text("baseline: .\n")
-    assert main(ROOT, ["run", "-s", "quic-go", "-c", "quic-go", "--expect", str(expect)]) == 2
-    assert f"{tmp_path}: is a directory. Name a file" in capsys.readouterr().err
+    err = quicsat.err("run", "-s", "quic-go", "-c", "quic-go", "--expect", expect, status=2)
+    assert f"{tmp_path}: is a directory. Name a file" in err
 
 
-def test_check_draws_the_changed_cells_next_to_the_comment(campaigns: tuple[str, str], tmp_path: Path) -> None:
+def test_check_draws_the_changed_cells_next_to_the_comment(
+    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
+) -> None:
     file, target = tmp_path / "baseline.json", tmp_path / "out"
     target.mkdir()
-    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    quicsat.out("baseline", "save", campaigns[0], file)
     draws = Draws()
     comment = target / "comment.md"
-    assert main(ROOT, ["baseline", "check", campaigns[1], str(file), "--comment", str(comment)], draws) == 1
+    quicsat.out("baseline", "check", campaigns[1], file, "--comment", comment, draw=draws, status=1)
     members, request = draws.requests
     assert (members.plots, members.formats, members.target) == (("members",), ("png",), target)
     assert members.baseline is not None
@@ -210,18 +202,17 @@ def test_check_draws_the_changed_cells_next_to_the_comment(campaigns: tuple[str,
 
 
 def test_a_series_that_cannot_be_read_costs_only_its_picture(
-    campaigns: tuple[str, str], tmp_path: Path, summary: Path, capsys: pytest.CaptureFixture[str]
+    campaigns: tuple[str, str], tmp_path: Path, summary: Path, quicsat: CommandLine
 ) -> None:
     file, place, target = tmp_path / "baseline.json", Path(campaigns[1]), tmp_path / "out"
     target.mkdir()
-    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    quicsat.out("baseline", "save", campaigns[0], file)
     run = place / "picoquic_quiche/sat/1"
     run.mkdir(parents=True)
     (run / "series.parquet").write_text("no parquet")
-    capsys.readouterr()
     words = ["--comment", str(target / "c.md"), "--junit", str(target / "j.xml"), "--github"]
-    assert main(ROOT, ["baseline", "check", str(place), str(file), *words], figures) == 1
-    out, err = capsys.readouterr()
+    status, out, err = quicsat("baseline", "check", place, file, *words, draw=figures)
+    assert status == 1
     lines = out.splitlines()
     token = lines[0].removeprefix("::stop-commands::")
     after = lines[lines.index(f"::{token}::") + 1 :]
@@ -234,11 +225,11 @@ def test_a_series_that_cannot_be_read_costs_only_its_picture(
     assert (target / "j.xml").is_file()
 
 
-def test_a_campaign_in_a_file_has_no_pictures(campaigns: tuple[str, str], tmp_path: Path) -> None:
-    main(ROOT, ["baseline", "save", campaigns[0], str(tmp_path / "b.json")])
+def test_a_campaign_in_a_file_has_no_pictures(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
+    quicsat.out("baseline", "save", campaigns[0], tmp_path / "b.json")
     campaign, draws = Path(campaigns[1]) / "result.json", Draws()
     words = ["baseline", "check", str(campaign), str(tmp_path / "b.json"), "--comment", str(tmp_path / "c.md")]
-    assert main(ROOT, words, draws) == 1
+    quicsat.out(*words, draw=draws, status=1)
     assert draws.requests == []
     text = (tmp_path / "c.md").read_text().replace("`", "")
     assert f"There are no time-offset diagrams, because {campaign} is a file" in text
@@ -251,30 +242,31 @@ def test_github_reads_commands_again_after_a_fault(
         raise MachineError("The disk is full.")
 
     monkeypatch.setattr(whole_file, "write_atomically", full)
-    status, out, _ = checkout(*GOOD, "--github", "--comment", str(summary.parent / "c.md"))
-    assert status == 3
+    out = checkout.out(*GOOD, "--github", "--comment", str(summary.parent / "c.md"), status=3)
     first, *_, last = out.splitlines()
     assert last == f"::{first.removeprefix('::stop-commands::')}::"
 
 
-def test_expectations_excuse_what_the_baseline_does_not(campaigns: tuple[str, str], tmp_path: Path) -> None:
+def test_expectations_excuse_what_the_baseline_does_not(
+    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
+) -> None:
     file, expect = tmp_path / "baseline.json", tmp_path / "expect.yml"
-    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    quicsat.out("baseline", "save", campaigns[0], file)
     expect.write_text("regression: 15 %\n")
-    assert main(ROOT, ["baseline", "check", campaigns[1], str(file), "--expect", str(expect)]) == 0
+    quicsat.out("baseline", "check", campaigns[1], file, "--expect", expect)
     expect.write_text("regression: 15 %\ngoodput floors: [{test: sat, floor: 7.5 Mbit/s}]\n")
-    assert main(ROOT, ["baseline", "check", campaigns[1], str(file), "--expect", str(expect)]) == 1
+    quicsat.out("baseline", "check", campaigns[1], file, "--expect", expect, status=1)
 
 
 @pytest.mark.parametrize("others", [[], runs(8e6)])
 def test_a_run_that_ended_in_an_error_has_its_own_exit_status(
-    others: list[RunResult], campaigns: tuple[str, str], tmp_path: Path
+    others: list[RunResult], campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
 ) -> None:
     file = tmp_path / "baseline.json"
-    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    quicsat.out("baseline", "save", campaigns[0], file)
     results = [*others, run_result(None, repetition=2, outcome=Outcome.ERROR)]
     place = stored(tmp_path / "faulty", virtual(result_set(results, repetitions=2)))
-    assert main(ROOT, ["baseline", "check", place, str(file)]) == 3
+    quicsat.out("baseline", "check", place, file, status=3)
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "result.json", "link"])
@@ -283,19 +275,20 @@ def test_save_never_replaces_the_results_of_a_campaign(checkout: Checkout, tmp_p
     place = checkout.results.resolve()
     (place / "link").symlink_to("journal.jsonl")
     before = (place / "journal.jsonl").read_bytes(), (place / "result.json").read_bytes()
-    status, _, err = checkout("baseline", "save", str(checkout.results), str(place / name))
-    assert status == 2
+    err = checkout.err("baseline", "save", checkout.results, str(place / name), status=2)
     assert f"FILE: {place / name}: campaigns keep their results in files of this name." in err
     assert before == ((place / "journal.jsonl").read_bytes(), (place / "result.json").read_bytes())
 
 
-def test_save_never_replaces_the_file_that_it_reads(campaigns: tuple[str, str], tmp_path: Path) -> None:
+def test_save_never_replaces_the_file_that_it_reads(
+    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
+) -> None:
     file = Path(campaigns[0]) / "result.json"
     copy = tmp_path / "copy.json"
     copy.hardlink_to(file)
     for name in (file, copy):
-        assert main(ROOT, ["baseline", "save", str(file), str(name)]) == 2
-        assert main(ROOT, ["baseline", "save", campaigns[0], str(file)]) == 2
+        quicsat.refusal("baseline", "save", file, name)
+        quicsat.refusal("baseline", "save", campaigns[0], file)
     assert store.load(file).result_set.results
 
 
@@ -312,49 +305,42 @@ CLASHES = {
 
 @pytest.mark.parametrize("words", CLASHES)
 def test_check_writes_to_no_file_twice_and_to_none_that_it_reads(
-    campaigns: tuple[str, str],
-    summary: Path,
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    campaigns: tuple[str, str], summary: Path, words: str, monkeypatch: pytest.MonkeyPatch, quicsat: CommandLine
 ) -> None:
     monkeypatch.chdir(summary.parent)
     Path("sub").mkdir()
-    main(ROOT, ["baseline", "save", campaigns[0], "b.json"])
+    quicsat.out("baseline", "save", campaigns[0], "b.json")
     Path("e.yml").write_text("regression: 1 %\n")
     kept = {name: Path(name).read_bytes() for name in ("b.json", "e.yml", "after/result.json")}
-    assert main(ROOT, ["baseline", "check", "after", "b.json", *words.split()]) == 2
-    assert CLASHES[words] in capsys.readouterr().err
+    assert CLASHES[words] in quicsat.err("baseline", "check", "after", "b.json", *words.split(), status=2)
     assert {name: Path(name).read_bytes() for name in kept} == kept
     assert not Path("x").exists()
 
 
-def test_reports_may_go_to_the_same_device(campaigns: tuple[str, str], tmp_path: Path) -> None:
-    main(ROOT, ["baseline", "save", campaigns[0], str(tmp_path / "b.json")])
+def test_reports_may_go_to_the_same_device(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
+    quicsat.out("baseline", "save", campaigns[0], tmp_path / "b.json")
     words = ["baseline", "check", campaigns[1], str(tmp_path / "b.json")]
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     draws = Draws()
-    assert main(ROOT, [*words, "--junit", f"{tmp_path}/pipe", "--comment", f"{tmp_path}/pipe"], draws) == 1
+    quicsat.out(*words, "--junit", f"{tmp_path}/pipe", "--comment", f"{tmp_path}/pipe", draw=draws, status=1)
     assert b"</testsuites>\n### " in os.read(reader, 100_000)
     os.close(reader)
     assert draws.requests == []
 
 
-def test_two_baselines_are_refused(
-    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_baselines_are_refused(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
     one, other, expect = tmp_path / "one.json", tmp_path / "other.json", tmp_path / "e.yml"
     for place, file in zip(campaigns, (one, other), strict=True):
-        main(ROOT, ["baseline", "save", place, str(file)])
+        quicsat.out("baseline", "save", place, file)
     expect.write_text("baseline: other.json\n")
     words = ["baseline", "check", campaigns[0], str(one), "--expect", str(expect)]
-    assert main(ROOT, words) == 2
-    assert f"{expect} names the baseline {other}, and FILE is {one}. Remove one of the two." in capsys.readouterr().err
+    err = quicsat.err(*words, status=2)
+    assert f"{expect} names the baseline {other}, and FILE is {one}. Remove one of the two." in err
     other.unlink()
-    assert main(ROOT, words) == 0
+    quicsat.out(*words)
     other.symlink_to("one.json")
-    assert main(ROOT, words) == 0
+    quicsat.out(*words)
 
 
 # ---- run --------------------------------------------------------------------------------------
@@ -364,14 +350,12 @@ def test_run_with_a_known_failure(checkout: Checkout, tmp_path: Path) -> None:
     expect = tmp_path / "expect.yml"
     words = ("-s", "good", "-c", "good", "bad", "-t", "tiny", "--expect", str(expect))
     expect.write_text("known failures: [{client: bad, reason: issue 7}]\n")
-    status, out, _ = checkout(*words, "--junit", str(tmp_path / "junit.xml"))
-    assert status == 0
+    out = checkout.out(*words, "--junit", tmp_path / "junit.xml")
     assert "Nothing is worse than expected: 1 known failure, 1 passed." in out
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
     expect.write_text("known failures: [{client: good}]\n")
-    status, out, _ = checkout(*words)
-    assert status == 1
+    out = checkout.out(*words, status=1)
     assert "tiny, server good, client bad: unexpected failure" in out
     assert "Failed (client-failed): " in out
     assert "tiny, server good, client good: unexpected success" in out
@@ -384,7 +368,7 @@ def test_a_misspelled_expectation_is_refused(checkout: Checkout, tmp_path: Path,
     assert checkout("baseline", "save", place, file)[0] == 0
     words = {"run": ["run", *GOOD], "plan": ["plan", *GOOD], "resume": ["resume", place]}
     expect.write_text("goodput floors: [{server: goood, client: bad, test: tinny, floor: 1 Mbit/s}]\n")
-    status, out, err = checkout(*words.get(command, ["baseline", "check", place, file]), "--expect", str(expect))
+    status, out, err = checkout(*words.get(command, ["baseline", "check", place, file]), "--expect", expect)
     assert (status, out) == (2, "")
     assert '"goood" is no implementation and no variant. Did you mean good?' in err
     assert '"tinny" is no test case and no family. Did you mean tiny?' in err
@@ -398,16 +382,14 @@ def test_an_expectation_may_name_a_test_case_of_the_campaign(checkout: Checkout,
 
 
 def test_reports_do_not_change_the_exit_status(checkout: Checkout, tmp_path: Path) -> None:
-    status, out, _ = checkout("-s", "good", "-c", "bad", "-t", "tiny", "--comment", str(tmp_path / "c.md"))
-    assert status == 1
+    out = checkout.out("-s", "good", "-c", "bad", "-t", "tiny", "--comment", tmp_path / "c.md", status=1)
     assert "worse than expected" not in out
     assert "### ❌" in (tmp_path / "c.md").read_text()
 
 
 def test_github_gets_a_summary_and_annotations(checkout: Checkout, summary: Path) -> None:
     summary.write_text("before\n")
-    status, out, _ = checkout("-s", "good", "-c", "bad", "-t", "tiny", "--github")
-    assert status == 1
+    out = checkout.out("-s", "good", "-c", "bad", "-t", "tiny", "--github", status=1)
     assert summary.read_text().startswith("before\n### ❌ quicsat")
     lines = out.splitlines()
     token = lines[0].removeprefix("::stop-commands::")
@@ -420,27 +402,23 @@ def test_github_gets_a_summary_and_annotations(checkout: Checkout, summary: Path
 
 def test_github_without_its_variable(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    status, _, err = checkout(*GOOD, "--github")
-    assert status == 2
-    assert "GITHUB_STEP_SUMMARY" in err
+    assert "GITHUB_STEP_SUMMARY" in checkout.err(*GOOD, "--github", status=2)
 
 
 def test_run_with_a_baseline(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert checkout(*GOOD)[0] == 0
-    assert checkout("baseline", "save", str(checkout.results), str(tmp_path / "b.json"))[0] == 0
+    assert checkout("baseline", "save", checkout.results, tmp_path / "b.json")[0] == 0
     expect = tmp_path / "expect.yml"
     expect.write_text("baseline: b.json\n")
-    status, out, _ = checkout(*GOOD, "--expect", str(expect))
-    assert status == ExitStatus.UNDECIDED  # one repetition in real time
+    out = checkout.out(*GOOD, "--expect", expect, status=ExitStatus.UNDECIDED)
     assert "Use more repetitions" not in out.splitlines()[-1]
     assert out.splitlines()[-1].startswith("Undecided")
     runs_before = len(checkout.engine.all_lives)
     reports = ("--junit", str(tmp_path / "j.xml"), "--comment", str(tmp_path / "c.md"))
     for words in (("plan", *reports), ("-l", str(tmp_path / "new"), "--junit", str(tmp_path / "new/j.xml"))):
-        assert checkout(*words, *GOOD, "--clock", "virtual", "--expect", str(expect))[0] == 2
+        assert checkout(*words, *GOOD, "--clock", "virtual", "--expect", expect)[0] == 2
         assert not (tmp_path / "j.xml").exists()
-    status, _, err = checkout(*GOOD, "--clock", "virtual", "--expect", str(expect), *reports)
-    assert status == 2
+    err = checkout.err(*GOOD, "--clock", "virtual", "--expect", expect, *reports, status=2)
     refused_reports(tmp_path / "j.xml", tmp_path / "c.md", "The baseline used real time: use --clock real.")
     assert "The baseline used real time: use --clock real." in err
     assert len(checkout.engine.all_lives) == runs_before
@@ -450,14 +428,14 @@ def test_another_image_of_a_partner_is_refused_before_the_first_run(
     checkout: Checkout, tmp_path: Path, summary: Path
 ) -> None:
     assert checkout(*GOOD)[0] == 0
-    assert checkout("baseline", "save", str(checkout.results), str(tmp_path / "b.json"))[0] == 0
+    assert checkout("baseline", "save", checkout.results, tmp_path / "b.json")[0] == 0
     document = json.loads((tmp_path / "b.json").read_text())
     document["manifest"]["images"]["good"]["id"] = "sha256:0123456789abcdef"
     (tmp_path / "b.json").write_text(json.dumps(document))
     (tmp_path / "expect.yml").write_text("baseline: b.json\n")
     reports = ("--junit", str(tmp_path / "j.xml"), "--comment", str(tmp_path / "c.md"), "--github")
     lives, campaigns = len(checkout.engine.all_lives), set(checkout.results.parent.iterdir())
-    status, out, err = checkout(*GOOD, "--expect", str(tmp_path / "expect.yml"), *reports)
+    status, out, err = checkout(*GOOD, "--expect", tmp_path / "expect.yml", *reports)
     assert status == ExitStatus.USAGE
     fault = "The image of good is not that of the baseline (version 1.0, image 0123456789ab → good)."
     assert fault in err
@@ -472,7 +450,7 @@ def test_resume_judges_as_well(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout("-s", "good", "-c", "bad", "-t", "tiny")[0] == 1
     expect = tmp_path / "expect.yml"
     expect.write_text("known failures: [{client: bad}]\n")
-    assert checkout("resume", str(checkout.results), "--expect", str(expect))[0] == 0
+    assert checkout("resume", checkout.results, "--expect", expect)[0] == 0
 
 
 def test_reports_of_an_interrupted_campaign_say_so(checkout: Checkout, tmp_path: Path, summary: Path) -> None:
@@ -495,11 +473,10 @@ def test_reports_of_an_interrupted_campaign_say_so(checkout: Checkout, tmp_path:
 def test_an_unfinished_campaign_never_passes_a_check(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout(*GOOD, "--repetitions", "2")[0] == 0
     file = str(tmp_path / "b.json")
-    checkout("baseline", "save", str(checkout.results), file)
+    checkout("baseline", "save", checkout.results, file)
     results = store.load(checkout.results).result_set
     place = stored(tmp_path / "cut", ResultSet(results.manifest, (), results.results[:1], None))
-    status, out, _ = checkout("baseline", "check", place, file)
-    assert status == ExitStatus.FAILURE
+    out = checkout.out("baseline", "check", place, file, status=ExitStatus.FAILURE)
     assert "1 of 2 runs measured; unfinished.\nThe campaign is unfinished: 1 unfinished." in out
 
 
@@ -514,9 +491,7 @@ def test_an_option_with_a_file_is_given_once(checkout: Checkout, option: str) ->
 def test_a_file_that_cannot_be_read_or_written_stops_before_the_first_run(
     checkout: Checkout, option: str, file: str
 ) -> None:
-    status, _, err = checkout(*GOOD, option, file)
-    assert status == 2
-    assert file in err
+    assert file in checkout.err(*GOOD, option, file, status=2)
     assert checkout.engine.all_lives == []
 
 
@@ -525,17 +500,14 @@ def test_a_report_replaces_only_an_earlier_one(checkout: Checkout, tmp_path: Pat
     file = tmp_path / "report"
     file.touch()
     for _ in range(2):
-        assert checkout(*GOOD, option, str(file))[0] == 0
+        assert checkout(*GOOD, option, file)[0] == 0
     assert "quicsat" in file.read_text()
     for content in ("# quicsat: my notes", '<?xml version="1.0"?><project name="quicsat"/>'):
         file.write_text(content)
         runs_before = len(checkout.engine.all_lives)
         for words in (GOOD, ("plan", *GOOD), ("resume", str(checkout.results))):
-            status, _, err = checkout(*words, option, str(file))
-            assert (status, err) == (
-                2,
-                f"{option}: {file} exists, and is no earlier report of quicsat. Choose another file.\n",
-            )
+            fault = f"{option}: {file} exists, and is no earlier report of quicsat. Choose another file.\n"
+            assert checkout.err(*words, option, file, status=2) == fault
         assert (file.read_text(), len(checkout.engine.all_lives)) == (content, runs_before)
 
 
@@ -544,9 +516,7 @@ def test_a_step_summary_that_cannot_be_written_stops_before_the_first_run(
     checkout: Checkout, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", file)
-    status, _, err = checkout(*GOOD, "--github")
-    assert status == 2
-    assert err.startswith(f"--github: {file}: cannot be written: ")
+    assert checkout.err(*GOOD, "--github", status=2).startswith(f"--github: {file}: cannot be written: ")
     assert checkout.engine.all_lives == []
 
 
@@ -573,9 +543,8 @@ def test_a_cell_without_a_result_is_no_success(checkout: Checkout, tmp_path: Pat
     results = store.load(checkout.results).result_set
     place = stored(tmp_path / "cut", ResultSet(results.manifest, (), (), results.finished))
     file = str(tmp_path / "b.json")
-    checkout("baseline", "save", str(checkout.results), file)
-    status, out, _ = checkout("baseline", "check", place, file)
-    assert status == ExitStatus.UNDECIDED
+    checkout("baseline", "save", checkout.results, file)
+    out = checkout.out("baseline", "check", place, file, status=ExitStatus.UNDECIDED)
     assert "tiny, server good, client good: no result" in out
 
 
@@ -596,13 +565,11 @@ def test_outputs_of_a_new_campaign_are_checked_before_it_starts(
 ) -> None:
     assert checkout(*GOOD)[0] == 0
     monkeypatch.chdir(tmp_path)
-    assert checkout("baseline", "save", str(checkout.results), "b.json")[0] == 0
+    assert checkout("baseline", "save", checkout.results, "b.json")[0] == 0
     Path("e.yml").write_text("baseline: b.json\n")
     Path("own.yaml").write_text(TEST_CASE.replace("name: tiny", "name: own").replace("TY", "OWN"))
     runs_before = len(checkout.engine.all_lives)
-    status, _, err = checkout(command, *GOOD, *words.split())
-    assert status == 2
-    assert fault in err
+    assert fault in checkout.err(command, *GOOD, *words.split(), status=2)
     assert len(checkout.engine.all_lives) == runs_before
 
 
@@ -617,7 +584,7 @@ def test_all_outputs_may_be_in_the_directory_of_a_new_campaign(
 
 
 def test_a_placebo_is_saved_with_the_baseline_and_used(
-    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
 ) -> None:
     """Calm members that differ from each other, so that only pairing finds a loss of 2 %."""
     places = {}
@@ -630,11 +597,9 @@ def test_a_placebo_is_saved_with_the_baseline_and_used(
         places[name] = stored(tmp_path / name, made)
     file = str(tmp_path / "b.json")
     compared = ["compare", places["base"], places["slower"]]
-    assert main(ROOT, [*compared, "--placebo", places["slower"]]) == 2
-    assert "is no placebo" in capsys.readouterr().err
-    assert main(ROOT, ["baseline", "save", places["base"], file, "--placebo", places["again"]]) == 0
+    assert "is no placebo" in quicsat.err(*compared, "--placebo", places["slower"], status=2)
+    quicsat.out("baseline", "save", places["base"], file, "--placebo", places["again"])
     assert len(store.load(Path(file)).result_set.placebo) == 10
     for words in ([*compared, "--placebo", places["again"]], ["baseline", "check", places["slower"], file]):
-        assert main(ROOT, words) == 1
-        assert "10/10" in capsys.readouterr().out
-    assert main(ROOT, ["baseline", "check", places["base"], file, "--placebo", places["again"]]) == 2
+        assert "10/10" in quicsat.out(*words, status=1)
+    quicsat.refusal("baseline", "check", places["base"], file, "--placebo", places["again"])

@@ -6,46 +6,40 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.main import main
 from quicsat.model.results import ImageFacts, ResultSet
 from quicsat.results.store import write_result_json
-from tests.cli.conftest import FAST, ROOT, SLOW, CommandLine, Draws
+from tests.cli.conftest import FAST, SLOW, CommandLine, Draws
 from tests.results_builder import SAT, SATLOSS, result_set, runs, virtual
 
 
-def test_compare_finds_what_got_worse(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(ROOT, ["compare", *places]) == 1
-    out = capsys.readouterr().out
+def test_compare_finds_what_got_worse(places: list[str], quicsat: CommandLine) -> None:
+    out = quicsat.out("compare", *places, status=1)
     assert "one → two" in out
     assert "slower" in out
-    assert main(ROOT, ["compare", places[1], places[0]]) == 0
-    assert "faster" in capsys.readouterr().out
+    assert "faster" in quicsat.out("compare", places[1], places[0])
 
 
-def test_compare_two_links(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(ROOT, ["compare", places[0], "-t", "sat", "satloss"]) == 0
-    assert "-75.0" in capsys.readouterr().out
+def test_compare_two_links(places: list[str], quicsat: CommandLine) -> None:
+    assert "-75.0" in quicsat.out("compare", places[0], "-t", "sat", "satloss")
 
 
-def test_compare_draws_too(places: list[str], tmp_path: Path) -> None:
+def test_compare_draws_too(places: list[str], tmp_path: Path, quicsat: CommandLine) -> None:
     draws = Draws()
-    main(ROOT, ["compare", *places, "--plot", str(tmp_path / "out")], draws)
+    quicsat.out("compare", *places, "--plot", tmp_path / "out", draw=draws, status=1)
     [plot_request] = draws.requests
     assert (plot_request.plots, plot_request.target) == (("comparison",), tmp_path / "out")
 
 
 def test_campaigns_without_a_test_case_in_common_are_not_compared(
-    places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    places: list[str], tmp_path: Path, quicsat: CommandLine
 ) -> None:
     other = replace(SAT, name="other", abbreviation="O")
     place = tmp_path / "other"
     place.mkdir()
     write_result_json(place, result_set(test_cases=(other,)))
-    assert main(ROOT, ["compare", places[0], str(place)], Draws()) == 2
-    assert "one and other have no test case in common" in capsys.readouterr().err
+    err = quicsat.err("compare", places[0], place, draw=Draws(), status=2)
+    assert "one and other have no test case in common" in err
 
 
 def night(tmp_path: Path, day: int, results: ResultSet) -> Path:
@@ -64,9 +58,7 @@ def whole(goodput: float) -> ResultSet:
     return virtual(result_set(results, servers=tuple("abcdefgh"), repetitions=1, images={"a": image}))
 
 
-def test_a_campaign_that_was_killed_early_hides_nothing_from_the_next_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_campaign_that_was_killed_early_hides_nothing_from_the_next_one(tmp_path: Path, quicsat: CommandLine) -> None:
     night(tmp_path, 1, whole(8e6))
     before = night(tmp_path, 2, whole(8e6))
     killed = whole(4e6)
@@ -76,8 +68,8 @@ def test_a_campaign_that_was_killed_early_hides_nothing_from_the_next_one(
     after = night(tmp_path, 6, whole(4e6))
     night(tmp_path, 7, whole(4e6))
     file = tmp_path / "changes.json"
-    assert main(ROOT, ["compare", "--previous", str(after), "--json", str(file)], Draws()) == 1
-    out, err = capsys.readouterr()
+    status, out, err = quicsat("compare", "--previous", after, "--json", file, draw=Draws())
+    assert status == 1
     assert "02 → 06" in out
     assert f"Image that changed: a: version 1, image {0:012} → {0:012}." in out
     assert "The campaign of 2026-11-03T06:00:00Z (2 of 8 runs) is incomplete." in err
@@ -93,29 +85,25 @@ def test_a_campaign_that_was_killed_early_hides_nothing_from_the_next_one(
     assert told["changes"][0]["members"] == "1/1"
 
 
-def test_a_campaign_without_an_earlier_one_is_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_campaign_without_an_earlier_one_is_undecided(tmp_path: Path, quicsat: CommandLine) -> None:
     place, file = night(tmp_path, 1, whole(8e6)), tmp_path / "changes.json"
-    assert main(ROOT, ["compare", "--previous", str(place), "-j", str(file)], Draws()) == ExitStatus.UNDECIDED
-    assert "there is no earlier campaign" in capsys.readouterr().err
+    err = quicsat.err("compare", "--previous", place, "-j", file, draw=Draws(), status=ExitStatus.UNDECIDED)
+    assert "there is no earlier campaign" in err
     told = json.loads(file.read_text())
     assert (told["before"], told["undecided"], told["changes"]) == (None, True, [])
 
 
-def test_a_comparison_that_cannot_show_a_loss_is_no_success(tmp_path: Path) -> None:
+def test_a_comparison_that_cannot_show_a_loss_is_no_success(tmp_path: Path, quicsat: CommandLine) -> None:
     rates = ((8e6, 8.1e6), (8.1e6, 8e6))
     places = [str(night(tmp_path, day, result_set(runs(*each), repetitions=2))) for day, each in enumerate(rates, 1)]
-    assert main(ROOT, ["compare", *places], Draws()) == ExitStatus.UNDECIDED
+    quicsat.out("compare", *places, draw=Draws(), status=ExitStatus.UNDECIDED)
 
 
-def test_in_virtual_time_one_repetition_of_a_cell_decides_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_in_virtual_time_one_repetition_of_a_cell_decides_nothing(tmp_path: Path, quicsat: CommandLine) -> None:
     rates = (8e6, 7.9e6, 7.9e6)
     places = [str(night(tmp_path, day, virtual(result_set(runs(rate))))) for day, rate in enumerate(rates, 1)]
-    assert main(ROOT, ["compare", *places[:2]], Draws()) == ExitStatus.UNDECIDED
-    assert "slower, not significant" in capsys.readouterr().out
-    assert main(ROOT, ["compare", *places[1:]], Draws()) == 0
-    assert "1 no change shown" in capsys.readouterr().out
+    assert "slower, not significant" in quicsat.out("compare", *places[:2], draw=Draws(), status=ExitStatus.UNDECIDED)
+    assert "1 no change shown" in quicsat.out("compare", *places[1:], draw=Draws())
 
 
 def test_one_test_case_of_each_of_two_campaigns(quicsat: CommandLine, tmp_path: Path) -> None:

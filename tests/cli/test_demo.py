@@ -22,9 +22,7 @@ def _ready(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_runs_all_campaigns(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "CAMPAIGNS", CAMPAIGNS)
-    status, out, _ = checkout("demo")
-    assert status == 1  # bad fails
-    assert out.count("tiny: 3 kB over a terrestrial link") == 2
+    assert checkout.out("demo", status=1).count("tiny: 3 kB over a terrestrial link") == 2
     documents = sorted((checkout.root / "results").glob("2*"))
     assert [store.load(path).result_set.manifest.command for path in documents] == [
         ("run.py", *line.split()) for line in CAMPAIGNS
