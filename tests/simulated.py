@@ -41,8 +41,8 @@ class Link:
     """Packets."""
     loss: float = 0.0
     """Share, each way."""
-    first_lost: bool = False
-    """The client's first packet is lost."""
+    client_drops: frozenset[int] = frozenset()
+    """The client's packets that are lost, counted from 1."""
     standing_queue: float = 0.0
     """Seconds that every packet to the client waits in a queue that others keep filled."""
     outage: tuple[float, float] = (math.inf, math.inf)
@@ -221,8 +221,8 @@ class _Simulation:
                 start = max(now, self.free[from_server])
                 took = 8 * len(data) / self.link.rate
                 full = start - now > self.link.queue * 8 * 1200 / self.link.rate
-                listed = self.link.first_lost and not from_server and self.link.sent[0] == 1
-                listed |= from_server and self.link.sent[1] in self.link.drops
+                drops = self.link.drops if from_server else self.link.client_drops
+                listed = self.link.sent[from_server] in drops
                 if full or self.chance.random() < self.link.loss or listed:
                     self.link.lost[from_server] += 1
                     continue

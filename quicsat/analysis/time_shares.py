@@ -20,12 +20,13 @@ from quicsat.model.evidence import Evidence
 from quicsat.model.outcomes import Cause
 from quicsat.model.test_case import Link, TestCase, path_rate
 from quicsat.model.time_shares import TimeShare
-from quicsat.traces.columns import Form, Message
+from quicsat.traces.columns import Form, Frame
 from quicsat.traces.flow_control import Steps, busiest_connection, connection_limit, data_sent, stream_limit
 from quicsat.traces.http2 import stream_window
 from quicsat.traces.quic_series import QuicTracePair, declared_lost
 from quicsat.traces.run_traces import RunTraces
 from quicsat.traces.series import Packets, Samples, Series, StreamData
+from quicsat.traces.streams import response_frames
 from quicsat.traces.tcp_events import TcpTracePair
 
 TCP_HEADER = 22
@@ -184,18 +185,33 @@ def _over_quic(pair: QuicTracePair, series: Series) -> _Sender | None:
     times = forward.sent[carrier & ~np.isnan(forward.arrived)]
     if not len(times):
         return None
-    request, messages = float(asked.min()), pair.server.messages
-    own = (messages.kind == Message.FINISHED) & ~pair.server.from_server[messages.packet]
-    own &= pair.server.connection[messages.packet] == connection
-    finished = pair.server_times[messages.packet[own]]
-    handshake = min(float(finished.min()), request) if len(finished) else request
-    marks = _Marks(handshake, request, float(times.max()), float(arrived.time[last]))
-    server, lost = pair.server, declared_lost(pair)
+    request, server, lost = float(asked.min()), pair.server, declared_lost(pair)
+    marks = _Marks(*_begin(pair, connection, request), float(times.max()), float(arrived.time[last]))
     mine = server.from_server & server.eliciting & (server.form == Form.ONE_RTT) & (server.connection == connection)
     flight = series.in_flight
     fewer = flight.time[np.flatnonzero(np.diff(flight.value, prepend=0.0) < 0)]
     events = _Events(pair.server_times[mine], fewer, lost)
     return _Sender(series, marks, events, _quic_credit(pair, series, connection))
+
+
+def _begin(pair: QuicTracePair, connection: int, request: float) -> tuple[float, float]:
+    """When the server has completed the handshake, and has a request; ``request``: when the first one arrives.
+
+    It shows by HANDSHAKE_DONE that it is complete (RFC 9001, section 4.1.2), or it answers. Before that, it does not
+    read 1-RTT packets (section 5.7): the request may be a repetition. A request in 0-RTT ends the wait at once.
+    """
+    server, frames, signals = pair.server, pair.server.frames, pair.server.signals
+    mine = server.connection[frames.packet] == connection
+    answers = np.flatnonzero(mine & response_frames(server))
+    done = signals.packet[(signals.kind == Frame.HANDSHAKE_DONE) & server.from_server[signals.packet]]
+    done = np.append(done[server.connection[done] == connection], frames.packet[answers])
+    if not len(answers) or (mine & (server.form[frames.packet] == Form.ZERO_RTT)).any():
+        return request, request
+    complete, first = float(pair.server_times[done].min()), answers[pair.server_times[frames.packet[answers]].argmin()]
+    asked = mine & ~server.from_server[frames.packet] & (frames.stream == frames.stream[first])
+    copies = pair.server_times[frames.packet[asked]]
+    before = copies[copies <= pair.server_times[frames.packet[first]]]
+    return complete, float(before.max()) if request < complete and len(before) else request
 
 
 def _over_tcp(pair: TcpTracePair, series: Series) -> _Sender | None:

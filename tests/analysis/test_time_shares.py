@@ -184,6 +184,19 @@ def test_handshake_request_and_tail(tmp_path: Path) -> None:
     assert found.seconds(TimeShare.TAIL) == pytest.approx(TRIP / 2, abs=0.02)
 
 
+def test_a_request_before_the_end_of_the_handshake(tmp_path: Path) -> None:
+    """The client's Finished is lost, and the server drops the request, which it cannot read. Or both are lost."""
+    sizes, options = [100_000], {"max_data": 10_000_000, "max_stream_data": 10_000_000}
+    one = case(tmp_path / "one", sizes, Link(client_drops=frozenset({4})), **options)
+    both = case(tmp_path / "both", sizes, Link(client_drops=frozenset({4, 5})), **options)
+    repeated = float(both.series.requests.arrived[0])
+    assert float(one.series.requests.arrived[0]) < repeated - 1
+    for found in (one, both):
+        assert found.seconds(TimeShare.HANDSHAKE) == pytest.approx(1.5 * TRIP + 0.2, abs=0.02)  # with aioquic's PTO
+        assert found.seconds(TimeShare.HANDSHAKE, TimeShare.REQUEST) == pytest.approx(repeated, abs=0.02)
+        assert found.seconds(TimeShare.APPLICATION, TimeShare.PTO) == 0
+
+
 def test_losses_are_recovered(tmp_path: Path) -> None:
     link = Link(loss=0.02, queue=10_000)
     found = case(tmp_path, [2_000_000], link, max_data=10_000_000, max_stream_data=10_000_000)

@@ -141,10 +141,11 @@ CHACHA: dict[str, object] = {"cipher_suites": [CipherSuite.CHACHA20_POLY1305_SHA
 @pytest.mark.parametrize(
     ("rule", "link", "options", "code"),
     [
-        *((Check.LONG_RTT, Link(delay=0.75, first_lost=lost), {"initial_rtt": known}, None)
-          for lost in (False, True) for known in (0.333, 1.5)),
+        *((Check.LONG_RTT, Link(delay=0.75, client_drops=frozenset(lost)), {"initial_rtt": known}, None)
+          for lost in ((), (1,)) for known in (0.333, 1.5)),
         # no probe, no connection
-        (Check.LONG_RTT, Link(delay=0.75, first_lost=True), {"initial_rtt": 1000.0}, ErrorCode.HANDSHAKE_COUNT),
+        (Check.LONG_RTT, Link(delay=0.75, client_drops=frozenset({1})), {"initial_rtt": 1000.0},
+         ErrorCode.HANDSHAKE_COUNT),
         (Check.LONG_RTT, Link(delay=0.75), {}, None),
         (Check.CHACHA20, None, CHACHA, None),
         (Check.CHACHA20, None, {}, ErrorCode.WRONG_CIPHER),
