@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase, path_rate
@@ -25,6 +26,45 @@ def mean_shares(runs: Iterable[RunResult]) -> tuple[Spent, int]:
     return {share: mean(values[share.metric] for values in known) or 0.0 for share in TimeShare}, len(known)
 
 
+@dataclass(frozen=True)
+class _Pair:
+    """Means of the runs of a pair over a link."""
+
+    key: tuple[str, str, str]
+    """Test case, server and client."""
+    spent: Spent
+    window: float
+    """Bytes that flow control must allow, 0 if unknown."""
+    count: int
+
+    @property
+    def total(self) -> float:
+        """Seconds."""
+        return sum(self.spent.values())
+
+    @property
+    def reason(self) -> TimeShare:
+        """The largest one that the endpoints decide."""
+        return max((share for share in TimeShare if share in AVOIDABLE), key=self.spent.__getitem__)
+
+    def share(self, of: TimeShare) -> float:
+        """A share of the total."""
+        return self.spent[of] / self.total
+
+
+def _pairs(results: ResultSet, case: TestCase) -> list[_Pair]:
+    """Those with shares, the largest gain first."""
+    by_pair: dict[tuple[str, str], list[RunResult]] = {}
+    for run in successes(results.results, case):
+        by_pair.setdefault((run.server, run.client), []).append(run)
+    found = list[_Pair]()
+    for pair, runs in by_pair.items():
+        spent, count = mean_shares(runs)
+        window = max((enough for each in runs if (enough := enough_window(each, case))), default=0.0)
+        found += [_Pair((case.abbreviation, *pair), spent, window, count)] if count else []
+    return sorted(found, key=lambda each: -each.share(each.reason))
+
+
 def attributed(runs: Iterable[RunResult]) -> tuple[int, int]:
     """How many runs have a known reason for ``ATTRIBUTED`` of their time at least, and how many have shares."""
     each = [mean_shares([run]) for run in runs]
@@ -39,32 +79,26 @@ def enough_window(run: RunResult, case: TestCase) -> float | None:
 
 
 def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
-    """A row per pair and test case: the largest reason that the endpoints decide; the largest gain first."""
+    """A row per pair and test case: the largest reason that the endpoints decide, and all shares that a pair has.
+
+    The largest gain of a test case comes first.
+    """
+    pairs = [pair for case in cases for pair in _pairs(results, case)]
+    present = [share for share in TimeShare if any(each.spent[share] for each in pairs)]
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("completion time", Unit.SECONDS, 2),
-        Column("link at its full rate", Unit.SHARE, 1), Column("largest reason"), Column("share", Unit.SHARE, 1),
-        Column("time without it, at least", Unit.SECONDS, 2), Column("window that removes it"),
-        Column("unknown", Unit.SHARE, 1), Column("n", Unit.COUNT),
+        Column("largest reason"), Column("share", Unit.SHARE, 1), Column("time without it, at least", Unit.SECONDS, 2),
+        Column("window that removes it"), *(Column(share.label, Unit.SHARE, 1) for share in present),
+        Column("n", Unit.COUNT),
     )  # fmt: skip
-    rows = list[tuple[str | float | int, ...]]()
-    for case in cases:
-        found = list[tuple[str | float | int, ...]]()
-        runs = successes(results.results, case)
-        for server, client in dict.fromkeys((each.server, each.client) for each in runs):
-            mine = [each for each in runs if (each.server, each.client) == (server, client)]
-            spent, count = mean_shares(mine)
-            if not count:
-                continue
-            total = sum(spent.values())
-            reason = max((share for share in TimeShare if share in AVOIDABLE), key=spent.__getitem__)
-            window = max((enough for each in mine if (enough := enough_window(each, case))), default=0.0)
-            limited = reason in FLOW_CONTROL and window
-            found.append((
-                case.abbreviation, server, client, total, spent[TimeShare.FULL_RATE] / total, reason.label,
-                spent[reason] / total, total - spent[reason], byte_size(window) if limited else "–",
-                spent[TimeShare.UNKNOWN] / total, count,
-            ))  # fmt: skip
-        rows += sorted(found, key=lambda row: -float(row[6]))
+    rows = [
+        (
+            *each.key, each.total, each.reason.label, each.share(each.reason), each.total - each.spent[each.reason],
+            byte_size(each.window) if each.reason in FLOW_CONTROL and each.window else "–",
+            *map(each.share, present), each.count,
+        )
+        for each in pairs
+    ]  # fmt: skip
     explained, known = attributed(run for case in cases for run in successes(results.results, case))
     unknown = f"at most {percent(1 - ATTRIBUTED)} of the time is unknown"
     note = (
@@ -73,7 +107,7 @@ def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         "its place, so the time without it is a lower bound. The window is what the link carries in the shortest round "
         "trip."
     )
-    return Table("time-shares", "Shares of the transfer's time", columns, tuple(rows), (note,))
+    return Table("time-shares", "Shares of the transfer's time", columns, tuple(rows), (note,) if rows else ())
 
 
 PER_CAMPAIGN = {"time-shares": time_shares}

@@ -11,7 +11,7 @@ from typing import Any
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted, printable
 from quicsat.model.units import mbit_per_s
-from quicsat.report import attempt_tables, campaign_tables, release_tables
+from quicsat.report import attempt_tables, campaign_tables, release_tables, time_share_tables
 from quicsat.report.comparison_lines import line
 from quicsat.report.parity_table import parity
 from quicsat.report.table import Table, Unit, render
@@ -59,12 +59,14 @@ def write(site: Site, campaign: SiteCampaign) -> None:
     if has_both_transports(campaign.manifest):
         _parity(site, campaign)
     cases = campaign.measurements
+    shares = time_share_tables.time_shares(campaign.results, cases)
     tables = [
         campaign_tables.summary(campaign.results, cases),
         campaign_tables.implementations(campaign.results, cases),
         campaign_tables.variance(campaign.results, cases),
         campaign_tables.congestion(campaign.results.manifest.implementations),
         campaign_tables.pairs(campaign.results, cases),
+        *([shares] if shares.rows else []),
         attempt_tables.attempts(campaign.results, campaign.results.manifest.test_cases),
     ]
     page = address.campaign(campaign.folder, "tables")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.model.implementation import Protocol, Role
+from quicsat.model.time_shares import TimeShare
 from quicsat.site import report_pages
 from quicsat.site.report_pages import MOST_DOTS, trend_row
 from quicsat.statistics.history import Trend, TrendClass
@@ -60,6 +61,21 @@ def test_a_comparison_shows_what_changed_and_every_pair(site: Path) -> None:
     everything = (page.parent / "all.csv").read_text()
     assert len(everything.splitlines()) == 1 + int(re.findall(r"<dd>(\d+)</dd>", page.read_text())[0])
     assert ",16000000.0,8000000.0," in everything
+
+
+def test_shares_of_the_time_are_a_table_of_a_campaign_that_has_some(tmp_path: Path) -> None:
+    results = builder.small()
+    for name, values in (("without", {}), ("with", {share.metric: 1.0 for share in TimeShare})):
+        told = tuple(
+            replace(each, measurement=replace(each.measurement, values={**each.measurement.values, **values}))
+            for each in results.results
+            if each.measurement is not None
+        )
+        builder.on_disk(tmp_path / name / "results" / "one", replace(results, results=told))
+        builder.build(tmp_path / name / "results", tmp_path / name / "site")
+    [table] = tmp_path.rglob("time-shares.csv")
+    assert table.is_relative_to(tmp_path / "with")
+    assert len(table.read_text().splitlines()) > 1
 
 
 def test_a_page_shows_the_first_rows_of_a_large_table_and_its_file_all(
