@@ -91,7 +91,7 @@ def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         Column("window that removes it"), *(Column(share.label, Unit.SHARE, 1) for share in present),
         Column("n", Unit.COUNT),
     )  # fmt: skip
-    rows = [
+    rows: list[tuple[str | float | int, ...]] = [
         (
             *each.key, each.total, each.reason.label, each.share(each.reason), each.total - each.spent[each.reason],
             byte_size(each.window) if each.reason in FLOW_CONTROL and each.window else "–",
