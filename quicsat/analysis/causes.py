@@ -15,7 +15,7 @@ from quicsat.analysis.failure_context import FailureContext as FailureContext
 from quicsat.analysis.link_events import LinkHistory, LinkStop, link_stop
 from quicsat.model.arrays import Integers
 from quicsat.model.outcomes import Cause
-from quicsat.model.text import counted
+from quicsat.model.text import counted, first_few
 from quicsat.model.units import byte_size, mbit_per_s, seconds
 from quicsat.traces.columns import Form, Frame, Message, Trace
 from quicsat.traces.series import Series, window_rate
@@ -372,7 +372,5 @@ def _names(context: FailureContext, lost: Integers) -> str:
     """Packets that the link lost, the first few by number, and what dropped packets in the run."""
     if not len(lost):
         return ""
-    shown = ", ".join(map(str, lost[:MANY].tolist()))
-    more = f" and {len(lost) - MANY} more" if len(lost) > MANY else ""
     kinds = f" (dropped in the whole run: {context.link.dropped})" if context.link.dropped else ""
-    return f"; the link lost packets {shown}{more}{kinds}"
+    return f"; the link lost packets {first_few(lost.tolist(), MANY)}{kinds}"

@@ -14,7 +14,7 @@ from quicsat.model.processes import process_pool
 from quicsat.model.results import Manifest, Measurement, RunResult
 from quicsat.model.run import Run
 from quicsat.model.stored_files import status
-from quicsat.model.text import counted, escaped
+from quicsat.model.text import counted, escaped, first_few
 from quicsat.results.store import Journal, attempt_directory, write_result_json
 from quicsat.traces.run_traces import CLIENT_TRACE
 
@@ -54,9 +54,8 @@ def _left(again: Again) -> str:
     """``; 3 without traces were left as they are: a_b/sat/1, …``."""
     if not again.without_traces:
         return ""
-    shown = ", ".join(again.without_traces[:NAMED])
-    more = f" and {len(again.without_traces) - NAMED} more" if len(again.without_traces) > NAMED else ""
-    return f"; {len(again.without_traces)} without traces were left as they are: {shown}{more}"
+    named = first_few(again.without_traces, NAMED)
+    return f"; {len(again.without_traces)} without traces were left as they are: {named}"
 
 
 def analyse_again(directory: Path) -> Again:

@@ -22,7 +22,7 @@ from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.real_link import RealLinkReport
 from quicsat.model.run import File
 from quicsat.model.test_case import TestCase
-from quicsat.model.text import counted, escaped
+from quicsat.model.text import counted, escaped, first_few
 from quicsat.model.units import byte_size, percent, seconds
 from quicsat.model.webtransport import NEGOTIATED, WebTransport
 from quicsat.traces.columns import Form, Trace
@@ -398,9 +398,7 @@ def session_files(evidence: Evidence, kind: WebTransport) -> Verdict | None:
 
 def _names(names: Sequence[str]) -> str:
     """The first three names, fit to be shown: containers can choose them."""
-    shown = [escaped(name, 80) for name in names[:3]]
-    rest = [f"and {len(names) - 3} more"] if len(names) > 3 else []
-    return ", ".join(shown + rest)
+    return first_few(names, 3, lambda name: escaped(name, 80))
 
 
 # ---- traces ---------------------------------------------------------------------------------
@@ -416,8 +414,7 @@ def unread_connections(client: Trace) -> int:
 def frames_of(trace: Trace, rows: Integers) -> str:
     """``frame 7`` or ``frames 7, 9, 12 and 4 more``: as Wireshark numbers them."""
     numbers = list(dict.fromkeys(trace.frame[rows].tolist()))
-    shown = ", ".join(map(str, numbers[:3])) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
-    return f"frame {shown}" if len(numbers) == 1 else f"frames {shown}"
+    return f"{'frame' if len(numbers) == 1 else 'frames'} {first_few(numbers, 3)}"
 
 
 def cited_frames(verdict: Verdict) -> tuple[Role, list[int]]:

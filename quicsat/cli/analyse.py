@@ -16,7 +16,7 @@ from quicsat.cli.program import Program, option
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.processes import process_pool
-from quicsat.model.text import counted
+from quicsat.model.text import counted, first_few
 
 if TYPE_CHECKING:
     from quicsat.analysis.foreign_runs import Findings
@@ -101,8 +101,8 @@ def _summary(name: str, tree: Tree) -> str:
     pairs, cases = ({getattr(run, name): None for run in runs} for name in ("pair", "test_case"))
     lines = [
         f"{name}: {counted(len(runs), 'run')} of another runner",
-        f"pairs (server_client): {', '.join(_some([escaped_name(pair) or '(no name)' for pair in pairs]))}",
-        f"test cases: {', '.join(_some([escaped_name(case) or '(no name)' for case in cases]))}",
+        f"pairs (server_client): {first_few(pairs, NAMED, lambda pair: escaped_name(pair) or '(no name)')}",
+        f"test cases: {first_few(cases, NAMED, lambda case: escaped_name(case) or '(no name)')}",
     ]
     missing = Counter(file for run in runs for file in run.missing)
     lines += [f"missing in {count} of {counted(len(runs), 'run')}: {file}" for file, count in missing.items()]
@@ -110,9 +110,9 @@ def _summary(name: str, tree: Tree) -> str:
     return "\n".join(lines)
 
 
-def _some(names: Sequence[str]) -> list[str]:
-    more = [f"and {len(names) - NAMED} more"] if len(names) > NAMED else []
-    return [*names[:NAMED], *more]
+def _some(lines: Sequence[str]) -> list[str]:
+    more = [f"and {len(lines) - NAMED} more"] if len(lines) > NAMED else []
+    return [*lines[:NAMED], *more]
 
 
 def _sheet(place: Path, tree: Tree, found: Sequence[Findings]) -> Table:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.model.errors import InputError
 from quicsat.model.outcomes import Outcome
+from quicsat.model.text import first_few
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet, RunResult
@@ -35,23 +35,16 @@ def stored_run(given: Path, example: str) -> tuple[ResultSet, RunResult, Path, P
     if campaign == place:
         bad = [each.key for each in results.results if each.verdict.outcome is not Outcome.SUCCEEDED]
         kind, some = ("Runs that did not succeed", bad) if bad else ("Its runs", [each.key for each in results.results])
-        named = f"{kind}: {_listed(given / key.path for key in some)}" if some else "It has no runs yet."
+        named = f"{kind}: {first_few((given / key.path for key in some), NAMED)}" if some else "It has no runs yet."
         raise InputError(f"{given}: is a campaign. Pass the directory of a run. {named}")
     runs = {campaign / each.key.path: each for each in results.results}
     runs |= {store.attempt_directory(campaign / each.key.path, each.attempt): each for each in results.earlier}
     for run in filter(runs.__contains__, _upwards(place)):
         return results, runs[run], run, given if run == place else run
     if below := [given / run.relative_to(place) for run in runs if run.is_relative_to(place)]:
-        raise InputError(f"{given}: is no run. Name one of its runs: {_listed(below)}")
+        raise InputError(f"{given}: is no run. Name one of its runs: {first_few(below, NAMED)}")
     raise InputError(f"{given}: no such run. Pass a directory like {name}")
 
 
 def _upwards(place: Path) -> tuple[Path, ...]:
     return place, *place.parents
-
-
-def _listed(runs: Iterable[Path]) -> str:
-    """``a/1, a/2 and 3 more``."""
-    names = list(map(str, runs))
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"

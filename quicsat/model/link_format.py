@@ -33,7 +33,7 @@ from quicsat.model.emulated_link import (
 from quicsat.model.gateways import LINUX, PEPS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from quicsat.model.real_link import Baseline, RealLink
 from quicsat.model.test_case import Link, TestCase, files_in_words
-from quicsat.model.text import counted
+from quicsat.model.text import counted, first_few
 from quicsat.model.units import byte_size, mbit_per_s, percent, seconds
 
 WAYS = {LinkDirection.BOTH: "", LinkDirection.CLIENT: " forward", LinkDirection.SERVER: " return"}
@@ -268,9 +268,7 @@ def _corruption(corruption: Corruption) -> str:
 
 
 def _drops(drops: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, drops[:MOST_DROPS]))
-    more = f" and {len(drops) - MOST_DROPS} more" if len(drops) > MOST_DROPS else ""
-    return f"no. {shown}{more}"
+    return f"no. {first_few(drops, MOST_DROPS)}"
 
 
 def _blackhole(hole: Blackhole) -> str:

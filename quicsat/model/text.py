@@ -16,8 +16,9 @@ import re
 import shlex
 import sys
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 ESCAPE = "\x1b"
 """Begins the sequences that control a terminal (ECMA-48)."""
@@ -104,6 +105,13 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             spans.append([number, number])
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def first_few(items: Iterable[Any], most: int, show: Callable[[Any], str] = str) -> str:
+    """``a/1, a/2 and 3 more``: names at most so many of the items, as ``show`` writes them."""
+    every = list(items)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return f"{', '.join(map(show, every[:most]))}{more}"
 
 
 def command_line(*words: object) -> str:

@@ -33,7 +33,7 @@ from quicsat.model.names import (
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
 from quicsat.model.run import RunKey
-from quicsat.model.text import printable, quoted
+from quicsat.model.text import first_few, printable, quoted
 from quicsat.model.units import MIB, byte_size
 from quicsat.plan.run_seed import run_seed
 from quicsat.results.ranges import bounded, checked_time
@@ -446,9 +446,8 @@ def _newer(path: Path, manifest: Manifest | None, unknown: Sequence[str]) -> tup
     if not unknown:
         return ()
     version = f" ({printable(manifest.tool_version, 40)})" if manifest is not None and manifest.tool_version else ""
-    more = f" and {len(unknown) - _WARNINGS_SHOWN} more" if len(unknown) > _WARNINGS_SHOWN else ""
-    names = ", ".join(map(quoted, unknown[:_WARNINGS_SHOWN]))
-    return (f"{path}: a newer version of quicsat{version} wrote it. This version does not read {names}{more}.",)
+    names = first_few(unknown, _WARNINGS_SHOWN, quoted)
+    return (f"{path}: a newer version of quicsat{version} wrote it. This version does not read {names}.",)
 
 
 def _known_part(validate: Callable[..., T], text: bytes) -> tuple[T, tuple[str, ...]]:
@@ -644,8 +643,7 @@ def _deviations(path: Path, results: ResultSet) -> Iterator[str]:
             seeds.append(str(each.key))
     for what, runs in (("an image", images), ("a seed", seeds)):
         if runs:
-            listed = f"{quoted(runs[0])} and {len(runs) - 1} more" if len(runs) > 1 else quoted(runs[0])
-            yield f"{path}: {what} differs from what the manifest states: {listed}."
+            yield f"{path}: {what} differs from what the manifest states: {first_few(runs, 1, quoted)}."
 
 
 def _faults(error: ValidationError) -> list[str]:

@@ -12,7 +12,7 @@ from quicsat.model.names import is_named
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ImageFacts, Manifest, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
-from quicsat.model.text import counted, printable
+from quicsat.model.text import counted, first_few, printable
 from quicsat.model.units import mbit_per_s, percent
 from quicsat.plan.stored_plan import plan_of
 from quicsat.statistics import comparison
@@ -469,8 +469,7 @@ def _entries(cells: Iterable[Cell]) -> str:
         for each in merged:
             alike[each[:place] + each[place + 1 :]].extend(each[place])
         merged = [(*rest[:place], tuple(names), *rest[place:]) for rest, names in alike.items()]
-    more = f" and {len(merged) - NAMED} more" if len(merged) > NAMED else ""
-    return f"{', '.join(CellPattern(*each).entry for each in merged[:NAMED])}{more}"
+    return first_few((CellPattern(*each).entry for each in merged), NAMED)
 
 
 def _outcome(sample: Sample, change: PairChange | None, *, compared: bool) -> Iterator[tuple[Finding, str]]:

@@ -16,6 +16,7 @@ from quicsat.model.text import (
     command_line,
     counted,
     escaped,
+    first_few,
     numbered,
     printable,
     printable_lines,
@@ -137,3 +138,8 @@ def test_numbers_agree_with_their_nouns() -> None:
     assert [counted(count, "success", "successes") for count in (1, 2)] == ["1 success", "2 successes"]
     assert numbered("Repetition", [7]) == "Repetition 7"
     assert numbered("Repetition", [5, 1, 2, 3]) == "Repetitions 1-3, 5"
+
+
+def test_of_many_names_the_first_few_are_told() -> None:
+    assert first_few("ab", 2) == "a, b"
+    assert first_few(["a", "b", "\x1b", "d"], 1, quoted) == '"a" and 3 more'
