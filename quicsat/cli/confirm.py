@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quicsat.cli import campaign_report, console
+from quicsat.cli import campaign_report, console, stored_campaigns
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.output_files import check_place
@@ -27,11 +27,11 @@ from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.errors import InputError
 from quicsat.model.gate_directories import AGAIN, BASE, CHANGE
-from quicsat.model.names import VARIANT_SIGN, did_you_mean
+from quicsat.model.names import VARIANT_SIGN
 from quicsat.model.outcomes import Outcome
 from quicsat.model.run_key import RunKey
 from quicsat.model.stored_files import resolved
-from quicsat.model.text import command_line, counted, quoted
+from quicsat.model.text import command_line, counted
 from quicsat.plan.limits import CampaignLimits
 
 if TYPE_CHECKING:
@@ -210,24 +210,18 @@ def _campaigns(options: Options) -> tuple[TwoBuilds, Comparison]:
 def _claims(options: Options, builds: TwoBuilds, found: Comparison) -> list[Claim]:
     """The findings, or what is asked for; raises InputError if there is nothing to check."""
     from quicsat.statistics import confirmation
+    from quicsat.statistics.comparison import cell_of
 
-    cases = [
-        case for case in builds.after.manifest.test_cases if not options.test or any(map(case.has_label, options.test))
-    ]
-    if not cases:
-        raise InputError(f"These results have no test case {' or '.join(map(quoted, options.test))}.")
-    names = {case.name for case in cases}
+    stored_campaigns.check_tests(options.test, [builds.after])
+    names = {case.name for case in stored_campaigns.test_cases(builds.after, options.test)}
     if options.pair:
         cells = [
-            (each.second.server, each.second.client, each.second.test_case)
+            cell_of(each.second)
             for each in found.pairs
             if each.second.test_case in names and each.second.outcomes and each.first.outcomes
         ]
-        known = {f"{server}_{client}": None for server, client, _ in cells}
-        if faults := [f"These results have no pair {quoted(name)} (SERVER_CLIENT).{did_you_mean(name, known)}"
-                      for name in options.pair if name not in known]:  # fmt: skip
-            raise InputError(*faults)
-        return confirmation.claims_about(found, [cell for cell in cells if f"{cell[0]}_{cell[1]}" in options.pair])
+        wanted = stored_campaigns.pairs_of(options.pair, dict.fromkeys(cell[:2] for cell in cells))
+        return confirmation.claims_about(found, [cell for cell in cells if cell[:2] in wanted])
     claims = [
         replace(claim, cells=chosen)
         for claim in confirmation.claims(found, builds.changed)

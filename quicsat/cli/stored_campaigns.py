@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -52,7 +52,7 @@ def open_campaigns(options: CampaignsOptions, program: Program) -> tuple[Campaig
         raise InputError(*problems)
     for problem in problems:
         console.message(f"{problem} It is left out.")
-    _check_tests(options.test, [campaign.results for campaign in campaigns])
+    check_tests(options.test, [campaign.results for campaign in campaigns])
     _check_clocks(campaigns)
     return tuple(campaigns)
 
@@ -114,7 +114,8 @@ def _check_clocks(campaigns: Sequence[CampaignResults]) -> None:
         raise InputError(f"Results of different clocks are never put together: {listed}.")
 
 
-def _check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:
+def check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:
+    """Raise :class:`InputError` with each of the names that is that of no test case of any campaign."""
     cases = [case for each in results for case in each.manifest.test_cases]
     known = [name for case in cases for name in (case.name, case.abbreviation)]
     known += {case.family.name: None for case in cases if case.family}
@@ -155,7 +156,11 @@ def pairs(wanted: Sequence[str], campaigns: Sequence[CampaignResults]) -> tuple[
     Raises InputError if no campaign has such a pair.
     """
     results = (result for campaign in campaigns for result in campaign.results.results)
-    found = dict.fromkeys((result.server, result.client) for result in results)
+    return pairs_of(wanted, dict.fromkeys((result.server, result.client) for result in results))
+
+
+def pairs_of(wanted: Sequence[str], found: Collection[Pair]) -> tuple[Pair, ...]:
+    """As :func:`pairs`, of the pairs that were ``found``."""
     folders = {pair_folder(*pair): pair for pair in found}
     known = {"_".join(pair): pair for pair in found}
     problems = [

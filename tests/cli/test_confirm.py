@@ -200,7 +200,7 @@ def test_what_cannot_be_checked(both: Both) -> None:
     assert "--pair" in both.checkout.refusal("confirm", a, a)
     assert "same images" in both.checkout.refusal("confirm", b, b, "--pair", "good_bad")
     assert "good_bad" in both.checkout.refusal("confirm", a, b, "--pair", "good_badd")
-    assert "satt" in both.checkout.refusal("confirm", a, b, "-t", "satt")
+    assert "satt" in both.checkout.refusal("confirm", a, b, "-t", "satt", "tiny")
     assert "gate" in both.checkout.refusal("confirm", a)
     assert not (both.place / "b-confirm").exists()
 
