@@ -498,94 +498,8 @@ def test_an_implementation() -> None:
         ('"role"', '"rol"', '5: "mvfst": unknown key "rol". Did you mean role? Allowed: image, url, role, build,'),
         ('"role"', '"rol"', '2: "mvfst": missing key "role"; write for example role: "both"'),
         ('"role"', '"url"', '5: "mvfst": key "url" is repeated; first in line 4.'),
-        ('"both"', '"both", "build": "../x"', '5: "mvfst": build "../x" must be a folder of this checkout'),
         (GOOD, '{"simulator": {"build": "x"}}', '1: "simulator" is the name of an image of quicsat itself;'),
-        ('"both"', '"both", "protocols": ["hq", "h4"]', '5: "mvfst": protocols "h4" is none of hq, h3, tcp, '),
-        ('"both"', '"both", "protocols": []', '5: "mvfst": protocols is an empty list: "" is none of hq, h3,'),
-        ('"both"', '"both", "licence": "M\u00efT"', "must be an SPDX expression such as MIT or Apache-2.0."),
-        ('"both"', '"both", "language": 7', '5: "mvfst": language "7" must be text in double quotes.'),
-        ('"both"', '"both", "congestion control": "bbr"', '5: "mvfst": congestion control must be a mapping of'),
-        ('"both"', '"both", "congestion control": {}', 'missing key "source"; write for example source: "README'),
-        *(
-            ('"both"', f'"both", "congestion control": {{"source": "s", "date": "2026-11-21", {text}}}', problem)
-            for text, problem in [
-                ('"known": ["bbr"], "default": "bb"', '5: "mvfst": default "bb" is not among "known": bbr.'),
-                ('"hystart": "yes"', '5: "mvfst": hystart "yes" must be true, false or null.'),
-                ('"hystart": 1', '5: "mvfst": hystart "1" must be true, false or null.'),
-                ('"source": "t"', '5: "mvfst": key "source" is repeated; first in line 5.'),
-                ('"defualt": null', 'unknown key "defualt". Did you mean default? Allowed: default, known, hystart,'),
-                ('"known": ["a b"]', '5: "mvfst": known "a b" must be one word'),
-            ]
-        ),
-        ('"both"', '"both", "congestion control": {"date": "2026-13-01"}', 'date "2026-13-01" is no date; write for'),
-        ('"both"', '"both", "variants": ["bbr"]', '5: "mvfst": variants must be a mapping of names to mappings.'),
-        ('"both"', '"both", "variants": {"B": {"server": "x"}}', '5: "mvfst": "B" is no name of a variant: 1 to 64'),
-        ('"both"', '"both", "variants": {"b": "x"}', '5: "mvfst": variant "b": must be a mapping of keys to values.'),
-        ('"both"', '"both", "variants": {"b": {}}', '5: "mvfst": variant "b": changes nothing: it has neither'),
-        ('"both"', '"both", "variants": {"b": {"servr": "x"}}', 'unknown key "servr". Did you mean server? Allowed:'),
-        ('"both"', '"both", "variants": {"b": {"server": "a\\nb"}}', "must be one to ten words of ASCII characters"),
-        ('"both"', '"both", "contract": "0x1"', '5: "mvfst": contract must be a mapping of protocols, version.'),
-        ('"both"', '"both", "contract": {"version": "1"}', 'version "1" must be a QUIC version in hexadecimal digits'),
-        ('"both"', '"both", "contract": {"protocols": ["a b"]}', '"a b" must be one word of 1 to 100 ASCII characters'),
-        ('"both"', '"both", "contract": {"VERSION": "0x1"}', 'unknown key "VERSION". Did you mean version?'),
-        (
-            '"both"',
-            '"both", "cpu cost": "3 us"',
-            '5: "mvfst": cpu cost must be a mapping of server, client, measured, processor, version.',
-        ),
-        (
-            '"both"',
-            '"both", "virtual time only": {"date": "2026-11-28", "links": ["sat"]}',
-            "links must be a mapping of test cases to clients.",
-        ),
-        (
-            '"both"',
-            '"both", "virtual time only": {"date": "2026-11-28", "links": {"../sat": ["*"]}}',
-            'links: "../sat" is no name of a test case.',
-        ),
-        (
-            '"both"',
-            '"both", "virtual time only": {"date": "2026-11-28", "links": {"sat": ["quic go"]}}',
-            'sat "quic go" is neither the name of an implementation nor "*" for every client.',
-        ),
-        (
-            '"both"',
-            f'"both", "virtual time only": {{"date": "2026-11-28", "links": {{"sat": {MANY}}}}}',
-            "more than 50 test cases, or 100 clients of one.",
-        ),
-        ('"both"', '"both", "build arguments": ["A"]', "build arguments"),
-        (
-            '"both"',
-            '"both", "build": "mine", "build arguments": {"a": "1"}',
-            'build arguments: "a" must be the name of an argument',
-        ),
-        ('"both"', '"both", "build": "mine", "build arguments": {"A": "\\n"}', "1 to 500 ASCII characters"),
-        ('"both"', '"both", "releases": {"from": "1"}', "releases must be a list of mappings"),
-        ('"both"', '"both", "releases": [{"from": "a b"}]', 'releases: from "a b" is no version: 1 to 40 of a-z'),
-        ('"both"', '"both", "releases": [{"from": "1.0"}]', "releases need a package"),
-        ('"both"', '"both", "releases": [{}]', 'releases: missing key "from"'),
-        ('"both"', '"both", "virtual time only": {"links": {}}', 'missing key "date"; write for example'),
-        ('"both"', '"both", "cpu cost": {"server": "3 us"}', "server: must be a mapping of keys to values."),
-        ('"both"', '"both", "cpu cost": {"server": {}}', '5: "mvfst": server: missing key "datagram sent"; write for'),
-        (
-            '"both"',
-            '"both", "cpu cost": {"server": {"sent": "1 us"}}',
-            'unknown key "sent". Did you mean send?',
-        ),
-        (
-            '"both"',
-            '"both", "cpu cost": {"client": {"wait": "-1 us"}}',
-            'client: wait "-1 us" is out of range: 0 us',
-        ),
-        ('"both"', '"both", "cpu cost": {"client": {"send": "11 ms"}}', 'send "11 ms" is out of range: 0 us to 10 ms.'),
-        (
-            '"both"',
-            '"both", "cpu cost": {"client": {"handshake": "2 s"}}',
-            '"2 s" is out of range: 0 us to 1 s.',
-        ),
-        ('"both"', '"both", "cpu cost": {"measured": "today"}', 'measured "today" is no date; write for example'),
         ('"image"', '"build": "x", "imag"', 'unknown key "imag". Did you mean image?'),
-        ('"both"', '"both", "build": "/x"', '5: "mvfst": build "/x" must be a folder of this checkout'),
         ("}\n}", '},\n  "mvfst": {}\n}', '7: key "mvfst" is repeated; first in line 2.'),
         ("}\n}", '},\n  "x": 7\n}', '7: "x": must be a mapping of keys to values.'),
         ("}\n}", "},\n}", "no JSON: "),
@@ -602,6 +516,80 @@ def test_a_wrong_implementation_is_named(old: str, new: str, problem: str) -> No
         implementations(GOOD.replace(old, new, 1))
     assert all(message.startswith("implementations.json:") for message in caught.value.problems)
     assert any(problem in message for message in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("added", "problem"),
+    [
+        ('"build": "../x"', '5: "mvfst": build "../x" must be a folder of this checkout'),
+        ('"protocols": ["hq", "h4"]', '5: "mvfst": protocols "h4" is none of hq, h3, tcp, '),
+        ('"protocols": []', '5: "mvfst": protocols is an empty list: "" is none of hq, h3,'),
+        ('"licence": "M\u00efT"', "must be an SPDX expression such as MIT or Apache-2.0."),
+        ('"language": 7', '5: "mvfst": language "7" must be text in double quotes.'),
+        ('"congestion control": "bbr"', '5: "mvfst": congestion control must be a mapping of'),
+        ('"congestion control": {}', 'missing key "source"; write for example source: "README'),
+        *(
+            (f'"congestion control": {{"source": "s", "date": "2026-11-21", {text}}}', problem)
+            for text, problem in [
+                ('"known": ["bbr"], "default": "bb"', '5: "mvfst": default "bb" is not among "known": bbr.'),
+                ('"hystart": "yes"', '5: "mvfst": hystart "yes" must be true, false or null.'),
+                ('"hystart": 1', '5: "mvfst": hystart "1" must be true, false or null.'),
+                ('"source": "t"', '5: "mvfst": key "source" is repeated; first in line 5.'),
+                ('"defualt": null', 'unknown key "defualt". Did you mean default? Allowed: default, known, hystart,'),
+                ('"known": ["a b"]', '5: "mvfst": known "a b" must be one word'),
+            ]
+        ),
+        ('"congestion control": {"date": "2026-13-01"}', 'date "2026-13-01" is no date; write for'),
+        ('"variants": ["bbr"]', '5: "mvfst": variants must be a mapping of names to mappings.'),
+        ('"variants": {"B": {"server": "x"}}', '5: "mvfst": "B" is no name of a variant: 1 to 64'),
+        ('"variants": {"b": "x"}', '5: "mvfst": variant "b": must be a mapping of keys to values.'),
+        ('"variants": {"b": {}}', '5: "mvfst": variant "b": changes nothing: it has neither'),
+        ('"variants": {"b": {"servr": "x"}}', 'unknown key "servr". Did you mean server? Allowed:'),
+        ('"variants": {"b": {"server": "a\\nb"}}', "must be one to ten words of ASCII characters"),
+        ('"contract": "0x1"', '5: "mvfst": contract must be a mapping of protocols, version.'),
+        ('"contract": {"version": "1"}', 'version "1" must be a QUIC version in hexadecimal digits'),
+        ('"contract": {"protocols": ["a b"]}', '"a b" must be one word of 1 to 100 ASCII characters'),
+        ('"contract": {"VERSION": "0x1"}', 'unknown key "VERSION". Did you mean version?'),
+        (
+            '"cpu cost": "3 us"',
+            '5: "mvfst": cpu cost must be a mapping of server, client, measured, processor, version.',
+        ),
+        (
+            '"virtual time only": {"date": "2026-11-28", "links": ["sat"]}',
+            "links must be a mapping of test cases to clients.",
+        ),
+        (
+            '"virtual time only": {"date": "2026-11-28", "links": {"../sat": ["*"]}}',
+            'links: "../sat" is no name of a test case.',
+        ),
+        (
+            '"virtual time only": {"date": "2026-11-28", "links": {"sat": ["quic go"]}}',
+            'sat "quic go" is neither the name of an implementation nor "*" for every client.',
+        ),
+        (
+            f'"virtual time only": {{"date": "2026-11-28", "links": {{"sat": {MANY}}}}}',
+            "more than 50 test cases, or 100 clients of one.",
+        ),
+        ('"build arguments": ["A"]', "build arguments"),
+        ('"build": "mine", "build arguments": {"a": "1"}', 'build arguments: "a" must be the name of an argument'),
+        ('"build": "mine", "build arguments": {"A": "\\n"}', "1 to 500 ASCII characters"),
+        ('"releases": {"from": "1"}', "releases must be a list of mappings"),
+        ('"releases": [{"from": "a b"}]', 'releases: from "a b" is no version: 1 to 40 of a-z'),
+        ('"releases": [{"from": "1.0"}]', "releases need a package"),
+        ('"releases": [{}]', 'releases: missing key "from"'),
+        ('"virtual time only": {"links": {}}', 'missing key "date"; write for example'),
+        ('"cpu cost": {"server": "3 us"}', "server: must be a mapping of keys to values."),
+        ('"cpu cost": {"server": {}}', '5: "mvfst": server: missing key "datagram sent"; write for'),
+        ('"cpu cost": {"server": {"sent": "1 us"}}', 'unknown key "sent". Did you mean send?'),
+        ('"cpu cost": {"client": {"wait": "-1 us"}}', 'client: wait "-1 us" is out of range: 0 us'),
+        ('"cpu cost": {"client": {"send": "11 ms"}}', 'send "11 ms" is out of range: 0 us to 10 ms.'),
+        ('"cpu cost": {"client": {"handshake": "2 s"}}', '"2 s" is out of range: 0 us to 1 s.'),
+        ('"cpu cost": {"measured": "today"}', 'measured "today" is no date; write for example'),
+        ('"build": "/x"', '5: "mvfst": build "/x" must be a folder of this checkout'),
+    ],
+)
+def test_a_wrong_optional_key_of_an_implementation_is_named(added: str, problem: str) -> None:
+    test_a_wrong_implementation_is_named('"both"', f'"both", {added}', problem)
 
 
 WHOLE = """\
