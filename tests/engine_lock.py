@@ -1,7 +1,8 @@
-"""The engine's lock for tests that run containers by themselves."""
+"""The engine of tests that run containers by themselves, and its lock."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,7 +11,18 @@ import pytest
 
 from quicsat.docker.client import Daemon
 from quicsat.execution.lock import exclusive
-from quicsat.model.errors import LockedError
+from quicsat.model.errors import LockedError, MachineError
+
+URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+
+
+@pytest.fixture(scope="session")
+def daemon() -> Daemon:
+    """The real engine."""
+    try:
+        return Daemon(URL, f"test-{os.getpid()}")
+    except MachineError as error:
+        pytest.skip(f"NO DOCKER ENGINE, nothing of these tests was run: {error}")
 
 
 @contextmanager

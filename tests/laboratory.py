@@ -43,6 +43,7 @@ from tests.dockerds import (
     specimen,
     wait_for,
 )
+from tests.engine_lock import URL
 
 ROOT = Path(__file__).resolve().parents[1]
 SAT = EmulatedLink("asymmetric-p2p", Direction(300 * MS, 20 * MBPS, 25), Direction(300 * MS, 2 * MBPS, 25))
@@ -292,10 +293,9 @@ def lab_case(name: str, size: str) -> str:
 
 
 if __name__ == "__main__":
-    url = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     wanted = sys.argv[1:] or ["link-tools", "simulator", "quic-go", "picoquic"]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with laboratory(url, images_of(ROOT, *wanted)) as lab:
+    with laboratory(URL, images_of(ROOT, *wanted)) as lab:
         told = {"command": lab.command(), "DOCKER_HOST": lab.source, "hosts": str(lab.hosts), "sockets": lab.sockets}
         sys.stdout.write(f"{json.dumps(told)}\n")
         sys.stdout.flush()

@@ -24,6 +24,7 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.model.errors import MachineError
 from tests.dockerds import PATIENCE, LaboratoryError, bring, dockerd_command, group_at, wait_for
+from tests.engine_lock import URL
 from tests.laboratory import images_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -201,10 +202,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--also", nargs="+", default=[], metavar="IMAGE", help="images to bring if they are there")
     parser.add_argument("--run", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run (default: wait)")
     options = parser.parse_args(words)
-    source = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-    there = DaemonImages(Daemon(source, "own-engine"))
+    there = DaemonImages(Daemon(URL, "own-engine"))
     also = [name for name in options.also if there.find(images_of(ROOT, name)[0])]
-    with own_engine(source, *options.images, *also) as raised:
+    with own_engine(URL, *options.images, *also) as raised:
         if options.run:
             return subprocess.run(options.run, env={**os.environ, "DOCKER_HOST": raised.url}, check=False).returncode
         sys.stdout.write(f"{raised.url}\n")

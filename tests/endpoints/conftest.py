@@ -26,7 +26,8 @@ from quicsat.model.real_link import Host
 from quicsat.model.test_case import TestCase
 from quicsat.plan.pairs import left_out
 from tests.collected import below
-from tests.engine.conftest import ROOT, URL
+from tests.engine.conftest import ROOT
+from tests.engine_lock import URL
 
 LOCK_PATIENCE = 900
 """Seconds for which a test waits until campaigns of others have ended."""

@@ -9,7 +9,8 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import recipe_of
 from tests.endpoints.conftest import KNOWN, OURS, need
-from tests.engine.conftest import ROOT, URL
+from tests.engine.conftest import ROOT
+from tests.engine_lock import URL
 
 
 @pytest.mark.parametrize("name", dict.fromkeys(name for name, _role in OURS))

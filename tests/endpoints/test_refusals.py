@@ -30,8 +30,8 @@ from quicsat.model.implementation import Implementation, Role
 from quicsat.model.test_case import TestCase
 from quicsat.plan.make_plan import make_plan
 from tests.endpoints.conftest import KNOWN, LOCK_PATIENCE, OURS, PEER, need
-from tests.engine.conftest import ROOT, URL
-from tests.engine_lock import held
+from tests.engine.conftest import ROOT
+from tests.engine_lock import URL, held
 
 RESETTING = KNOWN["aioquic"]
 """A server that resets the stream on which a file is asked for that is not there."""

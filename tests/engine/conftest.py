@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from unittest.mock import patch
@@ -17,13 +16,12 @@ from quicsat.images import build_recipes
 from quicsat.images.build_recipes import OWN_FOLDERS
 from quicsat.links import container_session
 from quicsat.links.ns3_testbed import Ns3Backend, Ns3Testbed
-from quicsat.model.errors import MachineError
+from tests import engine_lock
 from tests.collected import below
 from tests.engine.bench import Bench, small_endpoint
 from tests.engine_lock import held
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 NEEDED = ("simulator", "quic-go", "aioquic")
 MACHINE = "virtual-time"
 HOSTILE = "quicsat/test-hostile:latest"
@@ -31,6 +29,7 @@ ENTRY = b"""#!/bin/bash
 if [ "$ROLE" = client ]; then eval "$CLIENT_PARAMS"; else eval "$SERVER_PARAMS"; fi
 """
 LOCK_PATIENCE = 240
+daemon = engine_lock.daemon
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,15 +42,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.engine)
     last = Path(__file__).with_name("test_functional.py")
     items.sort(key=lambda item: item.path == last)
-
-
-@pytest.fixture(scope="session")
-def daemon() -> Daemon:
-    """The real engine."""
-    try:
-        return Daemon(URL, f"test-{os.getpid()}")
-    except MachineError as error:
-        pytest.skip(f"NO DOCKER ENGINE, nothing of tests/engine was run: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,8 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images import build_recipes
 from quicsat.results.store import load
-from tests.engine.conftest import ROOT, URL, need
+from tests.engine.conftest import ROOT, need
+from tests.engine_lock import URL
 from tests.example_repository import (
     HALF,
     IMPLEMENTATION,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import subprocess
 import sys
 import time
@@ -19,10 +18,8 @@ from quicsat.results.store import load
 from quicsat.traces.run_traces import TCP_INFO
 from tests.collected import below
 from tests.dockerds import LaboratoryError
+from tests.engine_lock import URL
 from tests.laboratory import ROOT, Laboratory, images_of, lab_case, laboratory, prepare
-
-URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-
 
 OVER_TCP = ("nginx-tcp", "curl")
 """Server and client."""

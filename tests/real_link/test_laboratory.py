@@ -30,8 +30,9 @@ from quicsat.traces.records import records
 from quicsat.traces.run_traces import check_traces, read_run
 from quicsat.traces.series import load as load_series
 from tests.dockerds import call, inside, running, wait_for
+from tests.engine_lock import URL
 from tests.laboratory import ROOT, SERVER_ADDRESS, images_of, lab_case, of_image, unpack_own
-from tests.real_link.conftest import OVER_TCP, URL, Bench, sampled
+from tests.real_link.conftest import OVER_TCP, Bench, sampled
 
 HOUR = 3600
 TUNNEL = {"client": "10.8.0.2", "server": "10.8.0.1"}

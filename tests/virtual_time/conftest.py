@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,28 +11,19 @@ import pytest
 from quicsat.docker.client import Daemon
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images.build_recipes import BASE, VIRTUAL_TIME, find_recipe
-from quicsat.model.errors import MachineError
+from tests import engine_lock
 from tests.collected import below
-from tests.engine_lock import held
+from tests.engine_lock import URL, held
 from tests.virtual_time.machine import Machines
 
-URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 LOCK_PATIENCE = 240
+daemon = engine_lock.daemon
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests of this folder need the engine."""
     for item in below(Path(__file__).parent, items):
         item.add_marker(pytest.mark.engine)
-
-
-@pytest.fixture(scope="session")
-def daemon() -> Daemon:
-    """The real engine."""
-    try:
-        return Daemon(URL, f"test-{os.getpid()}")
-    except MachineError as error:
-        pytest.skip(f"NO DOCKER ENGINE, nothing of tests/virtual_time was run: {error}")
 
 
 @pytest.fixture(scope="session")
