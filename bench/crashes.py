@@ -16,7 +16,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 
@@ -26,9 +25,7 @@ from quicsat.docker.containers import CAMPAIGN_LABEL
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.lock import exclusive
 from quicsat.execution.reaper import start_reaper
-from quicsat.images import build_recipes
-from quicsat.images.build_recipes import OWN_FOLDERS
-from quicsat.links.backend import Testbed
+from quicsat.links.backend import LinkBackend
 from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.links.virtual_machine import VirtualBackend
 from quicsat.model.clock import Clock
@@ -36,6 +33,7 @@ from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Verdict
 from quicsat.model.real_link import Host
 from tests.engine.crashes import MANNERS, MOMENTS, Crash, image, play
+from tests.laboratory import ROOT, images_of
 
 FAULTS = {
     Clock.REAL: ("the simulator is killed", "the client's container is killed", "the server's container is stopped"),
@@ -44,6 +42,8 @@ FAULTS = {
 """Faults of the machine, by the clock in which they can happen."""
 PARTS = {"simulator": "-sim", "client": "-client", "server": "-server", "virtual machine": "-machine"}
 """What the name of the container contains that a fault is about."""
+PREFIX = "quicsat-crashes-"
+"""Of temporary folders."""
 WHILE = 0.5
 """Seconds after which a container has the fault."""
 
@@ -85,10 +85,9 @@ def measure(daemon: Daemon, options: argparse.Namespace) -> int:
 
 def found_images(daemon: Daemon, clocks: Collection[str]) -> dict[str, str]:
     """Ids of the images by name, with that of the endpoint that crashes."""
-    references = build_recipes.expected()
-    references |= {name: build_recipes.find_recipe(name, folder).tag for name, folder in OWN_FOLDERS.items()}
     needed = ["simulator", "aioquic", *(["virtual-time"] if Clock.VIRTUAL in clocks else [])]
-    found = {name: DaemonImages(daemon).find(references[name]) for name in needed}
+    references = zip(needed, images_of(ROOT, *needed), strict=True)
+    found = {name: DaemonImages(daemon).find(reference) for name, reference in references}
     if missing := [name for name, facts in found.items() if facts is None]:
         sys.exit(f"Images are missing; `./run.py images build {' '.join(missing)}`")
     images = {name: facts.id for name, facts in found.items() if facts is not None}
@@ -99,26 +98,17 @@ def carry_out(
     daemon: Daemon, images: Mapping[str, str], clock: Clock, options: argparse.Namespace
 ) -> Iterator[tuple[str, bool, Verdict, float]]:
     """Name, whether the verdict is right, verdict and seconds of each run."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-crashes-")))
-        testbed: Testbed
-        if clock is Clock.REAL:
-            testbed = stack.enter_context(Ns3Backend(daemon, images["simulator"]).open())
-        else:
-            testbed = stack.enter_context(VirtualBackend(daemon, images).open())
+    backend: LinkBackend
+    backend = Ns3Backend(daemon, images["simulator"]) if clock is Clock.REAL else VirtualBackend(daemon, images)
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, backend.open() as testbed:
         for number, (moment, manner, role) in enumerate(product(options.moment, options.manner, options.role)):
             crash = Crash(Role(role), moment, manner)
-            verdict, _, seconds = play(crash, testbed, images, clock, folder / str(number))
+            verdict, _, seconds = play(crash, testbed, images, clock, Path(folder, str(number)))
             yield f"{role}, {moment}, {manner}", crash.told_by(verdict), verdict, seconds
     for fault in FAULTS[clock]:
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-crashes-")))
-            if clock is Clock.REAL:
-                testbed = stack.enter_context(Ns3Backend(daemon, images["simulator"]).open())
-            else:
-                testbed = stack.enter_context(VirtualBackend(daemon, images).open())
+        with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, backend.open() as testbed:
             threading.Thread(target=cause, args=(daemon, fault), daemon=True).start()
-            verdict, _, seconds = play(None, testbed, images, clock, folder)
+            verdict, _, seconds = play(None, testbed, images, clock, Path(folder))
             yield fault, verdict.excluded, verdict, seconds
 
 

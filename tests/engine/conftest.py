@@ -13,13 +13,13 @@ from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.images import build_recipes
-from quicsat.images.build_recipes import OWN_FOLDERS
 from quicsat.links import container_session
 from quicsat.links.ns3_testbed import Ns3Backend, Ns3Testbed
 from tests import engine_lock
 from tests.collected import below
 from tests.engine.bench import Bench, small_endpoint
 from tests.engine_lock import held
+from tests.laboratory import images_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NEEDED = ("simulator", "quic-go", "aioquic")
@@ -47,16 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def image_ids(daemon: Daemon) -> Mapping[str, str]:
     """Image id by name, and of an endpoint that does what CLIENT_PARAMS or SERVER_PARAMS say."""
-    expected = build_recipes.expected()
-    found = {name: DaemonImages(daemon).find(expected[name]) for name in NEEDED}
-    missing = [name for name, image in found.items() if image is None]
-    if missing:
-        pytest.skip(f"IMAGES ARE MISSING, nothing of tests/engine was run; `./run.py images build {' '.join(missing)}`")
+    found = dict(zip(NEEDED, need(daemon, *NEEDED), strict=True))
     base = build_recipes.find_base("ENDPOINT_BASE").tag
     dockerfile = f'FROM {base}\nCOPY run.sh /run.sh\nENTRYPOINT ["/bin/bash", "/run.sh"]\n'
     context = pack({"Dockerfile": dockerfile.encode(), "run.sh": ENTRY})
     hostile = DaemonImages(daemon).build(context, HOSTILE, {}, lambda _line: None)
-    return {"hostile": hostile.id} | {name: image.id for name, image in found.items() if image}
+    return {"hostile": hostile.id, **found}
 
 
 @pytest.fixture(scope="session")
@@ -67,9 +63,8 @@ def virtual_images(daemon: Daemon, image_ids: Mapping[str, str]) -> Mapping[str,
 
 def need(daemon: Daemon, *names: str) -> list[str]:
     """Ids of images; skips the test if one is missing."""
-    own = {name: build_recipes.find_recipe(name, folder).tag for name, folder in OWN_FOLDERS.items()}
-    references = build_recipes.expected() | own
-    found = {name: DaemonImages(daemon).find(references[name]) for name in names}
+    references = zip(names, images_of(ROOT, *names), strict=True)
+    found = {name: DaemonImages(daemon).find(reference) for name, reference in references}
     if missing := [name for name, image in found.items() if image is None]:
         pytest.skip(f"IMAGES ARE MISSING; `./run.py images build {' '.join(missing)}`")
     return [image.id for image in found.values() if image]

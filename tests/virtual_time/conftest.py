@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from quicsat.docker.client import Daemon
-from quicsat.docker.daemon_images import DaemonImages
-from quicsat.images.build_recipes import BASE, VIRTUAL_TIME, find_recipe
+from quicsat.images.build_recipes import BASE
 from tests import engine_lock
 from tests.collected import below
+from tests.engine.conftest import need
 from tests.engine_lock import URL, held
 from tests.virtual_time.machine import Machines
 
@@ -29,10 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def image(daemon: Daemon) -> str:
     """Id of the image of virtual time, built from this checkout."""
-    found = DaemonImages(daemon).find(find_recipe("virtual-time", VIRTUAL_TIME).tag)
-    if found is None:
-        pytest.skip("AN IMAGE IS MISSING, nothing of tests/virtual_time was run; `./run.py images build virtual-time`")
-    return found.id
+    return need(daemon, "virtual-time")[0]
 
 
 @pytest.fixture(scope="session")
