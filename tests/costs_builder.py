@@ -40,7 +40,7 @@ def samples(model: CostModel = TRUE, noise: float = 0.0) -> list[CostSample]:
                 counts = [round(packets * numbers.uniform(0.1, 2)) for _ in range(6)]
                 sample = CostSample(partner, case.name, 1.0, len(MANY.file_sizes) if many else 1, *counts)
                 cpu = sample.fixed + START + sum(
-                    cost * cause for cost, cause in zip(astuple(model), sample.causes[1:], strict=True)
+                    cost * cause for cost, cause in zip(astuple(model)[:-1], sample.causes[1:], strict=True)
                 )  # fmt: skip
                 found.append(replace(sample, cpu=cpu * numbers.gauss(1, noise)))
     return found

@@ -206,6 +206,7 @@ def _fits(
 ) -> dict[tuple[str, Role], CostFit | None]:
     """By implementation and role, those without runs left out; ``cases``: those to fit."""
     from quicsat.statistics.cost_fit import cost_fit, cost_samples
+    from quicsat.statistics.file_costs import file_costs
     from quicsat.statistics.handshake_costs import handshake_costs
 
     links, fits = {case.name for case in cases}, {}
@@ -213,11 +214,13 @@ def _fits(
     handshakes = handshake_costs(
         campaigns, links, {each: model.handshake for each, model in models.items() if isinstance(model, CostModel)}
     )
+    files = {(name, Role.SERVER): cost for name, cost in file_costs(campaigns, links).items()}
     for endpoint in ((name, role) for name in names for role in Role):
         if found := cost_samples(campaigns, *endpoint):
             fitted = [each for each in found if each.link in links]
             others = [each for each in found if each.link not in links]
-            fits[endpoint] = cost_fit(fitted, others, handshakes.get(endpoint, DEFAULT.handshake))
+            handshake = handshakes.get(endpoint, DEFAULT.handshake)
+            fits[endpoint] = cost_fit(fitted, others, handshake, files.get(endpoint, 0.0))
     return fits
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from quicsat.config.implementations import COST_MODEL
+from quicsat.config.implementations import COST_MODEL, FILE_READ
 from quicsat.config.inventory import IMPLEMENTATIONS
 from quicsat.config.yaml_fields import Problem, raise_problems, read_text
 from quicsat.model import product_files
@@ -77,16 +77,20 @@ def with_key(text: str, name: str, key: str, value: Any, shown: str = "") -> str
 
 def _value(name: str, cost: CpuCost) -> dict[str, Any]:
     value: dict[str, Any] = {
-        role: {key.replace("_", " "): duration_text(seconds) for key, seconds in asdict(model).items()}
+        role: {
+            key.replace("_", " "): duration_text(seconds)
+            for key, seconds in asdict(model).items()
+            if seconds or key.replace("_", " ") != FILE_READ
+        }
         for role in ("server", "client")
         if isinstance(model := cost.of(role), CostModel)
     }
     for role, model in value.items():
-        for key, parse in COST_MODEL.items():
+        for key, text in model.items():
             try:
-                parse(model[key])
+                COST_MODEL[key](text)
             except ValueError as fault:
-                raise InputError(f"{name}, {role}: {key} {quoted(model[key])} {fault}") from fault
+                raise InputError(f"{name}, {role}: {key} {quoted(text)} {fault}") from fault
     return {**value, "measured": cost.measured, "processor": cost.processor, "version": cost.version}
 
 

@@ -29,15 +29,17 @@ class CostModel:
     """A UDP datagram received: each segment counts if the kernel has joined several (GRO)."""
     handshake: float
     """All handshakes of a process together."""
+    file_read: float = 0.0
+    """1 KiB that is read from a file, for which there is memory to be found and to be filled."""
 
     @property
     def in_order(self) -> tuple[float, ...]:
         """With the costs of all programs, in the order in which the virtual machine reads them (virtual-time/init)."""
         datagrams = self.datagram_sent, self.datagram_received
-        return CALL, CLOCK, self.send, self.receive, self.wait, *datagrams, self.handshake
+        return CALL, CLOCK, self.send, self.receive, self.wait, *datagrams, self.handshake, self.file_read
 
 
-DEFAULT = CostModel(9e-6, 3.3e-6, 12e-6, 15e-6, 18e-6, 1.4e-3)
+DEFAULT = CostModel(9e-6, 3.3e-6, 12e-6, 15e-6, 18e-6, 1.4e-3, 0.36e-6)
 """Of programs without a model of their own: about the medians of the measured ones, in both roles."""
 
 

@@ -10,7 +10,7 @@ from quicsat.report.table import Column, Table, Unit, Value
 from quicsat.statistics.cost_fit import LEAST_RUNS, CostFit
 
 MICROSECOND = 1e-6
-MODELS_TITLE = "CPU time of calls, of datagrams, and of a handshake, in µs"
+MODELS_TITLE = "CPU time of calls, datagrams, a handshake, and 1 KiB of a file, in µs"
 ERRORS_TITLE = "Median errors of the CPU time, in %: fitted; partner or link left out; judged"
 NO_MODEL = "n < {least}, so there is no model: {names}."
 USUAL_HANDSHAKE = (
@@ -25,8 +25,8 @@ def cost_tables(fits: Mapping[str, CostFit | None]) -> tuple[Table, Table]:
     usual = [name for name, fit in found.items() if not fit.handshake_known]
     notes = [NO_MODEL.format(least=LEAST_RUNS, names="; ".join(missing))] if missing else []
     notes += [USUAL_HANDSHAKE.format(names="; ".join(usual))] if usual else []
-    units = [Column("endpoint"), *(Column(name, Unit.COUNT) for name in ("send", "receive", "wait", "sent", "received",
-                                                                       "handshake"))]  # fmt: skip
+    costs = ("send", "receive", "wait", "sent", "received", "handshake", "file")
+    units = [Column("endpoint"), *(Column(name, Unit.COUNT) for name in costs)]
     models = Table(
         "models",
         MODELS_TITLE,

@@ -7,7 +7,8 @@ datagram, they are divided as in ``USUAL``.
 
 A connection also costs what the endpoint does for it besides the handshake, such as starting another program, and the
 first handshake of a process takes longer than those after it. Virtual time charges the first handshake while its
-packets wait for it, so its cost is known from packets (``handshake_costs``), not from this fit.
+packets wait for it, so its cost is known from packets (``handshake_costs``), not from this fit. So is the cost of
+reading a file (``file_costs``).
 """
 
 from __future__ import annotations
@@ -132,19 +133,22 @@ def _sample(result: RunResult, case: TestCase, role: Role) -> CostSample | None:
 
 
 def cost_fit(
-    samples: Sequence[CostSample], judged: Sequence[CostSample] = (), handshake: float = DEFAULT.handshake
+    samples: Sequence[CostSample],
+    judged: Sequence[CostSample] = (),
+    handshake: float = DEFAULT.handshake,
+    file_read: float = 0.0,
 ) -> CostFit | None:
     """The model that explains the CPU times; None if there are fewer than ``LEAST_RUNS``.
 
-    ``handshake``: seconds of the first one of a process. The model is judged on runs that were not used to fit it: all
-    with one partner, and all over one link, in turn; and those that were kept for that.
+    ``handshake``: seconds of the first one of a process; ``file_read``: of 1 KiB. The model is judged on runs that were
+    not used to fit it: all with one partner, and all over one link, in turn; and those that were kept for that.
     """
     if len(samples) < LEAST_RUNS:
         return None
     start, *costs = (float(cost) for cost in _costs(samples))
     model = CostModel(*costs)
     return CostFit(
-        replace(model, handshake=handshake),
+        replace(model, handshake=handshake, file_read=file_read),
         start,
         model.handshake,
         len(samples),
@@ -165,7 +169,7 @@ def _costs(samples: Sequence[CostSample]) -> Floats:
     weights = 1 / np.array([sample.cpu for sample in samples])
     causes = np.array([sample.causes for sample in samples], dtype=np.float64) * weights[:, None]
     rest = np.array([sample.cpu - sample.fixed for sample in samples]) * weights
-    usual = np.array(astuple(USUAL))
+    usual = np.array(astuple(USUAL)[:-1])  # without that of files
     _, factor = non_negative(np.column_stack([causes[:, 0], causes[:, 1:] @ usual]), rest)
     usual *= max(factor, 1)  # polling is cheap, but does not make packets cheap
     weight = NOISE / np.array([*(len(usual) - 1) * [DOUBT], HANDSHAKE_DOUBT])

@@ -89,13 +89,13 @@ def test_a_transfer() -> None:
 
 
 def test_costs_are_those_of_the_program_times_those_of_machine_and_member() -> None:
-    model = CostModel(send=1e-6, receive=2e-6, wait=3e-6, datagram_sent=4.5e-6, datagram_received=5e-6, handshake=2e-3)
+    model = CostModel(1e-6, 2e-6, 3e-6, datagram_sent=4.5e-6, datagram_received=5e-6, handshake=2e-3, file_read=1.5e-6)
     endpoints = {Role.CLIENT: Endpoint("image", {}, costs=model), Role.SERVER: Endpoint("image", {})}
     programs = {"simulator": SIMULATOR} | {str(role): ENDPOINT for role in Role}
     member = replace(NOMINAL, client_cpu=0.9, server_cpu=1.1)
     request = SessionRequest(run_of(), endpoints, RunControl(threading.Event()), perturbation=member)
     found = dict(describe(request, programs, cost_factor=2))
-    assert found["client.costs"] == "360 90 1800 3600 5400 8100 9000 3600000"
+    assert found["client.costs"] == "360 90 1800 3600 5400 8100 9000 3600000 2700"
     usual = [200, 50, *(round(cost * 1e9) for cost in astuple(DEFAULT))]
     assert found["simulator.costs"] == " ".join(str(2 * cost) for cost in usual)
     assert found["server.costs"] == " ".join(str(round(2.2 * cost)) for cost in usual)

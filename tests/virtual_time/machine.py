@@ -35,7 +35,7 @@ MEMORY = 384
 OVERHEAD = 256
 """MiB of the guest, and of its container beyond that."""
 PIDS = 512
-COSTS = ("call", "clock", "send", "receive", "wait", "sent", "received", "handshake")
+COSTS = ("call", "clock", "send", "receive", "wait", "sent", "received", "handshake", "file")
 """What a program pays for, in the order of a description."""
 NO_COSTS: Mapping[str, int] = MappingProxyType({})
 OUTPUT = 8 * MIB

@@ -75,7 +75,7 @@ INPUTS = {
         archive(file("run", b"client.latencies=1 2\0")), "description: latencies has too few numbers",
     ),
     "too many costs": (
-        archive(file("run", b"client.costs=1 2 3 4 5 6 7 8 9\0")), "description: costs has too many numbers",
+        archive(file("run", b"client.costs=1 2 3 4 5 6 7 8 9 10\0")), "description: costs has too many numbers",
     ),
     "no program": (archive(file("run", b"ready event=x\0")), "description: the client has no program"),
     "a file of nobody": (archive(file("intruder/x"), RUN), "input: intruder/x belongs to no container"),

@@ -41,13 +41,14 @@ _Noreturn void fail(const char* format, ...) __attribute__((format(printf, 1, 2)
 /* ---- description: what a run is, read from the file "run" of the input ---------------------- */
 
 enum { MAX_WORDS = 256, MAX_COLLECTED = 8, MAX_ADDRESSES = 8, MAX_SYSCTLS = 32 };
-enum { COSTS = 8, WAKE_UP_LATENCIES = 127 }; /* as in patches of the kernel */
+enum { COSTS = 9, WAKE_UP_LATENCIES = 127 }; /* as in patches of the kernel */
 
 /* What a part pays for in simulated time, and how late it is after it has waited, as the kernel reads it. */
 struct costs {
     uint64_t seed;                         /* of its latencies; 0 for none */
     uint64_t costs[COSTS];                 /* nanoseconds: of another system call, of a reading of the clock, to send,
-                                              receive, wait, of a datagram sent and received, of all handshakes */
+                                              receive, wait, of a datagram sent and received, of all handshakes,
+                                              of 1 KiB read from a file */
     uint64_t latencies[WAKE_UP_LATENCIES]; /* nanoseconds */
 };
 
