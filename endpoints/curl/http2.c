@@ -42,13 +42,18 @@ static const struct kind* kind_of(const char* url) {
 
 struct settings {
     long tls;
+    long tls_options;
     int separate; /* A connection of its own for each object. */
+    int visits;   /* A connection for the first object, and one that resumes its session for all others. */
+    int fast_open;
+    const char* groups; /* Of the key exchange; NULL for those of the library. */
 };
 
 static void request(CURLM* multi, struct object* object, const struct settings* settings) {
     char path[4096];
     const char* name = need(strrchr(object->url, '/'), object->url);
     const struct kind* kind = kind_of(object->url);
+    const int own = settings->separate || (settings->visits && !object->after);
     check(snprintf(path, sizeof path, "/downloads%s", name) < (int)sizeof path, "the name is too long");
     object->file = need(fopen(path, "wb"), path);
     CURL* easy = object->transfer = need(curl_easy_init(), "memory");
@@ -58,10 +63,13 @@ static void request(CURLM* multi, struct object* object, const struct settings* 
     curl_easy_setopt(easy, CURLOPT_CAINFO, "/certs/ca.pem");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, settings->tls);
+    curl_easy_setopt(easy, CURLOPT_SSL_OPTIONS, settings->tls_options);
+    curl_easy_setopt(easy, CURLOPT_SSL_EC_CURVES, settings->groups);
+    curl_easy_setopt(easy, CURLOPT_TCP_FASTOPEN, settings->fast_open ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, settings->separate ? 0L : 1L);
-    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, settings->separate ? 1L : 0L);
-    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, settings->separate ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, own ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, own ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, own ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_STREAM_WEIGHT, kind->weight);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, need(curl_slist_append(NULL, kind->priority), "memory"));
     check(curl_multi_add_handle(multi, easy) == CURLM_OK, object->url);
@@ -116,8 +124,14 @@ static int read_options(char** arguments, struct settings* settings) {
             settings->tls = CURL_SSLVERSION_TLSv1_2;
         else if (!strcmp(option, "--tls-max") && arguments[place + 1] && !strcmp(arguments[place + 1], "1.2"))
             settings->tls |= CURL_SSLVERSION_MAX_TLSv1_2, place++;
+        else if (!strcmp(option, "--curves") && arguments[place + 1])
+            settings->groups = arguments[++place];
+        else if (!strcmp(option, "--tls-earlydata"))
+            settings->tls_options |= CURLSSLOPT_EARLYDATA;
+        else if (!strcmp(option, "--tcp-fastopen"))
+            settings->fast_open = 1;
         else
-            check(0, "CLIENT_PARAMS may be --tlsv1.2 and --tls-max 1.2");
+            check(0, "CLIENT_PARAMS may be --tlsv1.2, --tls-max 1.2, --curves, --tls-earlydata and --tcp-fastopen");
     }
     return place;
 }
@@ -127,12 +141,13 @@ int main(int argc, char** argv) {
     int first = read_options(argv, &settings), count = argc - first;
     const char* test = need(getenv("TESTCASE"), "TESTCASE is missing");
     settings.separate = !strncmp(test, "multiconnect", 12);
+    settings.visits = !strncmp(test, "resumption", 10);
     char* order = getenv("REQUESTS_AFTER");
     check(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK, "libcurl");
     struct object* objects = need(calloc(count + 1, sizeof *objects), "memory");
     for (int i = 0; i < count; i++) {
         objects[i].url = argv[first + i];
-        objects[i].after = settings.separate ? i : order ? (int)strtol(order, &order, 10) : 0;
+        objects[i].after = settings.separate ? i : settings.visits ? i > 0 : order ? (int)strtol(order, &order, 10) : 0;
         check(0 <= objects[i].after && objects[i].after <= i, "REQUESTS_AFTER names no earlier file");
     }
     fetch(objects, count, &settings);

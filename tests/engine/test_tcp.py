@@ -8,6 +8,7 @@ import pytest
 
 from quicsat.docker.client import Daemon
 from quicsat.model.clock import Clock
+from quicsat.model.negotiated import EarlyData
 from tests.engine.conftest import need
 from tests.engine.test_command import measure
 from tests.engine.test_gateways import value, window
@@ -22,6 +23,14 @@ repetitions: 1
 timeout: 60 s
 """
 ROUND_TRIP = 0.4
+VISITS = """\
+name: returns
+abbreviation: RET
+description: Two visits over a long link
+extends: resumption
+link: {scenario: simple-p2p, delay: 200 ms, rate: 20 Mbit/s, queue: 1000, endpoint tcp: {fast open: true}}
+file sizes: [20 kB, 20 kB]
+"""
 
 
 @pytest.mark.parametrize("clock", Clock)
@@ -75,3 +84,28 @@ def test_objects_over_http2(daemon: Daemon, tmp_path: Path) -> None:
         if result.test_case == "page":
             page, *styles = sorted(objects, key=lambda each: each.requested)[:3]
             assert all(each.requested >= page.finished for each in styles)
+
+
+@pytest.mark.parametrize("clock", Clock)
+def test_second_visits_save_round_trips(daemon: Daemon, tmp_path: Path, clock: Clock) -> None:
+    """Early data and TCP Fast Open, as the packets show them."""
+    need(daemon, "simulator", "nginx", "haproxy", "curl", "virtual-time")
+    path = tmp_path / "link.yaml"
+    path.write_text(VISITS)
+    clients = ("curl", "curl:tls12", "curl:early-data", "curl:fast-open", "curl:fast-open-early-data")
+    words = ("-s", "nginx-tcp", "haproxy-tcp", "-c", *clients, "-t", path, "--skip-compliance-check")
+    found = measure(tmp_path / "r", *words, "--clock", clock, "--repetitions", "1", "--parallel", "2")
+    assert len(found) == 2 * len(clients)
+    for result in found:
+        assert result.measurement is not None, result.verdict
+        known = result.measurement.negotiated
+        assert known is not None
+        early, fast = "early-data" in result.client, "fast-open" in result.client
+        assert known.resumed
+        assert known.early_data is (EarlyData.ACCEPTED if early else EarlyData.NONE), result.key
+        assert known.fast_open is (EarlyData.ACCEPTED if fast else EarlyData.NONE), result.key
+        times = result.measurement.values
+        first = 3 + (result.client == "curl:tls12")
+        assert times["first_visit_first_byte"] == pytest.approx(first * ROUND_TRIP, abs=0.1), result.key
+        trips = 3 - early - fast
+        assert times["second_visit_first_byte"] == pytest.approx(trips * ROUND_TRIP, abs=0.1), result.key
