@@ -53,7 +53,7 @@ WIDE = 10
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case whose runs differ in the fact."""
     check_fact(request.over or USUAL)
-    return per_case(_drawing, f"no test case has runs over QUIC that differ in {request.over or USUAL}.")(request)
+    return per_case(_drawing, f"no test case has runs that differ in {request.over or USUAL}.")(request)
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:

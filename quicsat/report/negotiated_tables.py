@@ -26,8 +26,9 @@ def negotiated(results: ResultSet, cases: Sequence[TestCase]) -> Table:
                     rows.append((name, role, f"{label} [{unit}]" if unit else label, ", ".join(values)))
     columns = (Column("implementation"), Column("role"), Column("fact"), Column("value"))
     note = (
-        "The values come from the handshakes of successful runs over QUIC. If an endpoint did not send a transport "
-        "parameter, the table shows the default value that applies. If a fact has several values, runs differ."
+        "The values come from the handshakes of successful runs, over TCP from those of TLS, and of two visits from "
+        "the second one. If an endpoint over QUIC did not send a transport parameter, the table shows the default "
+        "value that applies. If a fact has several values, runs differ."
     )
     return Table("negotiated", "What endpoints negotiated", columns, tuple(rows), (note,))
 

@@ -29,7 +29,7 @@ abbreviation: RET
 description: Two visits over a long link
 extends: resumption
 link: {scenario: simple-p2p, delay: 200 ms, rate: 20 Mbit/s, queue: 1000, endpoint tcp: {fast open: true}}
-file sizes: [20 kB, 20 kB]
+file sizes: [5 kB, 5 kB]
 """
 
 
@@ -107,5 +107,5 @@ def test_second_visits_save_round_trips(daemon: Daemon, tmp_path: Path, clock: C
         times = result.measurement.values
         first = 3 + (result.client == "curl:tls12")
         assert times["first_visit_first_byte"] == pytest.approx(first * ROUND_TRIP, abs=0.1), result.key
-        trips = 3 - early - fast
+        trips = 3 - fast - (early and result.server == "nginx-tcp")  # HAProxy answers after the handshake
         assert times["second_visit_first_byte"] == pytest.approx(trips * ROUND_TRIP, abs=0.1), result.key
