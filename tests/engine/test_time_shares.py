@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 
 from quicsat.analysis.reanalysis import planned
 from quicsat.analysis.time_shares import SHARES, run_time_shares
+from quicsat.docker.archive import pack
+from quicsat.docker.client import Daemon
+from quicsat.docker.daemon_images import DaemonImages
 from quicsat.model.implementation import Protocol
 from quicsat.model.results import RunResult
 from quicsat.model.time_shares import TimeShare
@@ -18,8 +22,10 @@ from quicsat.traces.columns import Frame
 from quicsat.traces.flow_control import busiest_connection, connection_limit
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import RunTraces, check_traces, read_run
-from tests.engine.test_command import measure
+from tests.engine.pausing_endpoint import PAUSE
+from tests.engine.test_command import call, measure
 
+PAUSING = "quicsat/test-pausing:latest"
 WINDOW = """\
 name: window
 abbreviation: WI
@@ -87,3 +93,27 @@ def test_an_outage_and_the_silence_after_it(virtual_images: Mapping[str, str], t
     assert values[TimeShare.OUTAGE.metric] == pytest.approx(2, abs=0.03)
     assert silence > 0.2
     assert values[TimeShare.PTO.metric] == pytest.approx(silence, abs=0.03)
+
+
+def test_an_application_that_pauses(daemon: Daemon, virtual_images: Mapping[str, str], tmp_path: Path) -> None:
+    """The server's application has half of the file, and later the rest; ``explain`` states the same share."""
+    dockerfile = (
+        f"FROM {virtual_images['aioquic']}\nCOPY pausing.py /endpoint/\n"
+        "RUN cd /endpoint && chmod 755 pausing.py && ln -sf pausing.py server\n"
+    )
+    program = Path(__file__).with_name("pausing_endpoint.py").read_bytes()
+    context = pack({"Dockerfile": dockerfile.encode(), "pausing.py": program})
+    DaemonImages(daemon).build(context, PAUSING, {}, lambda _line: None)
+    (tmp_path / "case.yaml").write_text(WINDOW)
+    directory = tmp_path / "r"
+    pair = ("-s", "aioquic", "-c", "quic-go", "-t", tmp_path / "case.yaml", "--replace", f"aioquic={PAUSING}")
+    [result] = measure(directory, *pair, *QUICK)
+    assert result.measurement is not None
+    values = result.measurement.values
+    total = sum(values[share.metric] for share in TimeShare)
+    assert values[TimeShare.APPLICATION.metric] == pytest.approx(PAUSE, abs=0.6)
+    status, told, _ = call("explain", directory / result.key.path)
+    stated = re.search(r"application (\d+) %", told)
+    assert status == 0
+    assert stated
+    assert int(stated[1]) / 100 * total == pytest.approx(PAUSE, abs=0.6)
