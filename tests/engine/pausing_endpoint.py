@@ -9,7 +9,7 @@ import runpy
 from typing import Any
 from unittest.mock import patch
 
-from aioquic.asyncio import QuicConnectionProtocol
+from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.h0.connection import H0Connection
 from aioquic.quic.connection import QuicConnection
 
