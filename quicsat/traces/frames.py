@@ -66,7 +66,7 @@ class FrameColumns:
 
     def message(self, row: int, kind: int, size: int) -> None:
         """A TLS message that became whole in this packet."""
-        self._messages.extend((row, kind, size))
+        self._messages.fromlist([row, kind, size])
 
     def read(self, row: int, data: bytes) -> tuple[bool, list[tuple[int, bytes]], list[bytes]]:
         """Take down the frames of a packet: whether it asks for an acknowledgement, its CRYPTO data, new ids.
@@ -89,7 +89,7 @@ class FrameColumns:
                     offset, at = varint(data, at + 1)
                     size, at = varint(data, at)
                     piece, at, eliciting = data[at : at + size], at + size, True
-                    self._crypto.extend((row, offset, len(piece)))
+                    self._crypto.fromlist([row, offset, len(piece)])
                     crypto.append((offset, piece))
                 else:
                     kind, at = varint(data, at)
@@ -112,7 +112,7 @@ class FrameColumns:
             length = len(data) - at
         if at + length > len(data):
             raise IndexError(at)
-        self._stream.extend((row, stream, offset, length, kind & FIN_BIT))
+        self._stream.fromlist([row, stream, offset, length, kind & FIN_BIT])
         return at + length
 
     def _ack(self, row: int, data: bytes, at: int, kind: int) -> int:
@@ -129,14 +129,14 @@ class FrameColumns:
             ranges += (low, top)
         if low < 0:
             raise IndexError(at)
-        self._ranges.extend(ranges[: 2 * RANGES_LIMIT])
+        self._ranges.fromlist(ranges[: 2 * RANGES_LIMIT])
         marks = (-1, -1, -1)
         if kind == ACK_ECN:
             ect0, at = varint(data, at)
             ect1, at = varint(data, at)
             ce, at = varint(data, at)
             marks = (ect0, ect1, ce)
-        self._acks.extend((row, largest, delay, len(self._ranges) // 2 - start, start, *marks))
+        self._acks.fromlist([row, largest, delay, len(self._ranges) // 2 - start, start, *marks])
         return at
 
     def _signal(self, row: int, data: bytes, at: int, kind: int) -> tuple[int, bytes]:
@@ -152,7 +152,7 @@ class FrameColumns:
             new_id = bytes.fromhex(text)
             self.reset_tokens.add(data[at - RESET_TOKEN : at])
         self._texts_size += len(text)
-        self._signals.extend((row, kind, first, second, self._texts.setdefault(text, len(self._texts))))
+        self._signals.fromlist([row, kind, first, second, self._texts.setdefault(text, len(self._texts))])
         return at, new_id
 
     def tables(self) -> dict[str, Any]:

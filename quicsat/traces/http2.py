@@ -97,7 +97,7 @@ class Http2Reader:
         if known is None:
             return
         for row in known.read(offset, payload, from_server=from_server):
-            self._rows.extend((time, connection, from_server, *row))
+            self._rows.fromlist([time, connection, from_server, *row])
         if len(self._rows) > self._most * FRAMES * COLUMNS:
             raise too_large(self._name, self._most * FRAMES, "HTTP/2 frames")
         if known.other:

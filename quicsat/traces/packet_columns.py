@@ -65,7 +65,7 @@ class PacketColumns:
         self._names_size += len(token) + len(packet.scid) + len(packet.dcid)
         if self._names_size > self._most * NAMES:
             raise too_large(self._name, self._most * NAMES, "bytes of tokens and connection ids")
-        self._values.extend((
+        self._values.fromlist([
             time,
             frame,
             segment.from_server,
@@ -85,7 +85,7 @@ class PacketColumns:
             self._tokens.setdefault(token, len(self._tokens)),
             0,
             packet.data[0] >> SPIN & 1 if packet.form is Form.ONE_RTT else -1,
-        ))  # fmt: skip
+        ])  # fmt: skip
         return len(self._values) // WIDTH - 1
 
     def set(self, row: int, column: int, value: int) -> None:

@@ -123,13 +123,13 @@ class TcpReader:
             self._note_scale(here, found.header)
         allowed = expected + self._window(here, there, found.header) if flags & ACK else -1
         row = len(self._rows) // WIDTH
-        self._rows.extend((
+        self._rows.fromlist([
             time, found.from_server, connection, offset, expected, found.size, flags, found.ecn, allowed
-        ))  # fmt: skip
+        ])  # fmt: skip
         if found.payload:
             self._http2.add(time, connection, offset, found.payload, from_server=found.from_server)
         for start, end in _sacks(found.header) if flags & ACK else ():
-            self._sacks.extend((row, self._offset(there, start, start), self._offset(there, end, end)))
+            self._sacks.fromlist([row, self._offset(there, start, start), self._offset(there, end, end)])
 
     def _offset(self, side: tuple[int, bool], number: int, first: int) -> int:
         """The offset nearest to the newest one that has this number."""
