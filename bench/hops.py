@@ -15,6 +15,7 @@ from quicsat.model.emulated_link import (
     Direction,
     DirectionReport,
     EmulatedLink,
+    Jitter,
     Loss,
     Queue,
     QueueDiscipline,
@@ -154,11 +155,44 @@ def hop_queue(bench: Traffic, size: int = 25, duration: float = 3.0) -> list[Fig
     return figures
 
 
+def hop_jitter(bench: Traffic, size: float = 10 * MS, n: int = 2000) -> list[Figure]:
+    """Additional delay at the client's side: forward with overtaking, return half of it and in order."""
+    case = f"jitter at the client's side, {size / MS:g} ms"
+    assert WIDE.client_side is not None
+    sides = WIDE.client_side.forward, WIDE.client_side.back
+    asked = Jitter(size, overtake=True), Jitter(size / 2)
+    beside = ClientSide(*(replace(side, jitter=each) for side, each in zip(sides, asked, strict=True)))
+    seen = stream_both_ways(bench, replace(WIDE, client_side=beside), n)
+    least = DELAYS[BESIDE] + SMALL_BITS / (FAST * MBPS)
+    added: dict[str, list[float]] = {}
+    for way in WAYS:
+        [hop] = [hop for hop in hops_of(seen, way) if hop.name == BESIDE]
+        added[way] = sorted((delay - least) / MS for delay in hop.stream.delays())
+    forward, back = added.values()
+    figures = []
+    for share, bar in ((0.5, 0.05), (0.95, 0.02)):
+        value = forward[round(share * (len(forward) - 1))]
+        name = f"with overtaking: additional delay, {share:.0%} of {len(forward)}"
+        figures.append(near(case, name, value, share * size / MS, bar * size / MS, "ms"))
+    report = seen.report.client_side
+    assert report is not None
+    wild, most = report.forward.out_of_order, size / 2 / MS
+    figures += [
+        figure(case, "with overtaking: overtaken", [wild], "packets", "> 0", wild > 0),
+        exactly(case, "in order: overtaken", report.back.out_of_order),
+        figure(
+            case, "in order: longest additional delay", [back[-1]], "ms", f"<= {most:g} +0.1", back[-1] <= most + 0.1
+        ),
+    ]
+    return [*figures, *lag(case, seen)]
+
+
 def hops(bench: Traffic) -> Iterator[list[Figure]]:
-    """Rate, delay, loss and queue of each hop."""
+    """Rate, delay, loss, queue and jitter of each hop."""
     for slow in HOPS:
         for way in WAYS:
             yield hop_rate(bench, slow, way)
     yield hop_delays(bench)
     yield hop_losses(bench)
     yield hop_queue(bench)
+    yield hop_jitter(bench)

@@ -4,6 +4,7 @@
 #include "ns3/ipv6-l3-protocol.h"
 #include "ns3/simulator.h"
 
+#include <algorithm>
 #include <array>
 
 using namespace ns3;
@@ -31,7 +32,14 @@ Passage::Passage(const Direction& direction, const Subject& subject, uint32_t se
       m_subject(subject),
       m_to(to),
       m_impairment(CreateObject<Impairment>()) {
-    m_impairment->Configure(direction, subject, seed, stream, &m_counters, &m_always, nullptr, nullptr);
+    if (direction.jitter.size.IsZero()) {
+        m_impairment->Configure(direction, subject, seed, stream, &m_counters, &m_always, nullptr, nullptr);
+    } else {
+        MakeLate(direction.jitter, seed, stream);
+        Direction punctual = direction;  // what arrives later leaves as a whole frame
+        punctual.jitter = {};
+        m_impairment->Configure(punctual, subject, seed, stream, &m_counters, &m_always, nullptr, nullptr);
+    }
     if (m_rate.GetBitRate() > 0) {
         MakeQueue(direction, stream);
     }
@@ -47,6 +55,13 @@ void Passage::MakeQueue(const Direction& direction, uint32_t stream) {
                                  [this](const Packet& frame) { m_counters.ecnMarks += IsSubject(frame); });
     const auto drop = [this](Ptr<const Packet> frame) { m_counters.queueDrops += IsSubject(*frame); };
     m_queue->TraceConnectWithoutContext("Drop", Callback<void, Ptr<const Packet>>(drop));
+}
+
+// Its random numbers are others than those of the link itself, which has the same seed and stream.
+void Passage::MakeLate(const Jitter& jitter, uint32_t seed, uint32_t stream) {
+    m_late = std::make_unique<Late>(Late{jitter, {}, {}});
+    std::seed_seq jitters = {seed, stream, 4U};
+    m_late->random.seed(jitters);
 }
 
 void Passage::Take(const Packet& frame) {
@@ -81,7 +96,25 @@ void Passage::Pass(Ptr<Packet> frame) {
             return;
         }
     }
-    Simulator::Schedule(m_delay, &Passage::Leave, this, frame, subject);
+    if (subject && m_late) {
+        PassLate(frame);
+    } else {
+        Simulator::Schedule(m_delay, &Passage::Leave, this, frame, subject);
+    }
+}
+
+void Passage::PassLate(Ptr<Packet> frame) {
+    const Time jitter = DrawJitter(m_late->jitter, m_late->random), now = Simulator::Now();
+    CountJitter(jitter, m_counters);
+    const Time due = now + m_delay + jitter;
+    m_late->last = m_late->jitter.overtake ? due : std::max(m_late->last, due);
+    Simulator::Schedule(m_late->last - now, &Passage::LeaveLate, this, frame, ++m_late->index);
+}
+
+void Passage::LeaveLate(Ptr<Packet> frame, uint64_t index) {
+    m_counters.outOfOrder += index < m_late->latest;
+    m_late->latest = std::max(m_late->latest, index);
+    Leave(frame, true);
 }
 
 void Passage::Leave(Ptr<Packet> frame, bool subject) {

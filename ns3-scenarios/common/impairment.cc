@@ -83,7 +83,7 @@ bool Impairment::DoCorrupt(ns3::Ptr<ns3::Packet> packet) {
     const bool lost = Lost(), faded = Draw(m_profileLosses) < m_now->loss;
     const bool hit = m_corruptionCap.Admit(Draw(m_corruptions) < m_direction.corruption.rate);
     const double where = Draw(m_corruptions), what = Draw(m_corruptions);
-    const ns3::Time jitter = DrawJitter();
+    const ns3::Time jitter = DrawJitter(m_direction.jitter, m_jitters);
     const bool late = Draw(m_reorderings) < m_direction.reordering.rate;
     const bool twice = Draw(m_duplications) < m_direction.duplication;
     const auto drop = [](uint64_t& counter) {
@@ -117,11 +117,9 @@ bool Impairment::Enters(ns3::Packet& packet) {
     return enters;
 }
 
-// Two numbers are drawn, whatever the shape. A packet cannot arrive before it has left: the lowest is what the link's
-// delay allows.
-ns3::Time Impairment::DrawJitter() {
-    const Jitter& jitter = m_direction.jitter;
-    const double first = Draw(m_jitters), second = Draw(m_jitters);
+// A packet cannot arrive before it has left: the lowest is what the link's delay allows.
+ns3::Time DrawJitter(const Jitter& jitter, std::mt19937_64& random) {
+    const double first = Draw(random), second = Draw(random);
     const double size = static_cast<double>(jitter.size.GetNanoSeconds());
     double delay = first * size;
     if (jitter.shape == "exponential") {
@@ -133,14 +131,18 @@ ns3::Time Impairment::DrawJitter() {
     return ns3::NanoSeconds(std::llround(delay));
 }
 
+void CountJitter(ns3::Time delay, Counters& counters) {
+    ++counters.jittered;
+    counters.jitterSum += delay.GetSeconds();
+    counters.jitterMost = std::max(counters.jitterMost, delay.GetSeconds());
+}
+
 // Lets a packet that is there now arrive later, or twice.
 void Impairment::Disturb(const ns3::Packet& packet, ns3::Time jitter, bool late, bool twice) {
     const Arrival arrival = {packet.Copy(), m_index, twice};
     const ns3::Time now = ns3::Simulator::Now();
     if (!m_direction.jitter.size.IsZero()) {
-        ++m_counters->jittered;
-        m_counters->jitterSum += jitter.GetSeconds();
-        m_counters->jitterMost = std::max(m_counters->jitterMost, jitter.GetSeconds());
+        CountJitter(jitter, *m_counters);
     }
     if (!late) {
         const ns3::Time due = now + jitter;

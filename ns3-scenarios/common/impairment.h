@@ -30,6 +30,10 @@ class Cap {
     uint32_t m_longest, m_row = 0;
 };
 
+// The jitter of a packet; two numbers are drawn, whatever the shape.
+ns3::Time DrawJitter(const Jitter& jitter, std::mt19937_64& random);
+void CountJitter(ns3::Time delay, Counters& counters);
+
 // The receiving end of one direction. The n-th packet of the transfer meets the same fate for the same seed, whenever
 // it comes and however this is compiled.
 class Impairment : public ns3::ErrorModel {
@@ -57,7 +61,6 @@ class Impairment : public ns3::ErrorModel {
     void DoReset() override {}
     bool Lost();
     void Corrupt(ns3::Packet& packet, double where, double what);
-    ns3::Time DrawJitter();
     void Disturb(const ns3::Packet& packet, ns3::Time jitter, bool late, bool twice);
     void Pass(Arrival arrival);
     void Deliver(const Arrival& arrival);

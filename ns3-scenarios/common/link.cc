@@ -100,7 +100,8 @@ void CheckClientSide(const ClientSide& link, std::vector<std::string>& faults) {
     CheckLoss(link.back.loss, prefix, "server", faults);
     const auto does = [](const Direction& way) {
         const Loss& loss = way.loss;
-        return way.delay || way.rate.GetBitRate() > 0 || loss.rate > 0 || loss.IsBursty() || loss.lossInGood > 0;
+        return way.delay || way.rate.GetBitRate() > 0 || loss.rate > 0 || loss.IsBursty() || loss.lossInGood > 0 ||
+               way.jitter.size.IsStrictlyPositive();
     };
     if (!link && (does(link.forward) || does(link.back))) {
         faults.push_back("--" + prefix + "delay-to-client= or --" + prefix + "delay-to-server= is missing");
@@ -172,17 +173,22 @@ void AddLossOptions(Options& options, Link& link) {
     AddLoss(options, "", "server", link.back.loss);
 }
 
+// `prefix`: as of AddDiscipline.
+void AddJitter(Options& options, const std::string& prefix, const std::string& side, Jitter& jitter) {
+    options.Add(prefix + "jitter-to-" + side, "size of an additional delay, like 5ms",
+                [&jitter](const std::string& text) { jitter.size = ReadDelay(text); });
+    options.Add(
+        prefix + "jitter-shape-to-" + side, "uniform, exponential or normal",
+        [&jitter](const std::string& text) { jitter.shape = ReadWord(text, {"uniform", "exponential", "normal"}); });
+    options.AddFlag(prefix + "jitter-overtakes-to-" + side, "packets may overtake others",
+                    [&jitter] { jitter.overtake = true; });
+}
+
 void AddDisturbanceOptions(Options& options, Link& link) {
     AddDiscipline(options, "", "client", link.forward.discipline);
     AddDiscipline(options, "", "server", link.back.discipline);
     const auto add = [&options](const std::string& side, Direction& direction) {
-        options.Add("jitter-to-" + side, "size of an additional delay, like 5ms",
-                    [&direction](const std::string& text) { direction.jitter.size = ReadDelay(text); });
-        options.Add("jitter-shape-to-" + side, "uniform, exponential or normal", [&direction](const std::string& text) {
-            direction.jitter.shape = ReadWord(text, {"uniform", "exponential", "normal"});
-        });
-        options.AddFlag("jitter-overtakes-to-" + side, "packets may overtake others",
-                        [&direction] { direction.jitter.overtake = true; });
+        AddJitter(options, "", side, direction.jitter);
         options.Add("reorder-rate-to-" + side, "packets that are held back, per cent",
                     [&direction](const std::string& text) { direction.reordering.rate = ReadPercent(text); });
         options.Add("reorder-delay-to-" + side, "for how long, like 20ms",
@@ -251,6 +257,10 @@ void AddCommonOptions(Options& options, Link& link) {
     options.AddRare([&options, &link] {
         AddClientSideRate(options, "client", link.clientSide.forward);
         AddClientSideRate(options, "server", link.clientSide.back);
+        options.AddRare([&options, &link] {
+            AddJitter(options, "client-side-", "client", link.clientSide.forward.jitter);
+            AddJitter(options, "client-side-", "server", link.clientSide.back.jitter);
+        });
     });
     AddProfileOptions(options, "client", link.forward.profile);
     AddProfileOptions(options, "server", link.back.profile);

@@ -26,7 +26,7 @@ struct Rebinding {
 
 // Another link, between the client and the gateway next to it. It has a delay in both directions, or does not exist.
 struct ClientSide {
-    Direction forward = {};  // only delay, loss, and a rate with its queue, or no rate
+    Direction forward = {};  // only delay, jitter, loss, and a rate with its queue, or no rate
     Direction back = {};
     explicit operator bool() const { return forward.delay && back.delay; }
 };

@@ -172,8 +172,7 @@ void Options::Take(const std::string& word) {
         return word.starts_with("--") ? m_options.find(word.substr(2, equals - 2)) : m_options.end();
     };
     auto option = find();
-    if (option == m_options.end()) {
-        MakeRare();
+    while (option == m_options.end() && MakeRare()) {
         option = find();
     }
     if (option == m_options.end() || option->second.flag != (equals == word.size())) {
@@ -191,14 +190,18 @@ void Options::Take(const std::string& word) {
     }
 }
 
-void Options::MakeRare() {
-    if (const auto add = std::exchange(m_addRare, nullptr)) {
+// Whether there were rare options that had not been added; they may have rarer ones.
+bool Options::MakeRare() {
+    const auto add = std::exchange(m_addRare, nullptr);
+    if (add) {
         add();
     }
+    return add != nullptr;
 }
 
 void Options::PrintHelp() {
-    MakeRare();
+    while (MakeRare()) {
+    }
     for (const auto& [name, option] : m_options) {
         std::printf("--%s%s\t%s\n", name.c_str(), option.flag ? "" : "=", option.help.c_str());
     }

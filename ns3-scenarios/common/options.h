@@ -42,7 +42,8 @@ class Options {
     // An option without a value.
     void AddFlag(const std::string& name, const std::string& help, std::function<void()> set);
     // `add` adds options that few links have, once there is a word that is none of the others: all other links need the
-    // same memory as without them, so that in virtual time not even the moments of its system calls change.
+    // same memory as without them, so that in virtual time not even the moments of its system calls change. It may add
+    // a function for options that are rarer still.
     void AddRare(std::function<void()> add) { m_addRare = std::move(add); }
     // Reads the words; each fault adds one line to Faults(). --help prints the options and ends with status 0.
     void Parse(int argc, char** argv);
@@ -50,7 +51,7 @@ class Options {
 
   private:
     void Take(const std::string& word);
-    void MakeRare();
+    bool MakeRare();
     void PrintHelp();
 
     struct Option {

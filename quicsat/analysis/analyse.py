@@ -531,9 +531,11 @@ def _link_losses(
         return {}
     beside = report.client_side and report.client_side.forward
     lost_beside = beside.loss_drops + beside.queue_drops if beside else 0
-    if lost_beside and not (isinstance(pair, TcpTracePair) and pair.own is not None):
+    behind_proxy = isinstance(pair, TcpTracePair) and pair.own is not None
+    if lost_beside and not behind_proxy:
         return {}
-    lost = link_losses(series.forward, test_case.link, report.forward)
+    link = replace(test_case.emulated, client_side=None) if behind_proxy else test_case.link
+    lost = link_losses(series.forward, link, report.forward)
     return {} if lost is None else {f"link_gilbert_{name}": value for name, value in gilbert(lost).items()}
 
 

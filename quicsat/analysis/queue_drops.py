@@ -64,7 +64,8 @@ def _is_regular(link: EmulatedLink) -> bool:
     """Whether the times of delivery follow from the rate and the queue alone."""
     queue = link.forward.queue
     others = (link.forward.profile, link.forward.jitter, link.forward.reordering, link.forward.duplication)
-    beside = (link.cross_traffic, link.forward.udp_cross_traffic)
+    behind = link.client_side.forward if link.client_side else None
+    beside = (link.cross_traffic, link.forward.udp_cross_traffic, behind and (behind.rate or behind.jitter))
     drop_tail = not isinstance(queue, Queue) or queue.discipline is QueueDiscipline.DROP_TAIL
     return drop_tail and not any((*others, *beside))
 

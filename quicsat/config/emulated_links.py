@@ -265,18 +265,21 @@ def _merged_loss(
 Reader = Callable[[Fields, str], Any]
 """Reads the value of a key; None if it is missing or invalid (reported)."""
 
-_DELAY_AND_LOSS: Mapping[str, Reader] = {"delay": partial(Fields.read, parse=_DELAY), "loss": _read_loss}
+_DELAY_LOSS_AND_JITTER: Mapping[str, Reader] = {
+    "delay": partial(Fields.read, parse=_DELAY),
+    "loss": _read_loss,
+    "jitter": lambda link, key: _read_element(link, key, Jitter(0), JITTER, "size", size="5 ms"),
+}
 _READ_RATE = partial(Fields.read, parse=_RATE)
 CLIENT_SIDE_DIRECTION: Mapping[str, Reader] = {
-    **_DELAY_AND_LOSS,
+    **_DELAY_LOSS_AND_JITTER,
     "rate": _READ_RATE,
     "queue": partial(_read_queue, parse=_queue_limit),
 }
 DIRECTION: Mapping[str, Reader] = {
-    **_DELAY_AND_LOSS,
+    **_DELAY_LOSS_AND_JITTER,
     "rate": _READ_RATE,
     "queue": _read_queue,
-    "jitter": lambda link, key: _read_element(link, key, Jitter(0), JITTER, "size", size="5 ms"),
     "reordering": lambda link, key: _read_element(link, key, Reordering(0, 0), REORDERING, rate="1 %", delay="20 ms"),
     "duplication": partial(Fields.read, parse=_SHARE),
     "udp cross traffic": lambda link, key: _read_element(

@@ -11,6 +11,7 @@ from quicsat.model.emulated_link import (
     Direction,
     EmulatedLink,
     GilbertElliottLoss,
+    Jitter,
     Loss,
     Profile,
     Queue,
@@ -127,9 +128,7 @@ def _direction(direction: Direction, towards: str, seed: int) -> Iterator[str]:
     end = f"-to-{towards}"
     if isinstance(direction.queue, Queue):
         yield from _options(_queue(direction.queue), end)
-    if jitter := direction.jitter:
-        words: Values = {"jitter": _ms(jitter.size), "jitter-shape": jitter.shape, "jitter-overtakes": jitter.overtake}
-        yield from _options(words, end)
+    yield from _options(_jitter(direction.jitter), end)
     if reordering := direction.reordering:
         rate, delay = _percent(reordering.rate), _ms(reordering.delay)
         yield from _options({"reorder-rate": rate, "reorder-delay": delay, "reorder-gap": reordering.gap}, end)
@@ -167,6 +166,12 @@ def _queue(queue: Queue) -> Values:
     }
 
 
+def _jitter(jitter: Jitter | None) -> Values:
+    if jitter is None:
+        return {}
+    return {"jitter": _ms(jitter.size), "jitter-shape": jitter.shape, "jitter-overtakes": jitter.overtake}
+
+
 def _loss(loss: Loss | None, towards: str, names: tuple[str, str], prefix: str = "") -> Iterator[str]:
     """``names``: of the options of independent loss; ``prefix``: of all names."""
     match loss:
@@ -191,6 +196,7 @@ def _client_side(link: ClientSide) -> Iterator[str]:
             "queue": direction.queue if isinstance(direction.queue, int) else None,
         }
         own |= _queue(direction.queue) if isinstance(direction.queue, Queue) else {}
+        own |= _jitter(direction.jitter)
         yield from _options({f"client-side-{name}": value for name, value in own.items()}, f"-to-{towards}")
         yield from _loss(direction.loss, towards, LOSS_NAMES, "client-side-")
 

@@ -379,6 +379,7 @@ class ClientSideDirection:
     """Link rate, bit/s; None if packets neither wait nor take time to be sent."""
     queue: int | Queue | None = None
     """The buffer in front of it, as of :class:`Direction`; None without a rate."""
+    jitter: Jitter | None = None
 
     def scaled(self, delay: float, rate: float) -> ClientSideDirection:
         """With the propagation delay and the rate times these factors."""

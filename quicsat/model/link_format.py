@@ -96,6 +96,8 @@ def client_side_words(link: EmulatedLink) -> Iterator[str]:
         units = (" Mbit/s", " packets") if all(way.rate for way in ways) else ("", "")
         words += [_both(to, of, units[0]), f"queue {_both(before, behind, units[1])}"]
     words += [] if forward.delay == back.delay == 0 else [_both(seconds(forward.delay), seconds(back.delay))]
+    if any(way.jitter for way in ways):
+        words.append(f"jitter {_both(*(_jitter(way.jitter) if way.jitter else NONE for way in ways))}")
     words += ["no loss" if loss == NONE else f"loss {loss}"]
     yield f"{' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))} at the client's side"
 

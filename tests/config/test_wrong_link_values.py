@@ -219,7 +219,7 @@ PARTS = {
     "client side": part(
         "client side: {%s}",
         emulated_links.CLIENT_SIDE_KEYS,
-        {f"{way}{key}": EITHER_WAY[key] for key in ("delay", "loss", "rate", "queue") for way in WAYS},
+        {f"{way}{key}": EITHER_WAY[key] for key in ("delay", "loss", "rate", "queue", "jitter") for way in WAYS},
     ),
     "vpn": part(
         "vpn: {%s}",

@@ -126,6 +126,11 @@ SHARED = ClientSide(
             --client-side-drop-rate-to-server=1""",
         ),
         (
+            {"client_side": ClientSide(ClientSideDirection(jitter=Jitter(0.005)))},
+            """--client-side-delay-to-client=0ms --client-side-jitter-to-client=5ms
+            --client-side-jitter-shape-to-client=uniform --client-side-delay-to-server=0ms""",
+        ),
+        (
             {"forward.jitter": Jitter(0.005), "back.jitter": Jitter(0.001, JitterShape.NORMAL, overtake=True)},
             """--jitter-to-client=5ms --jitter-shape-to-client=uniform --jitter-to-server=1ms
             --jitter-shape-to-server=normal --jitter-overtakes-to-server""",

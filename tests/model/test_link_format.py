@@ -137,6 +137,10 @@ def test_queues_in_words(queue: Queue, words: str) -> None:
             {"client_side": ClientSide(*(ClientSideDirection(0, None, rate * MBPS, 9) for rate in (50, 20)))},
             "50.00 / 20.00 Mbit/s, queue 9 packets and no loss at the client's side",
         ),
+        (
+            {"client_side": ClientSide(ClientSideDirection(jitter=Jitter(0.005)))},
+            "jitter uniform 5.0 ms / none and no loss at the client's side",
+        ),
         ({"vpn": VPNS["wireguard"]}, "WireGuard over UDP (MTU 1420)"),
         (
             {"vpn": replace(TUNNEL, nagle=False)},

@@ -109,7 +109,8 @@ IMPAIRED = replace(
     cross_traffic=CrossTraffic(), pep=Pep(2 * MIB, 4 * MIB, 20, "cubic"), endpoint_tcp=EndpointTcp(4 * MIB, 6 * MIB),
     vpn=Vpn(2 * MIB, 4 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP),
     client_side=ClientSide(
-        ClientSideDirection(0.001, UniformLoss(0.01, 3), 50e6, RED), ClientSideDirection(0.002, BURSTS, 20e6, CODEL)
+        ClientSideDirection(0.001, UniformLoss(0.01, 3), 50e6, RED, Jitter(0.01)),
+        ClientSideDirection(0.002, BURSTS, 20e6, CODEL, Jitter(0.02)),
     ),
 )  # fmt: skip
 REAL = RealLink("here", "there", RealDirection(20e6), RealDirection(2e6), 0.6, "provider", "tariff", "modem", "60 GB")
