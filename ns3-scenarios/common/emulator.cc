@@ -175,10 +175,11 @@ void Emulator::JoinClientSide() {
     const End &client = m_clientSide[0], &gateway = m_clientSide[1];
     Record(client, true);
     Record(gateway, false);
-    m_clientForward = std::make_unique<Passage>(m_link.clientSide.forward, m_link.subject, m_link.seed, kForwardStream,
+    const Subject subject = m_link.clientSide.subject.value_or(m_link.subject);
+    m_clientForward = std::make_unique<Passage>(m_link.clientSide.forward, subject, m_link.seed, kForwardStream,
                                                 gateway.device, client.device);
-    m_clientBack = std::make_unique<Passage>(m_link.clientSide.back, m_link.subject, m_link.seed, kReturnStream,
-                                             client.device, gateway.device);
+    m_clientBack = std::make_unique<Passage>(m_link.clientSide.back, subject, m_link.seed, kReturnStream, client.device,
+                                             gateway.device);
 }
 
 void Emulator::Watch(End& end, Counters& received, Counters& delivered) {

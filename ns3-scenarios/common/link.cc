@@ -237,6 +237,11 @@ void AddDemandOptions(Options& options, Demand& demand) {
                 [&demand](const std::string& text) { demand.constant = ReadRate(text); });
 }
 
+Subject ReadSubject(const std::string& text) {
+    const std::string word = ReadWord(text, {"udp", "tcp", "both"});
+    return {word != "tcp", word != "udp"};
+}
+
 void AddClientSideOptions(Options& options, const std::string& side, Direction& direction) {
     options.Add("client-side-delay-to-" + side, "one-way delay of a link between client and gateway, like 5ms",
                 [&direction](const std::string& text) { direction.delay = ReadDelay(text); });
@@ -260,6 +265,8 @@ void AddCommonOptions(Options& options, Link& link) {
         options.AddRare([&options, &link] {
             AddJitter(options, "client-side-", "client", link.clientSide.forward.jitter);
             AddJitter(options, "client-side-", "server", link.clientSide.back.jitter);
+            options.Add("client-side-protocol", "as protocol, if a tunnel ends between both links",
+                        [&link](const std::string& text) { link.clientSide.subject = ReadSubject(text); });
         });
     });
     AddProfileOptions(options, "client", link.forward.profile);
@@ -268,9 +275,9 @@ void AddCommonOptions(Options& options, Link& link) {
     AddUdpCrossOptions(options, "client", link.forward.udpCross);
     AddUdpCrossOptions(options, "server", link.back.udpCross);
     options.Add("protocol", "udp, tcp or both: what losses and counters are about", [&link](const std::string& text) {
-        const std::string word = ReadWord(text, {"udp", "tcp", "both"});
-        link.subject.udp = word != "tcp";
-        link.subject.tcp = word != "udp";
+        const Subject subject = ReadSubject(text);
+        link.subject.udp = subject.udp;
+        link.subject.tcp = subject.tcp;
     });
     options.Add("queue-mode", "exact, or paper: as long as QIR-SE's queue really was",
                 [&link](const std::string& text) { link.queueMode = ReadWord(text, {"exact", "paper"}); });

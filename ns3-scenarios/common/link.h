@@ -28,6 +28,7 @@ struct Rebinding {
 struct ClientSide {
     Direction forward = {};  // only delay, jitter, loss, and a rate with its queue, or no rate
     Direction back = {};
+    std::optional<Subject> subject = {};  // other packets than those of the link itself, if that has a tunnel's
     explicit operator bool() const { return forward.delay && back.delay; }
 };
 

@@ -79,8 +79,6 @@ def check_gateways(link: Fields, merged: EmulatedLink) -> None:
     line = link.line_of("vpn")
     if merged.pep is not None:
         link.note("a link has either pep or vpn; write pep: none or vpn: none.", line)
-    if merged.client_side is not None:
-        link.note("a link has either client side or vpn; write client side: none or vpn: none.", line)
     if merged.scenario in WITHOUT_VPN:
         link.note(f"vpn does not work with scenario {merged.scenario}, whose packets it would hide.", line)
     if vpn.transport is VpnTransport.TCP and vpn.nagle and round_trip > SLOWEST_SET_UP:

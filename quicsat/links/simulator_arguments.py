@@ -30,6 +30,7 @@ ASYMMETRIC = "asymmetric-p2p"
 DROP_RATE = "drop-rate"
 LOSS_NAMES, DROP_RATE_NAMES = ("drop-rate-to-", "drop-burst-to-"), ("rate_to_", "burst_to_")
 """Names of the options of independent loss, without the direction; those of the scenario drop-rate are upstream's."""
+UDP, TCP, BOTH = "udp", "tcp", "both"
 NANOSECOND = 1e-9
 """Seconds."""
 SERVER_PATIENCE = 10
@@ -82,17 +83,24 @@ def scenario(link: EmulatedLink, seed: int, *protocols: Protocol) -> str:
     """Name and arguments of the ns-3 program, as the simulator's environment variable SCENARIO.
 
     ``protocols``: of all flows; QUIC if none is given. In a run over TCP, TCP packets are lost instead of UDP packets,
-    with the same seed; over both, packets of both; through a VPN, those of the tunnel.
+    with the same seed; over both, packets of both; through a VPN, those of the tunnel, except at the client's side.
     """
     words = [link.scenario, *_geometry(link)]
     for towards, direction in (("client", link.forward), ("server", link.back)):
         words += _loss(direction.loss, towards, DROP_RATE_NAMES if link.scenario == DROP_RATE else LOSS_NAMES)
         words += _direction(direction, towards, seed)
     words += _of_both_directions(link)
-    tcp = {link.vpn.transport is VpnTransport.TCP} if link.vpn else {one is Protocol.TCP for one in protocols}
-    if True in tcp:
-        words.append("--protocol=both" if False in tcp else "--protocol=tcp")
+    own = _packets(*(one is Protocol.TCP for one in protocols))
+    outside = _packets(link.vpn.transport is VpnTransport.TCP) if link.vpn else own
+    words += _options({"protocol": outside if outside != UDP else None})
+    if link.client_side:
+        words += _options({"client-side-protocol": own if own != outside else None})
     return " ".join([*words, f"--queue-mode={link.queue_mode}", f"--seed={seed}"])
+
+
+def _packets(*tcp: bool) -> str:
+    """What losses are about; ``tcp``: whether each flow is one over TCP."""
+    return (BOTH if False in tcp else TCP) if True in tcp else UDP
 
 
 def _geometry(link: EmulatedLink) -> Iterator[str]:

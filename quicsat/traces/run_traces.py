@@ -39,6 +39,8 @@ EMBEDDED_KEYS = Path("sim", "keys.log")
 KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"), EMBEDDED_KEYS)
 QLOGS = Path("server", "qlog")
 CLIENT_TUNNEL = Path("sim", "tunnel_left.pcap")
+BEFORE_TUNNEL = Path("sim", "link_left.pcap")
+"""The packets between the tunnel and the link at the client's side, if there is one; else ``CLIENT_TRACE`` has them."""
 BEHIND_PROXY = Path("sim", "trace_client.pcap")
 """The packets of the clients, if proxies split a connection of one and packets can be lost behind them; then
 ``CLIENT_TRACE`` has those of the proxy."""
@@ -207,6 +209,7 @@ def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates
         assert isinstance(server, Trace)
         trace_pair = QuicTracePair(client, server, *datagrams)
     tunnelled = isinstance(link, EmulatedLink) and link.vpn is not None
-    overhead = tunnel_overhead(directory / CLIENT_TRACE, directory / CLIENT_TUNNEL, found.most) if tunnelled else None
+    inside = directory / (BEFORE_TUNNEL if tunnelled and link.client_side else CLIENT_TRACE)
+    overhead = tunnel_overhead(inside, directory / CLIENT_TUNNEL, found.most) if tunnelled else None
     qlogs = flow_directory(directory, flow) / QLOGS
     return RunTraces(protocol, trace_pair, len(found.keys), found.cut, qlogs, directory / TCP_INFO, overhead)

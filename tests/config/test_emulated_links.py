@@ -200,7 +200,6 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
         ("client side: {forward queue: 9}", "forward queue needs forward rate; write for example forward rate"),
         ("client side: {rate: 50 Mbit/s, queue: 1 BDP}", 'queue "1 BDP"'),
         ("client side: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
-        ("client side: {loss: 1 %}, vpn: openvpn", "a link has either client side or vpn; write client side: none or"),
         (
             "endpoint tcp: {initial window: 10}",
             'unknown key "initial window". Allowed: send buffer, receive buffer, fast',

@@ -85,3 +85,35 @@ def test_packets_travel_in_packets_of_a_tunnel(clock: Clock, daemon: Daemon, tmp
         assert OVERHEAD.get(result.test_case, 75) - 0.1 < added < OVERHEAD.get(result.test_case, 85) + own_messages
         if result.test_case in OVERHEAD:
             assert tunnel[LARGEST + OVERHEAD[result.test_case]] >= own[LARGEST]
+
+
+BEHIND = """\
+name: behind
+abbreviation: BH
+description: 200 kB through a tunnel, and packets are lost behind it
+link:
+  {scenario: simple-p2p, delay: 20 ms, rate: 9 Mbit/s, queue: 99, vpn: wireguard, client side: {delay: 5 ms, loss: 3 %}}
+file size: 200 kB
+repetitions: 1
+timeout: 60 s
+"""
+
+
+@pytest.mark.parametrize("clock", Clock)
+def test_packets_are_lost_behind_the_tunnel(clock: Clock, daemon: Daemon, tmp_path: Path) -> None:
+    need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
+    path = tmp_path / "links.yaml"
+    path.write_text(BEHIND)
+    words = ("-s", "nginx-tcp", "quic-go", "-c", "curl", "quic-go", "-t", path, "--seed", "7", "--clock", clock)
+    for each in measure(tmp_path / "r", *words, "--skip-compliance-check"):
+        assert each.verdict.outcome is Outcome.SUCCEEDED, each.verdict
+        assert each.measurement is not None
+        report, values = each.evidence.simulator, each.measurement.values
+        assert report is not None
+        assert report.client_side is not None
+        assert (report.forward.loss_drops, report.back.loss_drops) == (0, 0)
+        beside = report.client_side.forward
+        assert 0 < values["client_side_loss"] < 0.08
+        assert values["loss_forward"] == pytest.approx(beside.loss_drops / beside.received, abs=0.002)
+        assert values["rtt_min"] == pytest.approx(0.05, abs=0.005)
+        assert values["tunnel_overhead"] == pytest.approx(60, abs=12)

@@ -389,6 +389,22 @@ def test_losses_concern_the_packets_of_a_tunnel(protocol: Protocol) -> None:
     assert "--protocol=tcp" not in scenario(replace(LINK, vpn=VPNS["openvpn"]), 1, protocol).split()
 
 
+@pytest.mark.parametrize(
+    ("tunnel", "protocol", "words"),
+    [
+        (VPNS["wireguard"], Protocol.TCP, {"--client-side-protocol=tcp"}),
+        (VPNS["wireguard"], Protocol.HQ, set()),
+        (TCP_TUNNEL, Protocol.TCP, {"--protocol=tcp"}),
+        (TCP_TUNNEL, Protocol.HQ, {"--protocol=tcp", "--client-side-protocol=udp"}),
+    ],
+)
+def test_the_link_at_the_clients_side_carries_packets_outside_a_tunnel(
+    tunnel: Vpn, protocol: Protocol, words: set[str]
+) -> None:
+    link = replace(LINK, vpn=tunnel, client_side=ClientSide(ClientSideDirection(0.002)))
+    assert {word for word in scenario(link, 1, protocol).split() if "protocol=" in word} == words
+
+
 def test_each_gateway_has_its_own_key_and_the_other_ones_public_one() -> None:
     files = gateway_files(VPNS["wireguard"])
     assert [*files] == [*SIDES]
