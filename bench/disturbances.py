@@ -119,7 +119,7 @@ def _prompt(case: str, seen: Seen, *, typical: float, longest: float = inf) -> l
     ]  # fmt: skip
 
 
-def _unordered(case: str, seen: Seen) -> list[Figure]:
+def unordered(case: str, seen: Seen) -> list[Figure]:
     """``lag`` without the order of packets."""
     return [one for one in lag(case, seen) if one.name != "out of order"]
 
@@ -199,7 +199,7 @@ def jitter(bench: Traffic, shape: JitterShape, size: float, n: int = N) -> list[
         exactly(case, "in order: overtaken", seen.report.back.out_of_order),
         figure(case, "with overtaking: overtaken", [wild], "packets", "> 0", wild > 0),
         *_prompt(case, seen, typical=DELAY_BAR),
-        *_unordered(case, seen),
+        *unordered(case, seen),
     ]
 
 
@@ -231,7 +231,7 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
         exactly(case, "in the report, forward", seen.report.forward.reordered, len(held)),
         exactly(case, "in the report, return", seen.report.back.reordered, len(places)),
         *_prompt(case, seen, typical=DELAY_BAR, longest=by_time.delay / 4),
-        *_unordered(case, seen),
+        *unordered(case, seen),
     ]
 
 
@@ -349,7 +349,7 @@ def together(bench: Traffic, n: int = N) -> list[Figure]:
         figures.append(share_of(case, f"{way}: twice", counters.duplicated / arrived, twice, n))
         rest = arrived + counters.duplicated - counters.delivered
         figures.append(exactly(case, f"{way}: not accounted for", rest))
-    return [*figures, *_unordered(case, seen)]
+    return [*figures, *unordered(case, seen)]
 
 
 # ---- queues ---------------------------------------------------------------------------------

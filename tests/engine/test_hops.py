@@ -1,4 +1,4 @@
-"""Rate, delay, loss and queue of each hop of a path, in virtual time; ``test_scenarios`` has two cases in real time."""
+"""Rate, delay, loss, queue, jitter of each hop of a path, in virtual time; ``test_scenarios`` has two in real time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from bench.hops import BESIDE, LINK, hop_delays, hop_losses, hop_queue, hop_rate
+from bench.hops import BESIDE, LINK, hop_delays, hop_jitter, hop_losses, hop_queue, hop_rate
 from bench.result_rows import Figure
 from bench.testbed_traffic import Traffic
 from bench.virtual_traffic import VirtualBench
@@ -29,6 +29,7 @@ def virtual(daemon: Daemon, virtual_images: Mapping[str, str]) -> Iterator[Traff
         pytest.param(hop_delays, id="delay"),
         pytest.param(lambda bench: hop_losses(bench, 2_000), id="loss"),
         pytest.param(lambda bench: hop_queue(bench, duration=1.0), id="queue"),
+        pytest.param(hop_jitter, id="jitter"),
     ],
 )
 def test_each_hop_in_virtual_time(virtual: Traffic, case: Callable[[Traffic], list[Figure]]) -> None:
