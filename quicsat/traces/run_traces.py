@@ -208,8 +208,9 @@ def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates
         assert isinstance(client, Trace)
         assert isinstance(server, Trace)
         trace_pair = QuicTracePair(client, server, *datagrams)
-    tunnelled = isinstance(link, EmulatedLink) and link.vpn is not None
-    inside = directory / (BEFORE_TUNNEL if tunnelled and link.client_side else CLIENT_TRACE)
-    overhead = tunnel_overhead(inside, directory / CLIENT_TUNNEL, found.most) if tunnelled else None
+    overhead = None
+    if isinstance(link, EmulatedLink) and link.vpn:
+        inside = directory / (BEFORE_TUNNEL if link.client_side else CLIENT_TRACE)
+        overhead = tunnel_overhead(inside, directory / CLIENT_TUNNEL, found.most)
     qlogs = flow_directory(directory, flow) / QLOGS
     return RunTraces(protocol, trace_pair, len(found.keys), found.cut, qlogs, directory / TCP_INFO, overhead)
