@@ -57,7 +57,7 @@ void Passage::MakeQueue(const Direction& direction, uint32_t stream) {
     m_queue->TraceConnectWithoutContext("Drop", Callback<void, Ptr<const Packet>>(drop));
 }
 
-// Its random numbers are others than those of the link itself, which has the same seed and stream.
+// Its random numbers are others than those of its losses, which have the same seed and stream.
 void Passage::MakeLate(const Jitter& jitter, uint32_t seed, uint32_t stream) {
     m_late = std::make_unique<Late>(Late{jitter, {}, {}});
     std::seed_seq jitters = {seed, stream, 4U};
