@@ -30,7 +30,7 @@ class CostModel:
     handshake: float
     """All handshakes of a process together."""
     file_read: float = 0.0
-    """1 KiB that is read from a file, for which there is memory to be found and to be filled."""
+    """1 KiB read from a file: the call, and the memory that receives it."""
 
     @property
     def in_order(self) -> tuple[float, ...]:

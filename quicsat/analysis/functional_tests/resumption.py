@@ -61,7 +61,7 @@ def standard(client: Trace) -> Verdict | None:
 
 
 def over_tcp(client: TcpTrace) -> Verdict | None:
-    """Whether there are two connections, of which the second resumed the session of the first and brought a file."""
+    """Whether there are two connections, and the second one resumed the session of the first and brought a file."""
     if len(client.handshakes) != 2:
         reason = f"The trace shows {counted(len(client.handshakes), 'connection')} instead of 2."
         return failed(ErrorCode.HANDSHAKE_COUNT, reason)
