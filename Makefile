@@ -1,9 +1,6 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
 PYTEST = $(PYTHON) -m pytest --durations=15
-# Campaigns that `make bench-soak` kills, and their clock.
-KILLS = 50
-CLOCK = real
 # Tests in virtual time, at an engine of their own; no other test disturbs them, so that they yield to all others.
 VIRTUAL = tests/engine/test_changing_links.py tests/engine/test_time_shares.py tests/engine/test_virtual_time.py tests/engine/test_workflows.py \
     tests/virtual_time
@@ -204,17 +201,11 @@ test-paper: setup-dev  ## compute the numbers of docs/paper again, independently
 bench-trace: setup-dev  ## measure how long the analysis of two traces of 10 MiB takes, and pyshark's time
 	$(PYTHON) -m bench.trace
 
-bench-trace-fuzz: setup-dev  ## analyse 1,000 damaged traces: no exception, no hang, no false success
-	$(PYTHON) -m bench.trace_fuzz
-
 bench-hostile: setup-dev  ## commands on 2,500 hostile results and 200 archives: nothing outside touched, no traceback (40 minutes)
 	$(PYTHON) -m bench.hostile
 
 bench-kills: setup-dev  ## 30 kills of each command that writes: nothing half-written stays (half an hour)
 	$(PYTHON) -m bench.kills
-
-bench-site-builds: setup-dev  ## five builds of one site at once, 50 times: no page is lost (half an hour)
-	$(PYTHON) -m bench.site_builds
 
 bench-crashes: images  ## crashes of endpoints and faults of the machine, and whom the verdicts blame (an hour)
 	@$(PYTHON) run.py images build virtual-time
@@ -225,21 +216,6 @@ bench-worst-cases: setup-dev  ## memory and CPU time of the largest and slowest 
 
 bench-text-sinks: setup-dev  ## hostile words in everything that quicsat writes, opened by Chromium, Apache, nginx, Caddy and LaTeX (10 minutes)
 	$(PYTHON) -m bench.text_sinks
-
-bench-faults: setup-dev  ## faults without an engine: 1,000 faulty engines, 2,000 hostile archives, 50 full disks (half an hour)
-	$(PYTHON) -m bench.faults
-	$(PYTHON) -m bench.archives
-	$(PYTHON) -m bench.full_disk
-
-bench-users: images  ## two users and root share one daemon: nobody is shut out or loses anything (root; ten minutes)
-	@$(PYTHON) run.py images build virtual-time
-	$(PYTHON) -m bench.several_users
-
-bench-soak: images  ## kill KILLS=50 campaigns (CLOCK=virtual: in virtual time) with kill -9 at random moments; count lost runs and left-over containers
-	$(PYTHON) -m bench.soak --kills $(KILLS) --clock $(CLOCK)
-
-bench-daemon-kills: images  ## kill a Docker daemon 20 times and freeze it 10 times in a campaign; count lost runs and wrong verdicts
-	$(PYTHON) -m bench.daemon_kills
 
 clean:  ## remove what an interrupted campaign left at the engine
 	$(PYTHON) run.py clean

@@ -34,14 +34,16 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from bench.archives import archives
 from bench.script import ROOT, counts_table, judged, options_parser
 from quicsat.cli import commands, entry_point
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.main import main as command_line
 from quicsat.cli.tables import TABLES
+from quicsat.docker.archive import ArchiveLimits, unpack
+from quicsat.model.errors import HarnessFault
 from quicsat.model.units import MIB, byte_size
 from quicsat.plots import discovery
+from tests import hostile_archives
 from tests import hostile_results as hostile
 
 GIB = 1024 * MIB
@@ -333,6 +335,33 @@ def warm(base: Path, scratch: Path) -> None:
     os.chdir(here)
 
 
+def unpack_all(folder: Path, count: int) -> Counter[str]:
+    """Unpack hostile archives, each beside a file that must stay as it is; what went wrong, by its kind."""
+    found: Counter[str] = Counter()
+    for seed in range(count):
+        place = folder / f"archive-{seed}"
+        target = place / "deep/target"
+        target.mkdir(parents=True)
+        (place / "secret").write_text("untouched")
+        content, regular = hostile_archives.hostile(seed)
+        try:
+            unpack(iter([content]), target, ArchiveLimits(total=10**6))
+        except HarnessFault:
+            found["refused"] += 1
+        except Exception as error:  # noqa: BLE001 - this is what is looked for
+            found["uncaught"] += 1
+            print(f"archive {seed}: {type(error).__name__}: {error}")
+        else:
+            kept = Counter(path.read_bytes() for path in target.rglob("*") if path.is_file())
+            found["lost"] += (Counter(regular) - kept).total()
+        inside = {path for path in place.rglob("*") if target in path.parents}
+        beside = {path.name for path in {*place.rglob("*")} - inside}
+        found["outside"] += beside != {"deep", "target", "secret"} or (place / "secret").read_text() != "untouched"
+        found["special"] += sum(path.is_symlink() or not (path.is_file() or path.is_dir()) for path in inside)
+        shutil.rmtree(place)
+    return found
+
+
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not."""
     counts = {"--files": 400, "--journals": 1600, "--qlogs": 400, "--series": 100, "--archives": 200, "--seed": 1}
@@ -348,7 +377,7 @@ def main() -> int:
         chosen = cases(base / HOSTILE, options)
         with ProcessPoolExecutor(options.jobs) as pool:
             found = list(told(pool.map(partial(examine, base=base, scratch=scratch, keep=options.keep), chosen)))
-        unpacked = archives(scratch, options.archives)
+        unpacked = unpack_all(scratch, options.archives)
     return tell(found, unpacked)
 
 

@@ -1,16 +1,14 @@
-#!/usr/bin/env python3
 """Measures memory and CPU time of the largest and slowest evidence that the limits permit, and the verdict on the run.
 
     make bench-worst-cases
-    .venv/bin/python bench/worst_cases.py --only trace
+    python -m bench.worst_cases --only trace
 
 Bars: at most 1 GiB of memory and 60 s of CPU time each, and the verdict on a run is never a fault of the machine.
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import hashlib
 import json
@@ -29,15 +27,12 @@ from pathlib import Path
 import numpy as np
 from prettytable import PrettyTable
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from bench.archives import LIMITS
+from bench.script import ROOT, options_parser
 from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from quicsat.cli import entry_point
 from quicsat.cli.main import main as command_line
 from quicsat.cli.other_runners import LARGEST_JSON
-from quicsat.docker.archive import unpack
+from quicsat.docker.archive import ArchiveLimits, unpack
 from quicsat.links.artefact_limits import LARGEST_REPORT
 from quicsat.links.simulator_report import read_report
 from quicsat.model.bounds import LEAST_PACKETS
@@ -366,7 +361,7 @@ def archive(bomb: Callable[[], Iterator[bytes]]) -> Act:
 
     def act(directory: Path) -> str:
         try:
-            unpack(bomb(), directory, LIMITS)
+            unpack(bomb(), directory, ArchiveLimits(total=1024 * MIB))  # as of an endpoint's logs
         except HarnessFault as fault:
             return f"refused: {fault.reason}"[:80]
         return "unpacked"
@@ -545,7 +540,7 @@ def _forked(act: Callable[[], object]) -> tuple[int, float]:
 
 def main() -> int:
     """Exit status: 0 all bars are kept, 1 one is not."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_parser(__doc__, {})
     parser.add_argument("--only", default="", help="cases whose names begin so")
     options = parser.parse_args()
     table = PrettyTable(["case", "memory", "CPU time [s]", "result", "bar"], align="l")

@@ -1,4 +1,4 @@
-"""A Docker daemon of one's own, which may be killed, frozen and started anew: it stands in for the machine's.
+"""A Docker daemon of one's own: it stands in for the machine's.
 
 It lives in namespaces of its own (mounts, processes and, if no other is given, network), so that it does not touch the
 machine's daemon, and nothing of it is left when its first process ends.
@@ -35,8 +35,6 @@ TRIES = 3
 SELDOM = {"GOGC": "400"}
 """Go's garbage collector works only when memory has grown fivefold: a daemon starts a program for each archive and each
 network, and at its start that program spends a quarter of its CPU time on memory that it is about to give back."""
-IDLE = ("dockerd", "containerd")
-"""What runs in the namespaces of an engine that has nothing to do, beside their first process."""
 SET_UP = (
     "ip link set lo up && mkdir -p /etc/docker && mount --bind {etc} /etc/docker && touch {ready} && "
     "exec {python} -c '{init}'"
@@ -63,19 +61,18 @@ class OwnEngine:
                 words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
             )
         wait_for(ready.exists, "the namespaces of an engine", self._holder, log)
-        self.first = _child(self._holder)
+        self._first = _child(self._holder)
         """Id of the first process of the namespaces, as the machine has it."""
-        self._inherited = self._namespaces()
         self._entry: subprocess.Popen[bytes] | None = None
         self._daemon = 0
         try:
-            self.start()
+            self._start()
         except LaboratoryError:
             self.close()
             raise
 
-    def start(self) -> None:
-        """Start the daemon, for the first time or anew, and wait until it answers.
+    def _start(self) -> None:
+        """Start the daemon, and wait until it answers.
 
         Tried ``TRIES`` times: on a busy machine it may give up because its containerd is not there in time.
         """
@@ -93,7 +90,7 @@ class OwnEngine:
             (self.folder / stale).unlink(missing_ok=True)
         log = self.folder / "log"
         with log.open("ab") as said:
-            inside = ["nsenter", "--target", str(self.first), *(f"--{space}" for space in ("mount", "pid", "net"))]
+            inside = ["nsenter", "--target", str(self._first), *(f"--{space}" for space in ("mount", "pid", "net"))]
             self._entry = subprocess.Popen(
                 [*inside, *dockerd_command(self.folder, self._group)],
                 stdin=subprocess.DEVNULL,
@@ -114,26 +111,10 @@ class OwnEngine:
             return False
         return True
 
-    def kill(self) -> None:
-        """SIGKILL to the daemon alone: what it has started is left as it is."""
-        os.kill(self._daemon, signal.SIGKILL)
-        if self._entry:
-            self._entry.wait()
-
-    def freeze(self) -> None:
-        """Stop the daemon in the middle of whatever it does."""
-        os.kill(self._daemon, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let it go on."""
-        os.kill(self._daemon, signal.SIGCONT)
-        if self._entry:
-            self._entry.send_signal(signal.SIGCONT)  # nsenter(1) stops when its child does
-
     def close(self) -> None:
         """End the daemon, and with its namespaces all that it has started."""
         self._end_daemon()
-        os.kill(self.first, signal.SIGKILL)
+        os.kill(self._first, signal.SIGKILL)
         self._holder.wait()
 
     def _end_daemon(self) -> None:
@@ -142,30 +123,6 @@ class OwnEngine:
                 os.kill(self._daemon, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._entry.wait(GRACE)
-
-    def processes(self) -> dict[int, str]:
-        """Name of all that runs there but what runs in idleness, by its id inside."""
-        found = {}
-        for path in self._proc().glob("[0-9]*"):
-            with suppress(OSError):
-                found[int(path.name)] = (path / "comm").read_text().strip()
-        return {number: name for number, name in found.items() if number != 1 and name not in IDLE}
-
-    def networks(self) -> set[str]:
-        """Network namespaces made since: those in which something runs, and those that are kept by a mount."""
-        return self._namespaces() - self._inherited
-
-    def _namespaces(self) -> set[str]:
-        found = set()
-        for path in self._proc().glob("[0-9]*"):
-            with suppress(OSError):
-                found.add(str((path / "ns/net").readlink()))
-        mounts = (line.split() for line in (self._proc() / "1/mountinfo").read_text().splitlines())
-        return found | {words[3] for words in mounts if words[3].startswith("net:")}
-
-    def _proc(self) -> Path:
-        """/proc, as it is inside."""
-        return Path(f"/proc/{self.first}/root/proc")
 
 
 def _child(process: subprocess.Popen[bytes]) -> int:

@@ -1,4 +1,4 @@
-"""A part of what `make bench-faults` does with archives: nothing leaves the target, bombs are cut."""
+"""Hostile archives: nothing leaves the target, bombs are cut."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_campaign_at_a_faulty_engine(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make bench-faults` does the same a thousand times."""
     crashed: list[str] = []
     monkeypatch.setattr(threading, "excepthook", lambda what: crashed.append(str(what.exc_value)))
     report = faults.carry_out(seed, tmp_path, testbeds=1 + seed % 2)
