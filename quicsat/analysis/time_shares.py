@@ -41,6 +41,9 @@ REACTION, LATE_REACTION, REACTION_SHARE = 0.001, 0.010, 0.05
 it ends, since the sender may pace the packet: up to this share of the pause."""
 PACING_TRIPS, PACING_LEAST = 0.25, 0.010
 """Round trips, and seconds, up to which a pause that a timer ends is one of the pacing."""
+TOGETHER, LONGEST_BURST = 0.001, 14_720
+"""Seconds between packets of a burst at most, and bytes of one of a server that paces: the initial window (RFC 9002,
+sections 7.2 and 7.7)."""
 LATE_TRIPS, ACK_DELAY = 2, 0.025
 """Round trips, and seconds of ``max_ack_delay`` (RFC 9000, section 18.2), after which an acknowledgement is overdue."""
 GROWTH, ROUNDS = 1.25, 3
@@ -460,26 +463,37 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, events: _Eve
     flight = series.in_flight
     place = np.searchsorted(events.answered, end, "right") - 1
     answered = np.where(place >= 0, np.append(events.answered, -np.inf)[place], -np.inf)
-    before = np.searchsorted(flight.time, end, "left") - 1
-    empty = np.where(before >= 0, np.append(flight.value, 0.0)[before], 0.0) <= 0
+    empty = np.append(0.0, flight.value)[np.searchsorted(flight.time, end, "left")] <= 0
     trip, measured = _smoothed(series.rtt, begin)
     pause = np.where(np.isfinite(end), end - begin, 0.0)
     reacted = (answered >= begin) & (end - answered <= np.clip(REACTION_SHARE * pause, REACTION, LATE_REACTION))
     short = pause <= np.maximum(PACING_TRIPS * trip, PACING_LEAST)
     overdue = measured & (pause >= LATE_TRIPS * trip + ACK_DELAY)
+    flying = np.append(0.0, flight.value)[np.searchsorted(flight.time, begin, "right")]
+    spread = measured & (pause * flying < _burst(series.forward, begin) * trip)
     expired = ~empty & ~short & np.where(reacted, overdue, (pause >= trip) | ~measured)
     starting = begin < _slow_start_end(series, events.lost)
     found = np.full(len(sends), _NUMBER[TimeShare.UNKNOWN])
     for share, flags in (
-        (TimeShare.PACING, short),  # until the window is full, see ``_Sender.reasons``
+        (TimeShare.PACING, short | (spread & ~reacted)),  # until the window is full, see ``_Sender.reasons``
         (TimeShare.CONGESTION_WINDOW, reacted & (np.isnan(_window_left(series, begin)) | ~short)),
-        (TimeShare.SLOW_START, starting & (reacted | short)),
+        (TimeShare.SLOW_START, starting & (reacted | short | spread)),
         (TimeShare.RECOVERY, _within((begin + np.minimum(end, begin + 1)) / 2, recoveries)),
         (TimeShare.APPLICATION, ~reacted & empty),
         (TimeShare.PTO, expired),
     ):
         found[flags] = _NUMBER[share]
     return found
+
+
+def _burst(packets: Packets, ends: Floats) -> Floats:
+    """Bytes of each burst that ends at one of these times; 0 if a server that paces does not send so many at once."""
+    time = np.sort(packets.sent)
+    size = np.append(0, np.cumsum(packets.size[np.argsort(packets.sent, kind="stable")]))
+    first = np.maximum.accumulate(np.where(np.diff(time, prepend=-np.inf) > TOGETHER, np.arange(len(time)), 0))
+    last = np.searchsorted(time, ends, "right") - 1
+    found = np.where(last >= 0, size[last + 1] - size[np.append(first, 0)[last]], 0)
+    return np.where(found <= LONGEST_BURST, found, 0).astype(np.float64)
 
 
 def _window_left(series: Series, times: Floats) -> Floats:

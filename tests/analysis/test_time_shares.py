@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quicsat.analysis.time_shares import LinkConditions, Stretches, _between, time_shares
+from quicsat.analysis.time_shares import LinkConditions, Stretches, _between, _Events, _gap_reasons, time_shares
 from quicsat.model.emulated_link import unknown_link
 from quicsat.model.implementation import Protocol
 from quicsat.model.time_shares import TimeShare
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import check_traces, read_run
-from quicsat.traces.series import Samples, Series
+from quicsat.traces.series import Packets, Samples, Series
+from tests.series_builder import series as any_series
 from tests.simulated import Link, ServerState, Simulated, transfer
 
 TRIP = 0.6
@@ -176,6 +177,29 @@ def test_a_known_window_tells_it_from_pacing(tmp_path: Path) -> None:
     limited = TimeShare.CONGESTION_WINDOW, TimeShare.RECOVERY
     assert found.seconds(*limited) == near(found, truth)
     assert abs(found.seconds(*limited) - truth) < abs(unknown.seconds(*limited) - truth)
+
+
+@pytest.mark.parametrize(
+    ("packets", "pause", "share"),
+    [
+        (10, 0.28, TimeShare.PACING),
+        (10, 0.32, TimeShare.UNKNOWN),  # longer than the window takes at its rate
+        (11, 0.28, TimeShare.UNKNOWN),  # more than a server that paces sends at once
+    ],
+)
+def test_pauses_between_paced_bursts(packets: int, pause: float, share: TimeShare) -> None:
+    """Of 1,400 bytes each, with 28,000 bytes in flight, of which those of the last burst take 0.3 s of a round trip."""
+    bursts = 2.0 + pause * np.arange(5)
+    sent = np.repeat(bursts, packets)
+    whole = np.zeros(len(sent), dtype=np.int64)
+    forward = Packets(sent, sent + TRIP / 2, whole > 0, np.arange(len(sent)), whole + 1400, whole)
+    flight = Samples.in_order([(1.0, 28_000.0)])
+    series = replace(
+        any_series(), cwnd=Samples.of(), forward=forward, rtt=Samples.in_order([(1.0, TRIP)]), in_flight=flight
+    )
+    events = _Events(sent, np.array([1.0]), np.array([1.5]))
+    reasons = _gap_reasons(series, bursts, np.zeros((0, 2)), events)
+    assert [list(TimeShare)[reason] for reason in reasons[:-1]] == [share] * 4
 
 
 def test_handshake_request_and_tail(tmp_path: Path) -> None:
