@@ -6,8 +6,6 @@ status 1 if a test case does not succeed.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence

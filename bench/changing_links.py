@@ -1,7 +1,5 @@
 """Measures links that change over time, and return capacity on demand, against the request; part of bench-link."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

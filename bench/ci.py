@@ -8,8 +8,6 @@ must exist at the daemon. Reports are in DIR.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -5,8 +5,6 @@ Run it with `make bench-compare`; docs/measurements/statistics.md holds its outp
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -6,8 +6,6 @@ machine drifts, and both builds run in random order.
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

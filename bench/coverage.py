@@ -6,8 +6,6 @@ All numbers are simulated, with fixed seeds.
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

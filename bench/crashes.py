@@ -6,8 +6,6 @@ are there.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Measures bursty loss, jitter, reordering, duplication and queue disciplines; part of `make bench-link`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ fixed seeds.
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

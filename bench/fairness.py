@@ -8,8 +8,6 @@ shares no code with the analysis of quicsat.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -4,8 +4,6 @@ quic-go is a static program: its changes are commands on its sources, all built 
 Dockerfile does. quiche's wrapper is changed in a copy of its folder. picoquic and ngtcp2 preload a library.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -8,8 +8,6 @@ worst case: a few system calls can do that to a chaotic pair.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Measures each hop of a path, the link itself and the one at the client's side; part of `make bench-link`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -9,8 +9,6 @@ more than 1 GiB of memory or 20 s of CPU time, or hangs.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os

@@ -8,8 +8,6 @@ leaves without a kill. The lock file of images is written without an engine, as 
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import itertools
 import os
 import random

@@ -5,8 +5,6 @@ python -m bench.link --clock virtual --cases changing       # some cases, in vir
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ kernel mode. Nothing else may start any.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

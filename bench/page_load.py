@@ -7,8 +7,6 @@ sent before, and ends with its load event. Ours is from the client's first packe
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Sequence

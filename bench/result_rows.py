@@ -1,8 +1,6 @@
 """Rows of measured values with their limits, printed as tables; shared by the benchmarks of the link, no script."""
 # ruff: noqa: T201 - a script's part
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from statistics import median
 

@@ -1,7 +1,5 @@
 """Measures what each ns-3 scenario does (losses, drops, times, addresses, flows); part of `make bench-link`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

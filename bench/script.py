@@ -1,8 +1,6 @@
 """What benchmarks that are scripts share: their options, and their tables; no script."""
 # ruff: noqa: T201 - a script's part
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -6,8 +6,6 @@ which ssh has to notice by itself. A cut counts if a connection that was there b
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import datetime
 import random
 import signal

@@ -1,7 +1,5 @@
 """Checks that the simulator reports its lateness: stops it for known times; part of `make bench-link`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from random import Random

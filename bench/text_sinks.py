@@ -5,8 +5,6 @@ apt-get install --no-install-recommends apache2 nginx-light caddy texlive-latex-
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -11,8 +11,6 @@ those of processors, children included.
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -8,8 +8,6 @@ the other in none.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

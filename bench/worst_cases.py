@@ -7,8 +7,6 @@ Bars: at most 1 GiB of memory and 60 s of CPU time each, and the verdict on a ru
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -6,8 +6,6 @@ data set is collected from it first.
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ archive, to the last bit.
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import io

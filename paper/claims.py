@@ -1,7 +1,5 @@
 """What the paper concludes about implementations, and whether these measurements lead to the same conclusion."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from paper.data_set import DataSet, Frame

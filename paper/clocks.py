@@ -1,7 +1,5 @@
 """Virtual and real time: the same pairs, measured with both clocks."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Variance components of a complete design of server, client and seed, with one run in each cell; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Congestion control: the same servers with several algorithms, and which servers are fast in spite of loss."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping

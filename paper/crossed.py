@@ -3,8 +3,6 @@
 Each implementation has some of the algorithms, so that an algorithm's effect is what it changes in all of them alike.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping

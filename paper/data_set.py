@@ -1,7 +1,5 @@
 """The data set: the result.json of each campaign, compressed, the series of some runs, and checksums."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import re

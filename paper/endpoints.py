@@ -1,7 +1,5 @@
 """Conditions: links, programs, what clients announce, and how servers send."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from paper.data_set import DataSet, Frame

@@ -1,7 +1,5 @@
 """Runs that did not succeed, and why."""
 
-from __future__ import annotations
-
 import re
 
 from paper.data_set import DataSet

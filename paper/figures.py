@@ -1,7 +1,5 @@
 """The figures of the report, drawn by the plots of quicsat."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

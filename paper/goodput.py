@@ -1,7 +1,5 @@
 """Goodput per link, per server and per client, beside the paper and beside formulas."""
 
-from __future__ import annotations
-
 import statistics
 
 import numpy as np

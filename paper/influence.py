@@ -1,7 +1,5 @@
 """How much of the spread of goodput is the server's, the client's, and of both together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

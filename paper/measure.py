@@ -17,8 +17,6 @@ virtual time.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import random
 import shlex

@@ -1,7 +1,5 @@
 """Named numbers and tables: everything that the page may state."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The page and its appendix: templates whose prose is filled with named numbers, tables and figures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

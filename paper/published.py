@@ -1,7 +1,5 @@
 """Numbers of arXiv 2202.08228, with which the report compares its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The queue of the paper's simulator, up to 125 packets, beside queues of exactly 25 packets."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

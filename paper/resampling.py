@@ -1,7 +1,5 @@
 """The server's share of the variance by a bootstrap over servers and clients, without assumed distributions; pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

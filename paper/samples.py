@@ -1,7 +1,5 @@
 """Statistics of runs in a DataFrame: shares of the variance, intervals, rank correlations."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """How far single runs depend on seeds, delays, machines and images."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What packets and qlogs of single runs show: receive windows, bursts at the start, and two figures of the paper."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

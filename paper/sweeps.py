@@ -1,7 +1,5 @@
 """Sweeps: one parameter of sat at a time, each implementation with itself."""
 
-from __future__ import annotations
-
 from paper.clocks import LINKS, both_clocks
 from paper.data_set import DataSet
 from paper.numbers import Numbers, Unit

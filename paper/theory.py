@@ -1,7 +1,5 @@
 """What slow start allows, and what the formulas of Reno and CUBIC predict."""
 
-from __future__ import annotations
-
 import math
 
 CUBIC_C, CUBIC_BETA = 0.4, 0.7

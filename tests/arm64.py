@@ -7,8 +7,6 @@ and partner are those of this machine. The campaign begins with the check of the
 With ``--own-engine``, only the builds use the engine at DOCKER_HOST, and the campaign has an engine of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

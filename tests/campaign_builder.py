@@ -1,7 +1,5 @@
 """Synthetic campaigns of any size, always the same for a seed, in which servers and clients matter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

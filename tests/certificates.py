@@ -1,7 +1,5 @@
 """Certificates for TLS between a client and a Docker daemon."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Links with other values than one that is given."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Collected tests by their place."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What all tests share."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 import quicsat.cli.entry_point  # noqa: F401 - the same garbage collection and threads as in the program

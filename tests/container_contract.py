@@ -1,7 +1,5 @@
 """What holds for containers at a real engine, and at the one that tests/fakes.py makes up."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from queue import SimpleQueue

@@ -1,7 +1,5 @@
 """Docker daemons with identities of their own, in network namespaces of their own, and programs beside them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A connection over TCP that resumes a session of TLS 1.3 with early data, made by hand (RFC 8446)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

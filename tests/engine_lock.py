@@ -1,7 +1,5 @@
 """The engine of tests that run containers by themselves, and its lock."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

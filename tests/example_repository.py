@@ -3,8 +3,6 @@
 Its implementation is aioquic with an initial congestion window of its own.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ was seen at ours: after the death of the daemon log streams end as if all were w
 containers are found "Exited (137)".
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time

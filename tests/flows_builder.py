@@ -1,7 +1,5 @@
 """Results of runs with two flows that share 10 Mbit/s as a test says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

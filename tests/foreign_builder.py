@@ -1,7 +1,5 @@
 """Log directories as the QUIC Interop Runner and QIR-SE leave them, made of recorded traces of this project."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from pathlib import Path

@@ -4,8 +4,6 @@
 It knows the calls of ci/example/.github/workflows/quicsat-comment.yml alone, and notes those that it does not know.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

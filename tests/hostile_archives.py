@@ -1,7 +1,5 @@
 """Archives as nobody should send them: seeded, with all that a name, a type, a size and a link can be."""
 
-from __future__ import annotations
-
 import io
 import random
 import struct

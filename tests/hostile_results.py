@@ -1,7 +1,5 @@
 """Campaigns as no laboratory should send them: seeded, with all that a file, a number, a line and an event can be."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

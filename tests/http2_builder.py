@@ -1,7 +1,5 @@
 """Runs over HTTP/2 whose TLS OpenSSL made: two objects whose answers take turns."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

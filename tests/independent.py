@@ -3,8 +3,6 @@
 It finds every STREAM frame of 1-RTT packets. A connection id has the length that the first packet of its sender tells.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from pathlib import Path

@@ -10,8 +10,6 @@ nothing else.
 ``python -m tests.laboratory`` opens one and says how to use it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -4,8 +4,6 @@ It has a session of its own, since Linux groups tasks by session and ``nice`` co
 "The autogroup feature"). The analysis of parallel runs has the lowest priority, too; so it gets its share.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

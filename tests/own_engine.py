@@ -7,8 +7,6 @@ machine's daemon, and nothing of it is left when its first process ends.
 ``--run COMMAND`` it lasts as long as the command, to which it is the engine at DOCKER_HOST.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -1,7 +1,5 @@
 """Words with which others have made pages run what they should only show."""
 
-from __future__ import annotations
-
 _RUN = "window.pwned=1"
 _TAGS = [
     "<script>{run}</script>", "<ScRiPt>{run}</sCrIpT>", "<script/src=data:,{run}></script>", "<script>{run}//",

@@ -6,8 +6,6 @@ server since it has no command ``exec`` any more.) Replaced: ``apt-get``, which 
 may change this machine; and ``/opt``, which is a folder of the test.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -4,8 +4,6 @@ Packet protection is RFC 9001, sections 5.2 to 5.4, for AES-128-GCM; the TLS mes
 the keys.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The test cases of this checkout, read once by each process that runs tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small results made by hand for tests: ``result_set`` and ``run_result`` with defaults for what a test leaves open."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

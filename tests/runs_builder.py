@@ -1,7 +1,5 @@
 """Campaign directories with series of transfers that never took place: what figures over runs are drawn from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

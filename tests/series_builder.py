@@ -1,7 +1,5 @@
 """Series of a transfer that never took place, exact to the microsecond: for tests of figures, pages and numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

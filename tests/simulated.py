@@ -3,8 +3,6 @@
 Time is virtual, so a satellite link takes no longer than a short one, and what was lost is known exactly.
 """
 
-from __future__ import annotations
-
 import datetime
 import heapq
 import math

@@ -1,7 +1,5 @@
 """TCP segments made by hand, as they are captured at both ends of a link."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from ipaddress import ip_address

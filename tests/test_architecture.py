@@ -1,7 +1,5 @@
 """Boundaries between packages: the contracts of pyproject.toml hold, and each catches the import that breaks it."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import re

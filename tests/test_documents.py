@@ -1,7 +1,5 @@
 """Numbers and names that documents tell of the code are those of the code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What yields to other tests: priority, exit status, signals."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

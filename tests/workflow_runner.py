@@ -5,8 +5,6 @@ as on a runner of one's own. Replaced by ``tests/data/actions``: the actions who
 the real one does for the inputs that our workflows give it, and says so in its description.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The stored data set, numbers and tables, read without the code that wrote them."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

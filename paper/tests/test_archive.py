@@ -1,7 +1,5 @@
 """The data set as an archive."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

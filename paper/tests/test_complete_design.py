@@ -1,7 +1,5 @@
 """Variance components of a complete design: by hand, and unbiased by simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

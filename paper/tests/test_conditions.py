@@ -1,7 +1,5 @@
 """Numbers of seeds, delays, queues, clocks, windows and sweeps, computed again from the stored results."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from itertools import product

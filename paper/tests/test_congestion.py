@@ -1,7 +1,5 @@
 """Numbers of congestion control algorithms, computed again from the stored results."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Implementation or algorithm: shares that were put in come out, and the interval of their difference holds it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

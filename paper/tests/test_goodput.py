@@ -1,7 +1,5 @@
 """Numbers of goodput, computed again from the stored results."""
 
-from __future__ import annotations
-
 import math
 from statistics import fmean, median
 

@@ -1,7 +1,5 @@
 """Shares of the variance and correlations, computed again from sums of squares."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from statistics import NormalDist, correlation, fmean, geometric_mean, median

@@ -1,7 +1,5 @@
 """The campaigns of `make paper`: which runs they have, what is left of them, and when a series of them stops."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

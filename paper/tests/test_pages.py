@@ -1,7 +1,5 @@
 """The stored pages: up to date, short, and in their layers."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import Path

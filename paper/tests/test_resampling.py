@@ -1,7 +1,5 @@
 """The bootstrap over servers and clients."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shares of the variance of the logarithm of goodput, and their intervals: from sums of squares."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """From a run's directory to its outcome: numbers only from whole and plausible traces, and our faults stay ours."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Each cause is told of a run that has it, with the packets that prove it, and of no other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How often runs of different durations are rejected, by simulation of a machine that stalls at random."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Who is to blame when an endpoint crashes, at any moment, in any role, clock and manner; and what it says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path

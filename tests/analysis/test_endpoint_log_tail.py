@@ -1,7 +1,5 @@
 """What an endpoint said last."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shares, fairness and convergence of flows: made-up series with numbers of pencil and paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs of another runner as a campaign: figures and tables are made of the same numbers as those of our own runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs of other runners: numbers are those of the same traces on our clock, and what is not known is not told."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

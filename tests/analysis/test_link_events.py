@@ -1,7 +1,5 @@
 """The link's history has every change that the simulator made, at its time in the run, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The numbers of traces made by hand are exactly those that pencil and paper give."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What endpoints negotiated, out of recorded runs of six implementations and of traces without keys."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

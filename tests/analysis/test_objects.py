@@ -1,7 +1,5 @@
 """Times of objects: made-up series with numbers of pencil and paper, and recorded runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise

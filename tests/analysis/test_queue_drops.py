@@ -1,7 +1,5 @@
 """Losses of the link are told apart from drops of its queue, in runs of a simulated queue whose fates are known."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Stored runs are judged again, in their journal and on disk, and nothing is lost where traces are."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import replace

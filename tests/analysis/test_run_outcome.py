@@ -1,7 +1,5 @@
 """Each check finds exactly the fault it is made for, and says so in one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The numbers of made-up series are those of pencil and paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Times of uploads, from the traces of both sides."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

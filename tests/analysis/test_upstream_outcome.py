@@ -1,7 +1,5 @@
 """Ends of endpoints as the QUIC Interop Runner judges them, and as we do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Times of two visits, of which the second resumes the session of the first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

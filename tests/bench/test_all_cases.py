@@ -1,7 +1,5 @@
 """Which test cases are run once, with which pair, and how their outcomes are shown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

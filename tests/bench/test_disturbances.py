@@ -1,7 +1,5 @@
 """Measurements of disturbances: what packets wait for each other."""
 
-from __future__ import annotations
-
 import random
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """The second opinion on shares: rows as tshark prints them."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.fairness import BAR, Comparison, arrivals, jain, shares

@@ -1,7 +1,5 @@
 """Commands that are killed at one of their accesses to files leave nothing half-written, and the next call works."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

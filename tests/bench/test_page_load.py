@@ -1,7 +1,5 @@
 """Page load times beside those that the browser measured, in a recorded run over the terrestrial link."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the bench of cuts makes of campaigns: what is lost, who is blamed, and when cuts fell."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 

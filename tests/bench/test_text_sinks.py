@@ -1,7 +1,5 @@
 """Part of `make bench-text-sinks`: what needs neither a browser nor another program."""
 
-from __future__ import annotations
-
 from bench.text_sinks import ELEMENTS, of_reports, of_tables, pages_of_markdown
 from tests.payloads import ALL
 

@@ -1,7 +1,5 @@
 """What the bench of variants makes of what servers sent."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Debian's Chromium without user interface, and pages that note each request to elsewhere, error and violation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

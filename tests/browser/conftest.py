@@ -1,7 +1,5 @@
 """A Chromium without a GPU, pages that watch for what must not happen, and sites to look at."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 

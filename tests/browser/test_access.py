@@ -1,7 +1,5 @@
 """Everyone can use the pages: axe finds nothing, a phone shows them, they work without script and from a file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

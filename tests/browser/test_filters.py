@@ -1,7 +1,5 @@
 """Filters of the matrices: their state is in the address, and Back returns to it."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

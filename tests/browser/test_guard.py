@@ -1,7 +1,5 @@
 """The guard that all browser tests rely on: a page that asks another host for something is noticed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

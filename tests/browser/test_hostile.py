@@ -1,7 +1,5 @@
 """Nothing that an image, a log, a trace or an address says runs in a page: 60 payloads in every place there is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote

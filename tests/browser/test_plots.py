@@ -1,7 +1,5 @@
 """The packets of a cell: drawn, zoomed, measured, and in the address."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import fields, is_dataclass, replace

@@ -1,7 +1,5 @@
 """On paper, a cell has all plots and the sequence diagram in the light theme, and the start page has whole tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime

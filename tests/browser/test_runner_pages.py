@@ -9,8 +9,6 @@ needs copies of them, and fetches nothing: the browser's requests are answered f
 and bootswatch@4.5.2. A file is found by its hash, which the pages state.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

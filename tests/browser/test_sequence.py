@@ -1,7 +1,5 @@
 """The sequence diagram: drawn in time, told packet by packet, with an address for each, whatever the packets say."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Two cells, chosen from matrices by two clicks, side by side with the same axes."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

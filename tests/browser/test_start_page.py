@@ -1,7 +1,5 @@
 """The start page is laid out and painted once, when its matrix is complete; what is far below comes after it."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The scripts in ci/, and the steps of the GitHub action that call them, with a stand-in for quicsat and Docker."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The second workflow of ci/example, run by act with the real ``gh``; only GitHub's API is a server of this test."""
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 ``tests/ci/test_ci_steps.py`` tests the scripts.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The scripts of ci/ are the real ones. ``tests/workflow_runner.py`` says what else is real.
 """
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Fixtures of the command line: a checkout with an engine of threads, and stored campaigns."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

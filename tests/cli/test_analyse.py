@@ -1,7 +1,5 @@
 """What `./run.py analyse` says of runs that another runner made."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``./run.py baseline``, and the options of ``run`` for CI systems."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

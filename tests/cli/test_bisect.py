@@ -1,7 +1,5 @@
 """``./run.py bisect``: the commits of a checkout are built and measured until one of them explains a change."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

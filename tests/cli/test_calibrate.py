@@ -1,7 +1,5 @@
 """``./run.py calibrate``: what it measures, the models of stored results, and how it writes them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

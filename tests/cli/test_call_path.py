@@ -1,7 +1,5 @@
 """How many functions of the program one run of one pair passes, from the command line to result.json."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """How long a campaign takes and how much disk space it needs, and the question before a large one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

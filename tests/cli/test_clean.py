@@ -1,7 +1,5 @@
 """``./run.py clean`` removes containers that were left behind."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.links.ns3_testbed import Ns3Backend

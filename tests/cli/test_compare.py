@@ -1,7 +1,5 @@
 """``./run.py compare``: two campaigns, or two test cases of one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``./run.py completion``: the scripts complete words in real shells."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """``./run.py confirm``: what virtual time found is measured in real time, with both builds in turn."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The command demo: two campaigns, in virtual time at an engine without root access."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.cli import commands, demo, main, run, setup

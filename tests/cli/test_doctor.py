@@ -1,7 +1,5 @@
 """``./run.py doctor`` prints a line per check, and a remedy for each problem."""
 
-from __future__ import annotations
-
 from tests.cli.conftest import Checkout
 
 

@@ -1,7 +1,5 @@
 """Every command line that README, CONTRIBUTING and docs show can be parsed."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

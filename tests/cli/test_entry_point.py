@@ -1,7 +1,5 @@
 """The start of the program: packages that are missing."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.cli import commands

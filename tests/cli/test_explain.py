@@ -1,7 +1,5 @@
 """``./run.py explain`` tells what happened in a run."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """``./run.py export`` writes the formats of QIR and QIR-SE."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Commands that work on runs of QIR and QIR-SE: log directories, and captures with a key log."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

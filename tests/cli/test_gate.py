@@ -1,7 +1,5 @@
 """``./run.py gate``: two builds are measured with the same members, and what is open is measured again."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``./run.py help``: the overview fits on one screen and names every command once, in its group."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.cli import commands

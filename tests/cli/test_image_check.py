@@ -1,7 +1,5 @@
 """What a check makes of the runs: key logs that decrypt, qlogs that can be read, tests that are supported."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``./run.py images``: what is shown, what it costs the others if one fails, and exit statuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """``./run.py list`` lists test cases, workloads and implementations, or tells all about some."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The live view: what it shows at each moment of a campaign, and that it leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

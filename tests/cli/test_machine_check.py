@@ -1,7 +1,5 @@
 """Checks of a machine: each problem is a line with a remedy."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Dispatch, errors common to all commands, lazy imports, and hints for mistyped words."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """``./run.py merge``: two shards become one campaign."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.cli.conftest import CommandLine

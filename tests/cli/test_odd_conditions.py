@@ -3,8 +3,6 @@
 One process imports the program, and forks for each command, which makes hundreds of starts cheap.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -4,8 +4,6 @@
 repetitions, one with an excluded first attempt, without traces and qlogs. Its lines are as that version wrote them.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``./run.py open`` serves a site that exists."""
 
-from __future__ import annotations
-
 import os
 import urllib.request
 import webbrowser

@@ -1,7 +1,5 @@
 """Options of the schedule and of virtual time, and what is wrong with them."""
 
-from __future__ import annotations
-
 import argparse
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Every option of QIR and of QIR-SE has its meaning, or a sentence that names what to use instead."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Packets that a reason names are shown field by field."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The parser: options before and after arguments, hints for mistyped words, readable help."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import re

@@ -1,7 +1,5 @@
 """``./run.py plan`` shows runs, images, duration and disk space, and changes nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Links and pipes in a campaign: no command follows or waits for them, and the campaign beside is shown."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 from collections.abc import Iterator

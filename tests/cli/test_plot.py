@@ -1,7 +1,5 @@
 """``./run.py plot`` passes on what was selected, and prints the files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.cli.conftest import CommandLine, Draws

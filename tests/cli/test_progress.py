@@ -1,7 +1,5 @@
 """What is said of each run as soon as it is over."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from quicsat.cli.progress import Progress

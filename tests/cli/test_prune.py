@@ -1,7 +1,5 @@
 """``./run.py prune``: shows first, removes with --yes, and refuses what it cannot free."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command reference: complete, and printed by `help`."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.cli import commands, reference

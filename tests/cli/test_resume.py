@@ -1,7 +1,5 @@
 """``./run.py resume`` continues what was interrupted."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

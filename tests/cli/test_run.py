@@ -1,7 +1,5 @@
 """``./run.py run`` with an engine of threads: results, exit statuses, signals, options."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The command setup: what quicsat needs outside of Python, by the script of the checkout."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``./run.py site``: builds the site of stored campaigns and prints a summary."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Options that select stored campaigns, test cases, pairs and objectives."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """``./run.py tables``: every table of stored campaigns, in every format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`./run.py worker` without a scheduler, without Dask, and with wrong options."""
 
-from __future__ import annotations
-
 from asyncio import events
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext

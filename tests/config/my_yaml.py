@@ -1,7 +1,5 @@
 """Test cases as a user writes them, in ``my.yaml`` in the working directory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

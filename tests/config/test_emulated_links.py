@@ -1,7 +1,5 @@
 """Emulated links in test case files: each element becomes a value, or a fault with file and line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """The file of ``--expect``."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

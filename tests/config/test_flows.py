@@ -1,7 +1,5 @@
 """Words of further flows, and test cases that have them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

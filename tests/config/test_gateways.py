@@ -1,7 +1,5 @@
 """Proxies, tunnels and TCP buffers in test case files: words and mappings become values, or one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

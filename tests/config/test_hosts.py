@@ -1,7 +1,5 @@
 """The hosts file: what it may say, every fault of it at once, and whether it has what test cases need."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What can be measured: what quicsat brings, and before it what the user's folder has."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

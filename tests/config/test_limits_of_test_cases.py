@@ -1,7 +1,5 @@
 """Limits of runs in YAML, inherited or not, and what follows from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rate, delay and loss over time, and capacity on demand, in test case files: values, and one sentence per fault."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

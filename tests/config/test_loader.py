@@ -1,7 +1,5 @@
 """Inventory files become values; a wrong one becomes one error with all its faults, each with file and line."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Objectives in YAML: sizes and times, inherited or not, and one sentence per fault."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

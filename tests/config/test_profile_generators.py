@@ -1,7 +1,5 @@
 """Generated profiles hold the numbers that their parameters state, and depend on the seed alone."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

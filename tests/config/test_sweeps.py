@@ -1,7 +1,5 @@
 """Lists of values in a test case make a family: its members, their names, and one sentence per fault."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

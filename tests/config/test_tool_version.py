@@ -1,7 +1,5 @@
 """The version of the program: from git where there is a checkout, else the package's."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

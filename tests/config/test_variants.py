@@ -1,7 +1,5 @@
 """A variant through the whole command, at an engine of threads: its words, its names, its folder."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Workloads in YAML: what they become, and one error with all faults."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

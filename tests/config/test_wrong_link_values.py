@@ -1,7 +1,5 @@
 """Each key of a link, with each kind of wrong value: one sentence with the key, the value and what is allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of containers: an engine of threads with images for each kind of program, and a connection to it."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.docker.client import Daemon

@@ -1,7 +1,5 @@
 """The address of a daemon that nobody has chosen: the first socket at which one listens."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator

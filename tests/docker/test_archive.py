@@ -1,7 +1,5 @@
 """Archives out of containers are hostile: nothing may leave the target directory, nothing regular may be lost."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """The connection to a daemon: it is refused, lost and reported, and its errors become harness faults."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Containers: their options and events, how they are removed, and their lifetime as the engine reports it."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The images of a daemon: found, pulled, built and imported."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 

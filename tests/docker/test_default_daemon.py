@@ -1,7 +1,5 @@
 """The daemon that a command uses: chosen as the docker command chooses it, and reached over TLS and ssh."""
 
-from __future__ import annotations
-
 import getpass
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Whether a signal reaches the first process of a container, from the masks of real processes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

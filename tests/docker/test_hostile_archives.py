@@ -1,7 +1,5 @@
 """Hostile archives: nothing leaves the target, bombs are cut."""
 
-from __future__ import annotations
-
 import tarfile
 import time
 import tracemalloc

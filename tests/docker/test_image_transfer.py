@@ -1,7 +1,5 @@
 """Images on their way from one daemon to another: the same digest everywhere, or no run at all."""
 
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import pytest

@@ -1,7 +1,5 @@
 """Images for other processors are named before anything runs, wherever runs are made."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What images are made from: every Dockerfile states it, in the versions that are built, and campaigns record it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """Bytes that a container has received, from the counters of its network namespace."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

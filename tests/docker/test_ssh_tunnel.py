@@ -1,7 +1,5 @@
 """Daemons of other machines: how ssh is called, that it is called again when it ends, and ends with us."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

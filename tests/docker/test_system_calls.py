@@ -1,7 +1,5 @@
 """System calls that the kernel counts, of programs that make a known number of them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

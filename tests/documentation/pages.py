@@ -1,7 +1,5 @@
 """The Markdown pages of the project, and what they hold: headings, links, code, tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

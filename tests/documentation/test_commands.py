@@ -1,7 +1,5 @@
 """Commands that the documentation shows exist; tests/cli/test_documented_commands.py parses those of run.py."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Every link between the project's Markdown pages leads to a file and a heading that exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

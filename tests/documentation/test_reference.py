@@ -1,7 +1,5 @@
 """Tables of the reference hold exactly the names that the code knows."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

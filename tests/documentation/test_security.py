@@ -1,7 +1,5 @@
 """Each promise in SECURITY.md names a test that exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

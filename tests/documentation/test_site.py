@@ -1,7 +1,5 @@
 """The documentation site: it builds without a warning, and its pages load nothing from other hosts."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A testbed at a real engine for endpoints that do what a test tells them, as shell commands."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping

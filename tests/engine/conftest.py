@@ -1,7 +1,5 @@
 """What tests against the real engine need: the engine, the images, and the engine's lock; else they are skipped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from unittest.mock import patch

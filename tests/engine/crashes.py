@@ -1,7 +1,5 @@
 """Runs in which an endpoint crashes at a given moment in a given manner, and whom the verdict names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`bisect` at the real engine: a functional failure is traced to its commit, also after kill -9."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

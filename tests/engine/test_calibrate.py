@@ -1,7 +1,5 @@
 """``./run.py calibrate`` at the real engine: its runs count system calls, and give a model of both roles."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

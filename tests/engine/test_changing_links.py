@@ -1,7 +1,5 @@
 """Links that change over time, in virtual time: all of their cases; ``test_scenarios`` has two of them in real time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """A campaign over a real Dask cluster whose worker stands beside the real engine; and both of them killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

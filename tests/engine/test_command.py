@@ -1,7 +1,5 @@
 """The command at the real engine: real transfers, interruption, kill -9, and what is not ours stays."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """`confirm` at the real engine: a finding that nothing explains is measured in real time, and denied."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

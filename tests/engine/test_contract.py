@@ -1,7 +1,5 @@
 """What tests/fakes.py makes up holds for the real engine too."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 from collections.abc import Mapping

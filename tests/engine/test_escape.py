@@ -4,8 +4,6 @@ Every attempt is seen to have been made: its frames pass where they must, inside
 seen to work: they see a frame that the test itself sends there.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 import socket

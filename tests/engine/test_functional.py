@@ -3,8 +3,6 @@
 The other way round, they run in virtual time (``test_virtual_time``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Proxies at the real engine, with both clocks: TCP is split; in virtual time also over IPv6, and QUIC passes by."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rate, delay, loss, queue, jitter of each hop of a path, in virtual time; ``test_scenarios`` has two in real time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Endpoints that misbehave: each ends in an outcome with a sentence, in time, and harms neither host nor next run."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

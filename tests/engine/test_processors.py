@@ -1,7 +1,5 @@
 """What a real daemon does with images whose configuration names another processor."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """What each scenario does, against the real engine: ``make bench-link`` measures the same with more packets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count

@@ -1,7 +1,5 @@
 """TCP at the real engine, with both clocks: initial windows and versions of TLS take effect."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

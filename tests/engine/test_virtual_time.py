@@ -1,7 +1,5 @@
 """Virtual time at the real engine: one seed gives the same packets, endpoints end as in real time, nothing is left."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Over two of the four links in real time, where only TCP passes, and over the other two in virtual time.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

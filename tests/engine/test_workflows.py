@@ -5,8 +5,6 @@ virtual time. Of the example's files, only names and sizes are adapted, as an ow
 set-up finds the Python environment of this checkout.
 """
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Functions for tests of background processes, which load this module at the lowest priority: it must stay small."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of campaigns at an engine of threads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which run may begin beside those under way."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

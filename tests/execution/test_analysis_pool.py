@@ -1,7 +1,5 @@
 """Functions that are carried out in processes that give way to all others."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Campaigns in virtual time: which back end is chosen, what is stored, and how such a campaign goes on."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from dataclasses import replace

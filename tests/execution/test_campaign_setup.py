@@ -1,7 +1,5 @@
 """Who carries runs out, and what is loaded for that."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

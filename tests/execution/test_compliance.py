@@ -1,7 +1,5 @@
 """The compliance check: 127 for an unknown test name, in each role, and nothing else counts."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

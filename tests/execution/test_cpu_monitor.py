@@ -1,7 +1,5 @@
 """How busy the CPUs are, from what the kernel counts."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A plan on its way: every run ends in the journal, ours are tried again, and nothing but the results is left."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Campaigns at an engine that misbehaves: they end, tell nothing false, lose nothing and leave nothing."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

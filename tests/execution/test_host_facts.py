@@ -1,7 +1,5 @@
 """Facts about the machine, and how busy it was while a run took place."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

@@ -1,7 +1,5 @@
 """The lock: one campaign per daemon, and whoever comes second learns who was first."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

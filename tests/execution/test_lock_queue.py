@@ -1,7 +1,5 @@
 """Campaigns that wait for a lock get it in the order in which they came."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

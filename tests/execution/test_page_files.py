@@ -1,7 +1,5 @@
 """The objects of a page have their sizes, and each names those that come after it."""
 
-from __future__ import annotations
-
 import random
 import re
 

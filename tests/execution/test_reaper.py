@@ -1,7 +1,5 @@
 """The reaper cleans up after a campaign that died, and only then."""
 
-from __future__ import annotations
-
 import io
 import os
 import pickle

@@ -1,7 +1,5 @@
 """A campaign that was cut short goes on exactly as it began: the same plan, images and options."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

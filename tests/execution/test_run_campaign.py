@@ -1,7 +1,5 @@
 """The main job: what comes before the first run, what the manifest tells, and a second signal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Inputs of a run."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Which run is next, and whether it may begin."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import replace

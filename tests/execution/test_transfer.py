@@ -1,7 +1,5 @@
 """One run: the order of its parts, its deadlines, what endpoints are told, and what it leaves however it ends."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading

@@ -1,7 +1,5 @@
 """Campaigns over a real Dask scheduler with real workers, each beside a Docker engine of threads."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext

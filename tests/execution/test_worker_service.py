@@ -1,7 +1,5 @@
 """A worker's desk: it serves one campaign at a time, says what is wrong with it, and leaves nothing."""
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Iterator
 from contextlib import nullcontext

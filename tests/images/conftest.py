@@ -1,7 +1,5 @@
 """A store of images that is no daemon, and a checkout with folders to build from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

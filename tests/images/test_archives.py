@@ -1,7 +1,5 @@
 """Releases, checksums and dates, as the registries' own clients tell them; programs of the test stand for clients."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Which line of a build's output is shown: the first error, not the last line."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.images.build_log import LONGEST, BuildLog

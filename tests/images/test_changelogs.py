@@ -1,7 +1,5 @@
 """What the archives of releases say about their changes."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 import zipfile

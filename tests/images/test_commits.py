@@ -1,7 +1,5 @@
 """Ranges of commits and builds of them, from repositories that are hostile."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

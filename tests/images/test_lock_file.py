@@ -1,7 +1,5 @@
 """Lock files of images: what they hold, and what a locked campaign may use."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path

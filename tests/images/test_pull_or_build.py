@@ -1,7 +1,5 @@
 """Where images come from: policies, digests, contexts and messages, with a store that is not a daemon."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What images are here, and getting several at once."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How much a run may leave: enough for every test case, bounded for every endpoint; traces are never a pair's fault."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

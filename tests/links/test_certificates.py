@@ -1,7 +1,5 @@
 """Certificates and keys of a run."""
 
-from __future__ import annotations
-
 import base64
 import random
 from datetime import UTC, datetime

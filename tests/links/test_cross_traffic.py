@@ -1,7 +1,5 @@
 """Cross traffic: when its two ends are started, what counts as its beginning, and that its end is our fault."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Gateways with both clocks: their place, their rights, when a run may begin, and whose fault it is if one ends."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

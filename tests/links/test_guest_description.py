@@ -1,7 +1,5 @@
 """What a virtual machine is told of its run: programs, environments, addresses, rights and deadlines."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from dataclasses import astuple, replace

@@ -1,7 +1,5 @@
 """Files into and out of a virtual machine: the input disk, and what becomes of an output disk that may be hostile."""
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

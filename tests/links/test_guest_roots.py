@@ -1,7 +1,5 @@
 """Root file systems of images for virtual machines: packed once for each image, and never used half packed."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

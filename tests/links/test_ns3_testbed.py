@@ -1,7 +1,5 @@
 """Emulated links: what the simulator is told, names and addresses of the contract, and testbeds that clean up."""
 
-from __future__ import annotations
-
 import json
 import math
 import threading

@@ -1,7 +1,5 @@
 """Real links at an engine of threads: what is made on both hosts, captures, probes, and whose fault is whose."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Iterator, Mapping

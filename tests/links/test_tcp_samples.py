@@ -1,7 +1,5 @@
 """Samples of tcp_info: where they are taken with both clocks, and that they end up beside the traces."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

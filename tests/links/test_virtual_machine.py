@@ -1,7 +1,5 @@
 """Runs in virtual time: the machine's container, what its report becomes, and whose fault it is if there is none."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping

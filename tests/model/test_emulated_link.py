@@ -1,7 +1,5 @@
 """Shares and bursts that a loss model stands for; values of a profile over time; links that are scaled."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a gzip file of others may cost: packed bytes and members are limited, and padding is not read."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io

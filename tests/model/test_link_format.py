@@ -1,7 +1,5 @@
 """A link in words says all that makes it different from others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How members of an ensemble differ from the nominal run: the same everywhere, within the amplitudes, the first not."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, replace
 from itertools import combinations
 from statistics import correlation, fmean

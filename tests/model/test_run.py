@@ -1,7 +1,5 @@
 """The key of a run: one text for messages, paths and comparisons; the link that it has with a perturbation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import PurePosixPath
 

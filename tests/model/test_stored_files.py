@@ -1,7 +1,5 @@
 """Files below a directory of others are opened only if they are regular files to which no link leads."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text from outside: nothing that it contains steers a terminal or a page, and names stay different."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

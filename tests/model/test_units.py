@@ -1,7 +1,5 @@
 """Numbers are shown with their unit, and text with a unit becomes the exact number in SI base units."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Files are written as a whole or not at all, and never through a link."""
 
-from __future__ import annotations
-
 import errno
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """How long runs take, from those that have been made."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

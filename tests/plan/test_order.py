@@ -1,7 +1,5 @@
 """The order of a plan, and its parts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise

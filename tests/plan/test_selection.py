@@ -1,7 +1,5 @@
 """Options become a selection, or one error with all faults; a selection becomes ordered runs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace

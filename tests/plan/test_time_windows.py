@@ -1,7 +1,5 @@
 """Closed hours and deadlines, across midnight and when clocks are changed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Draws a plot on axes that end nowhere, for tests that count what is on them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

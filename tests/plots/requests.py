@@ -1,7 +1,5 @@
 """What figures are drawn from that no synthetic campaign of measurements has: flows, variants, real links, series."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

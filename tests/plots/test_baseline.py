@@ -1,7 +1,5 @@
 """The baseline of real links over time: which measurements are shown, and that the axes have their units."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

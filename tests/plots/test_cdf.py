@@ -1,7 +1,5 @@
 """CDF: failed repetitions count as 0 or are left out, and it is told."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

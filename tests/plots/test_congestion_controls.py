@@ -1,7 +1,5 @@
 """Congestion control algorithms of implementations: which servers are shown, and where."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Distributions within runs: the numbers are those of made-up series."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Drawings of the plots that were found: what every caption says besides its own words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every figure over results: units on the axes, n in the caption, no labels that overlap, the same bytes each time."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Figures of flows: shares per pair of pairs, and rates over time, exactly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Heatmap: circles, T and ×, scales."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

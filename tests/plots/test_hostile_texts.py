@@ -1,7 +1,5 @@
 """Texts in figures are only texts, in every format: they come from packets, names and logs of others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The change of each member from a baseline: which members are shown, in per cent."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

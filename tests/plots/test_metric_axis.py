@@ -1,7 +1,5 @@
 """Figures of another number than their own: its words, its unit, and what failures mean for it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A metric over a negotiated fact: values side by side, variants put together, and runs without a handshake."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

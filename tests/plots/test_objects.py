@@ -1,7 +1,5 @@
 """Figures of workloads: their numbers are those of the objects."""
 
-from __future__ import annotations
-
 from matplotlib.collections import LineCollection
 
 from quicsat.plots import objects, waterfall

@@ -1,7 +1,5 @@
 """Functional tests: a panel per test that was run, a mark per pair, and what counts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

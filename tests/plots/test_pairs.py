@@ -1,7 +1,5 @@
 """Figures and tables of some pairs: neither their numbers nor their words know of the others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

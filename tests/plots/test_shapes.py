@@ -1,7 +1,5 @@
 """Figures that seaborn draws, groups, testbeds: their numbers exactly, their artists by count and place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

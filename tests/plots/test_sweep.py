@@ -1,7 +1,5 @@
 """Families as lines and maps: axes, means with intervals, what failed, and file names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Families with one swept key as maps: cells, marks, and one scale for all of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.plots.base import NothingToDrawError

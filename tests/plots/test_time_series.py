@@ -1,7 +1,5 @@
 """Figures over runs: which repetition is the middle one, and curves that are exactly those of the series."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What tests in the laboratory need; where it cannot be raised they are skipped, aloud."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

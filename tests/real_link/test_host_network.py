@@ -1,7 +1,5 @@
 """Endpoints in their hosts' own networks: what is asked of a host, a run, and that nothing of the host is changed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

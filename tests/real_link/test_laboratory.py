@@ -1,7 +1,5 @@
 """Two real daemons, two NATs and a satellite link: a run from the hosts file to its numbers, and what may break."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import struct

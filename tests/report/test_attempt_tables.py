@@ -1,7 +1,5 @@
 """Every attempt is counted and shown, those that are excluded with their reason and what they would have been."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

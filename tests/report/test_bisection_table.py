@@ -1,7 +1,5 @@
 """What a bisection has found, as a table and in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.model.outcomes import Outcome

@@ -1,7 +1,5 @@
 """Tables of campaigns: the definitions of goodput stand side by side."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

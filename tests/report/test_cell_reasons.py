@@ -1,7 +1,5 @@
 """Why runs of a cell failed, in sentences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A table that is wider than the terminal is wrapped, split by columns, or written row by row."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The table of flows: a row per flow of each pair, with means over the repetitions."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.report.flow_tables import flows, pair_of, with_flows

@@ -1,7 +1,5 @@
 """The table of functional tests: a row per pair, a mark per test, and how many passed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from textwrap import dedent
 

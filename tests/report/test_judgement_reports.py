@@ -1,7 +1,5 @@
 """A judgement as JUnit XML, as Markdown and as annotations: content, and text of images that tries to break out."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from xml.etree import ElementTree

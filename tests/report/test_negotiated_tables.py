@@ -1,7 +1,5 @@
 """The table of negotiated facts: a row per implementation, role and fact."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from quicsat.model.negotiated import Negotiated

@@ -1,7 +1,5 @@
 """The table of objects: groups by size and type, of each pair and of all."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.report.object_tables import label_of, objects

@@ -1,7 +1,5 @@
 """The table of proxies has the columns of Table 3 of the SATCOM paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from quicsat.model.gateways import LINUX_ENDPOINTS, PEPS

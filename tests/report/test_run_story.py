@@ -1,7 +1,5 @@
 """The course of a run: each event with its time and packet, in order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables about links, runs and groups: exact on small results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum

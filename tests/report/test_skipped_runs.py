@@ -1,7 +1,5 @@
 """A run that was skipped is visible as such wherever results are shown, and counts as a failure nowhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from quicsat.model.outcomes import Outcome

@@ -1,7 +1,5 @@
 """Tables: the same numbers as text, Markdown, CSV and LaTeX, harmless whatever names hold."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 from quicsat.report.table import Column, Table, Unit, latex_text, render

@@ -1,7 +1,5 @@
 """Tables: exact on small results, and harmless whatever names and reasons contain."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from textwrap import dedent
 

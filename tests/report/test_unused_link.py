@@ -1,7 +1,5 @@
 """Why a transfer was slow: the phases in which the link was not used."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

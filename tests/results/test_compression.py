@@ -1,7 +1,5 @@
 """Qlogs and large logs of an analysed run are compressed, and read as before."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Parts of a plan become one campaign."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

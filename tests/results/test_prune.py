@@ -1,7 +1,5 @@
 """What goes to make room: traces first, results last, and never what is pinned, in use, or the newest."""
 
-from __future__ import annotations
-
 import fcntl
 import threading
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """JSON for the tools of others, read back by a small reader written after the description of their formats."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, dataclass, replace

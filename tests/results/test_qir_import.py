@@ -1,7 +1,5 @@
 """Files of QIR and QIR-SE: what they say is read, what they cannot say is not made up, and bad ones are refused."""
 
-from __future__ import annotations
-
 import json
 import operator
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Trees of log directories from other runners: every run is found by its names, hostile ones do no harm."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What files of results claim: numbers in their ranges, times of this calendar, lines of one campaign."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -10,8 +10,6 @@ copies of both, and a campaign with traces over at least two emulated links, wit
 poetry.lock. The scripts of QIR-SE write next to the traces, and therefore get a copy of the campaign.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The results directory: nothing that was acknowledged is ever lost, and nothing odd is ever believed."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The hooks of pre-commit and `make lint` run the same tools, in the versions that the requirements pin."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The gallery of the documentation: what is drawn of which campaign, and where the papers' figures are found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What follows from the code is written as the code has it."""
 
-from __future__ import annotations
-
 import pytest
 
 from scripts import generate

@@ -1,7 +1,5 @@
 """scripts/nightly: the steps of a night, who hears of it, and the same night again from its log."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The package: its metadata agree with the requirements, and a wheel brings all that a run needs."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

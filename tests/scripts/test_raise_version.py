@@ -1,7 +1,5 @@
 """Raising the version of an implementation: which files change, and which steps follow."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

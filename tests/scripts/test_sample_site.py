@@ -1,7 +1,5 @@
 """The sample website: what ``make docs`` makes of the stored campaigns."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

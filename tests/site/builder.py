@@ -1,7 +1,5 @@
 """Campaigns on disk for tests of the site: a journal, and the files of its runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

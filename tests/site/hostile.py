@@ -1,7 +1,5 @@
 """A site of campaigns in which every text and file is hostile."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The new site takes the place of the old one in one step."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path, PurePosixPath
 

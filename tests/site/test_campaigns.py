@@ -1,7 +1,5 @@
 """Which campaigns a site shows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the page of a cell shows: the median run, notes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

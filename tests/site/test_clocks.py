@@ -1,7 +1,5 @@
 """A site over campaigns of both clocks: each page tells the clock, and no statistic mixes two."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Failures of a campaign: who ends alike with every peer, and in which order cells stand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from quicsat.model.outcomes import ErrorCode, Outcome

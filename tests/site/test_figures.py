@@ -1,7 +1,5 @@
 """Figures that were drawn: which form is shown, under which heading, and which files are none."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 

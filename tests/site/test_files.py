@@ -1,7 +1,5 @@
 """Files that a visitor may take away."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

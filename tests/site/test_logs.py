@@ -1,7 +1,5 @@
 """Logs as numbered lines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A build removes what an earlier build has made, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

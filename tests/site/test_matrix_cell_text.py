@@ -1,7 +1,5 @@
 """Cells of a matrix: state, glyph, numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.model.outcomes import ErrorCode, Outcome

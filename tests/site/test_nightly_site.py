@@ -1,7 +1,5 @@
 """What a night leaves on the website, by the commands of scripts/nightly alone."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The compact file of a run's packets."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What templates show: durations, intervals, web addresses."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.analysis.metrics import METRICS

@@ -1,7 +1,5 @@
 """The whole site, without a browser: pages, links, what is escaped, what is missing."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

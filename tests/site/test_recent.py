@@ -1,7 +1,5 @@
 """The line of the last campaigns in each cell of a matrix."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

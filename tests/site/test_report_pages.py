@@ -1,7 +1,5 @@
 """Comparisons, trends and figures of the site."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands that repeat a cell or a campaign: what they select is what was measured."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from pathlib import Path

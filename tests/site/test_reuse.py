@@ -1,7 +1,5 @@
 """A build takes over the pages of campaigns that have not changed, and of no others."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

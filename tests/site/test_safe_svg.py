@@ -1,7 +1,5 @@
 """SVG figures of others: what acts goes, and figures of matplotlib look as they did."""
 
-from __future__ import annotations
-
 import io
 import re
 from xml.etree import ElementTree as Xml

@@ -1,7 +1,5 @@
 """The sequence diagram and the flow control of a run, from traces and from series."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

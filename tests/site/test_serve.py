@@ -1,7 +1,5 @@
 """What the server on this machine sends, and what it refuses."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 import struct

@@ -1,7 +1,5 @@
 """What the page for two cells side by side gets of each cell."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The sentence that tells what got worse since the campaign before."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

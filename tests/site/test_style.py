@@ -1,7 +1,5 @@
 """Colours of the site: every text on its ground has a contrast of at least 4.5 (WCAG 2.1, 1.4.3), every mark of 3."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

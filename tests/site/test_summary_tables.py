@@ -1,7 +1,5 @@
 """Start page of a campaign: how many cells are in which state, and how many tests succeeded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

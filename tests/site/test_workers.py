@@ -1,7 +1,5 @@
 """Work that is shared among processes gives the same results, files and sizes as without them."""
 
-from __future__ import annotations
-
 import os
 import signal
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The search for the build with which something changed, over simulated measurements."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence

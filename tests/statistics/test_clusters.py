@@ -1,7 +1,5 @@
 """k-means: groups that are there are found, in their order, and their clearness is that of Rousseeuw's definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

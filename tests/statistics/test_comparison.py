@@ -1,7 +1,5 @@
 """Comparison of campaigns: what changed is found, what did not is left alone."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from itertools import product

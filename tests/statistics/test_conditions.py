@@ -1,7 +1,5 @@
 """What differs between the conditions of two campaigns is named, with both values, and refused where it must be."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

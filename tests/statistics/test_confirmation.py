@@ -1,7 +1,5 @@
 """The sequential test of changes in real time."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """Both clocks: the ratio of their means, its interval, and the verdict."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

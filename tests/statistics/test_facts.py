@@ -1,7 +1,5 @@
 """Facts as conditions: which runs they select, and one sentence for each that is none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

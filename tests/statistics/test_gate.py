@@ -1,7 +1,5 @@
 """Whether all that compares campaigns says the same of the same runs: check, compare, the site and nightly messages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Confidence intervals: known values, when there is none, and how often they hold the truth."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What is found about the cells of a campaign, and whether it may be compared with a baseline."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

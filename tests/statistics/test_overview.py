@@ -1,7 +1,5 @@
 """Table II and Fig. 6: fed with what arXiv 2202.08228 prints, the tables print the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of significance: exact values worked out by hand, and by trying every arrangement."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, product
 

@@ -1,7 +1,5 @@
 """Shares of variance: those that were put in come out, with intervals that hold them."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Our columns agree with aioquic's decoder on every STREAM byte range in real traces of several implementations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which end of a packet is the server."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.traces.columns import direction

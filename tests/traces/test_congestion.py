@@ -1,7 +1,5 @@
 """The congestion window comes out of each dialect of qlog that servers write, on the clock of the series."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

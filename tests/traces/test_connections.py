@@ -1,7 +1,5 @@
 """Connections are counted rightly, whatever ids and addresses their packets have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """HTTP/2 in TLS that OpenSSL made: which bytes of TCP belong to which stream, and when they can be read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

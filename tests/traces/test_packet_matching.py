@@ -1,7 +1,5 @@
 """What became of each packet between the two traces, and how sure the clocks are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every kind of packet is found and decrypted, whichever of them share a datagram, and in whatever order they come."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every damaged trace is recognised, none is waited for, and whole ones give their UDP packets in every format."""
 
-from __future__ import annotations
-
 import random
 import struct
 import tracemalloc

@@ -1,7 +1,5 @@
 """Series of real transfers over links played in memory: what was lost and when is known exactly."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Series come back from their file as they were, and rates are those of pencil and paper."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import fields, replace

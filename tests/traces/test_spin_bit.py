@@ -1,7 +1,5 @@
 """What an observer reads from the spin bit, of made-up packets and of real endpoints over a link with a queue."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

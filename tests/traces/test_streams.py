@@ -1,7 +1,5 @@
 """Ranges of bytes are counted once, in whatever order and overlap they come."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """TCP segments become columns, and columns the same series and numbers as those of QUIC."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

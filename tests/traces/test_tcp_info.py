@@ -1,7 +1,5 @@
 """The kernel's samples of TCP's congestion window become a series."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A trace is read whole and right, or it is a fault of ours; key logs are hostile."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

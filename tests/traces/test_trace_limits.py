@@ -1,7 +1,5 @@
 """What an endpoint can put into a trace is limited, so that its analysis takes bounded memory and time."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """tshark's answer is complete and right, or it is a fault of ours; it never hangs."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

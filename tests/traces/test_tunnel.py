@@ -1,7 +1,5 @@
 """Bytes that a VPN adds per packet, from traces made by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is wrong with traces by our rules and by those of the QUIC Interop Runner: types of tables, and their check."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict

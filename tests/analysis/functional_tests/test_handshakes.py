@@ -1,7 +1,5 @@
 """Each rule of how connections are set up passes some traces and fails others for exactly one reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Each rule of addresses passes some traces and fails others for exactly one reason."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every functional test has its check, and upstream's rules are used where they are asked for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

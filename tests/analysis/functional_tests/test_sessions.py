@@ -1,7 +1,5 @@
 """Each rule that looks into packets passes some traces and fails others for exactly one reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
