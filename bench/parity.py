@@ -3,12 +3,14 @@
 
     python -m bench.parity --estimate                        # runs and duration; measures nothing
     python -m bench.parity                                   # measures, or continues where it was interrupted
-    python -m bench.parity --links geo --repetitions 1 -- --wait
-    ./run.py tables results/parity/all --table parity
+    python -m bench.parity --links geo -- --wait             # one of the links
+    python -m bench.parity --table                           # the ratios of what has been measured
+    ./run.py tables results/parity/geo --table parity        # all numbers of a link
 
-It is one ordinary campaign in virtual time: nginx over TCP with curl, behind proxies D, and each server over QUIC with
-picoquic as the client. A transfer of 100 MB also has the times to 2 and 10 MB. Traces are removed after each
-``--slice``, so that the campaign needs a few GB. Words after ``--`` go to `run` and `resume`.
+Each link is an ordinary campaign in virtual time: nginx over TCP with curl, behind proxies D, and each server over QUIC
+with picoquic as the client. A transfer of 100 MB also has the times to 2 and 10 MB. A campaign begins with the first
+members of all cases, so that a third of it can be compared already. Traces are removed after each ``--slice``, so that
+the campaigns need a few GB. Words after ``--`` go to `run` and `resume`.
 """
 # ruff: noqa: T201 - a script
 
@@ -16,12 +18,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from paper.measure import ROOT, Campaign, estimate, left_of, measure, table
+from paper.measure import ROOT, Campaign, estimate, has_begun, left_of, measure, table
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.report.table import render
+from quicsat.model.results import ResultSet
+from quicsat.report.table import Column, Table, Unit, render
+from quicsat.results.store import load
+from quicsat.statistics.parity import Ratio, overall, ratios
 
 LINKS = {"geo": "PGEO", "loss": "PLOSS", "fade": "PFADE", "leo": "PLEO", "dama": "PDAMA"}
 """Names of the links -> abbreviations of their families in testcases/satcom/parity.yaml."""
@@ -35,17 +41,46 @@ SERVERS = (
 TCP, CLIENT = "nginx-tcp/curl", "picoquic"
 SEED, MEMBERS = 51, 3
 SLICE = "20 min"
+NOTE = (
+    "Geometric means of the ratios of 2, 10 and 100 MB and of all pages. Low and high bound the 95 % interval of "
+    "further members. With fewer than 13, they are the smallest and the largest one. n counts the members that all "
+    "ratios have."
+)
 
 
-def campaign(name: str, links: Sequence[str], servers: Sequence[str], repetitions: int) -> Campaign:
-    """All cases of a link, the pages first, then those of the next one."""
-    cases = [
-        case
-        for link in links
-        for case in (*(f"{LINKS[link]}@{SMALL}+{page}" for page in PAGES), f"{LINKS[link]}@{LARGE}")
-    ]
+def campaign(link: str, servers: Sequence[str], repetitions: int) -> Campaign:
+    """All cases of a link: the pages, and the large file."""
+    cases = [*(f"{LINKS[link]}@{SMALL}+{page}" for page in PAGES), f"{LINKS[link]}@{LARGE}"]
     pairs = (TCP, *(f"{server}/{CLIENT}" for server in servers))
-    return Campaign(name, ("--pairs", *pairs, "-t", *cases, "--repetitions", str(repetitions), "--seed", str(SEED)))
+    words = ("--repetitions", str(repetitions), "--seed", str(SEED), "--shuffle", "--skip-compliance-check")
+    return Campaign(link, ("--pairs", *pairs, "-t", *cases, *words))
+
+
+def by_server(results: Mapping[str, ResultSet]) -> Table:
+    """A row per server, with the ratio over each link and over all; ``results``: by link."""
+    found: dict[str, dict[str, list[Ratio]]] = {}
+    for link, mine in results.items():
+        for each in ratios(mine, mine.manifest.test_cases):
+            found.setdefault(each.pair[0], {}).setdefault(link, []).append(each)
+    rows = []
+    for server, over in found.items():
+        every = [each for mine in over.values() for each in mine]
+        mean = overall(every)
+        of_link = (overall(over[link]).value if link in over else None for link in results)
+        failed = sum(each.failed for each in every)
+        rows.append((server, *of_link, mean.value, *(mean.ends or (None, None)), mean.count, len(every), failed))
+    columns = (
+        Column("server"), *(Column(link, Unit.RATIO, 2) for link in results), Column("all", Unit.RATIO, 2),
+        Column("low", Unit.RATIO, 2), Column("high", Unit.RATIO, 2), Column("n", Unit.COUNT),
+        Column("ratios", Unit.COUNT), Column("failed", Unit.COUNT),
+    )  # fmt: skip
+    rows.sort(key=lambda row: row[len(results) + 1])
+    return Table("parity", "Time over QUIC, relative to TCP", columns, tuple(rows), (NOTE,))
+
+
+def runs_left(campaign: Campaign, results: Path) -> int:
+    """Number of runs of a campaign that have no result yet."""
+    return len(left_of(campaign, results, ""))
 
 
 def in_slices(runs_left: Callable[[], int], next_slice: Callable[[], int]) -> int:
@@ -68,19 +103,29 @@ def main() -> int:
     parser.add_argument("--servers", nargs="+", default=list(SERVERS), metavar="NAME", help="default: 14 servers")
     parser.add_argument("--repetitions", type=int, default=MEMBERS, metavar="N", help=f"default: {MEMBERS}")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "parity", metavar="DIR")
-    parser.add_argument("--name", default="all", metavar="NAME", help="of the campaign's directory; default: all")
     parser.add_argument("--slice", default=SLICE, metavar="DURATION", help=f"default: {SLICE}")
     parser.add_argument("--estimate", action="store_true", help="measure nothing")
+    parser.add_argument("--table", action="store_true", help="print the ratios, and measure nothing")
     parser.add_argument("words", nargs="*", metavar="-- WORD", help="for `run` and `resume`")
     options = parser.parse_args()
-    mine = campaign(options.name, options.links, options.servers, options.repetitions)
-    print(render(table([estimate("parity", [mine], options.results, "")]), "text"), flush=True)
+    many = [campaign(link, options.servers, options.repetitions) for link in options.links]
+    status: int = ExitStatus.SUCCESS
+    if not options.table:
+        estimates = [estimate(each.name, [each], options.results, "") for each in many]
+        print(render(table(estimates), "text"), flush=True)
     if options.estimate:
-        return ExitStatus.SUCCESS
-    return in_slices(
-        lambda: len(left_of(mine, options.results, "")),
-        lambda: measure(mine, options.results, "", ["--max-runtime", options.slice, *options.words]),
-    )
+        return status
+    for mine in [] if options.table else many:
+        words = ["--max-runtime", options.slice, *options.words]
+        status = in_slices(
+            partial(runs_left, mine, options.results), partial(measure, mine, options.results, "", words)
+        )
+        if status not in (ExitStatus.SUCCESS, ExitStatus.FAILURE):
+            break
+    begun = [each.name for each in many if has_begun(each, options.results)]
+    if begun:
+        print(render(by_server({name: load(options.results / name).result_set for name in begun}), "text"))
+    return status
 
 
 if __name__ == "__main__":

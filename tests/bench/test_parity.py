@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from bench.parity import LINKS, PAGES, SERVERS, campaign, in_slices
+import pytest
+
+from bench.parity import LINKS, PAGES, SERVERS, by_server, campaign, in_slices
 from paper.measure import planned
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.model.implementation import Protocol
+from tests.parity_builder import campaign as built
+from tests.parity_builder import over, over_tcp
 
 
-def test_all_servers_links_and_sizes_have_the_same_runs() -> None:
-    runs = planned(campaign("all", [*LINKS], SERVERS, 2), "")
+@pytest.mark.parametrize("link", LINKS)
+def test_all_servers_and_sizes_have_the_same_runs(link: str) -> None:
+    runs = planned(campaign(link, SERVERS, 2), "")
     cases = {run.test_case.name for run in runs}
-    assert len(cases) == len(LINKS) * (len(PAGES) + 1)
+    assert len(cases) == len(PAGES) + 1
+    assert all(link in name for name in cases)
+    assert [run.repetition for run in runs] == [1] * (len(runs) // 2) + [2] * (len(runs) // 2)
     assert len(runs) == len(cases) * (len(SERVERS) + 1) * 2
     over_tcp = [run for run in runs if run.protocol is Protocol.TCP]
     assert {(run.server.name, run.client.name) for run in over_tcp} == {("nginx-tcp", "curl")}
     assert len(over_tcp) == len(cases) * 2
     assert len({(run.test_case.name, run.repetition, run.seed) for run in runs}) == len(cases) * 2
+
+
+def test_a_number_per_server_and_link() -> None:
+    near = built([*over_tcp(4.0, 4.0), *over("a", "c", 2.0, 4.0), *over("b", "c", 8.0, 8.0)])
+    far = built([*over_tcp(1.0, 1.0), *over("a", "c", 2.0, None), *over("b", "c", 2.0, 2.0)])
+    table = by_server({"near": near, "far": far})
+    column = {each.name: place for place, each in enumerate(table.columns)}
+    rows = {row[0]: row for row in table.rows}
+    assert [*rows] == ["a", "b"]
+    assert [rows["a"][column[name]] for name in ("near", "far", "all")] == pytest.approx([0.5**0.5, 2.0, 1.0])
+    assert [rows["b"][column[name]] for name in ("near", "far", "all", "n")] == pytest.approx([2.0, 2.0, 2.0, 2])
+    assert (rows["a"][column["n"]], rows["a"][column["failed"]]) == (1, 2)
 
 
 def slices(*ends: tuple[int, int]) -> tuple[int, int]:
