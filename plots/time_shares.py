@@ -13,7 +13,7 @@ from quicsat.model.units import percent
 from quicsat.plots import theme
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_case, room, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
-from quicsat.report.time_share_tables import ATTRIBUTED, attributed
+from quicsat.report.time_share_tables import ATTRIBUTED, TO_LAST_BYTE, attributed, shares_of, timeouts, with_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,14 +48,11 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     runs = [run for run in campaign.results.results if run.test_case == case.name]
     by_server = len({(run.server, run.client) for run in runs}) > MOST_PAIRS
     known: dict[str, list[list[float]]] = {}
-    without = 0
-    for run in runs:
-        values = run.measurement.values if run.measurement else {}
-        if all(share.metric in values for share in TimeShare):
-            spent = [values[share.metric] for share in TimeShare]
-            known.setdefault(run.server if by_server else f"{run.server} – {run.client}", []).append(spent)
-        else:
-            without += 1
+    measured = with_shares(campaign.results, case)
+    for run in measured:
+        name = run.server if by_server else f"{run.server} – {run.client}"
+        known.setdefault(name, []).append(list(shares_of(run).values()))
+    late, without = timeouts(measured), len(runs) - len(measured)
     if not known:
         return None
     means = {name: np.mean(runs, axis=0) for name, runs in known.items()}
@@ -65,13 +62,12 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         rows.insert(0, (ALL, [float(x) for x in mean]))
     present = [number for number in range(len(TimeShare)) if any(spent[number] for _, spent in rows)]
     of = "server with all clients" if by_server else "pair (server – client)"
-    explained, all_known = attributed(runs)
     caption = sentences(
-        f"The figure shows n = {counted(all_known, 'run')}; in {explained}, at most {percent(1 - ATTRIBUTED)} of the "
-        f"time is unknown. A bar is the mean of the runs of a "
-        f"{of}, and the number behind it the mean completion time. Each moment of a transfer belongs to exactly "
-        "one share",
+        f"The figure shows n = {counted(len(measured), 'run')}; in {attributed(measured)}, at most "
+        f"{percent(1 - ATTRIBUTED)} of the time is unknown. A bar is the mean of the runs of a {of}, and the number "
+        "behind it the mean time. Each moment of a transfer belongs to exactly one share",
         f'The bar "{ALL}" is the mean of their shares' if len(rows) > 1 else "",
+        f"{counted(late, 'run')} timed out: {TO_LAST_BYTE}" if late else "",
         f"Not shown: {counted(without, 'run')} whose shares are not known" if without else "",
     )
     size = (WIDTH + room(name for name, _ in rows), 2.3 + ROW * len(rows))
@@ -99,7 +95,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         if name != ALL:
             ax.text(101, place, f"{sum(spent):.1f} s", va="center", fontsize=6)
     ax.set_yticks(places, [name for name, _ in rows])
-    ax.set(xlabel="share of the completion time [%]", ylabel="", xlim=(0, 110))
+    ax.set(xlabel="share of the time [%]", ylabel="", xlim=(0, 110))
     ax.set_xticks(range(0, 101, 20))
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)

@@ -211,7 +211,7 @@ def _of_flow(flow: _Flow) -> tuple[Verdict, Measurement | None, FlowTransfer | N
         return verdict, measurement, FlowTransfer(flow.run, traces.start, traces.series()) if succeeded else None
     measured = verdict.outcome is Outcome.TIMEOUT and not flow.case.functional
     verdict = _explained(_blamed(verdict, flow, traces), flow, traces)
-    return verdict, _loss_only(traces) if measured else None, None
+    return verdict, _of_timeout(flow, traces) if measured else None, None
 
 
 def _traces(flow: _Flow, verdict: Verdict | None) -> RunTraces | Verdict:
@@ -624,12 +624,16 @@ def _clocks(series: Series, evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _loss_only(traces: RunTraces) -> Measurement | None:
-    """The loss of a run that has no other numbers; None if its traces are cut."""
+def _of_timeout(flow: _Flow, traces: RunTraces) -> Measurement | None:
+    """The loss of a transfer that timed out, and what its time went into; None if its traces are cut."""
     if traces.cut:
         return None
-    values = _known({"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss})
-    return Measurement(values, ("The run timed out: only the loss was measured.",)) if values else None
+    pair, series = traces.trace_pair, traces.series()
+    values = {"loss_forward": pair.forward.loss, "loss_return": pair.back.loss}
+    shares = traces.optional("shares of the transfer's time", lambda: _time_shares(traces, series, flow), _NO_VALUES)
+    known = _known(values | shares)
+    until = " and the shares of the time until the last byte that arrived were" if shares else " was"
+    return Measurement(known, (f"The run timed out: only the loss{until} measured.",)) if known else None
 
 
 def _known(values: dict[str, float | None]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quicsat.model.emulated_link import DirectionReport
+from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
@@ -108,7 +109,8 @@ def time_line(result: RunResult) -> str:
     rest = total - sum(spent[share] for share in large)
     if rest > 0.005 * total:
         words.append(f"others {percent(rest / total)}")
-    return f"The transfer's {seconds(total)}: {', '.join(words)}."
+    late = " until the last byte that arrived" if result.verdict.outcome is Outcome.TIMEOUT else ""
+    return f"The transfer's {seconds(total)}{late}: {', '.join(words)}."
 
 
 def flow_control_line(result: RunResult, case: TestCase) -> str:

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
+from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase, path_rate
 from quicsat.model.text import counted
 from quicsat.model.time_shares import AVOIDABLE, FLOW_CONTROL, TimeShare
 from quicsat.model.units import byte_size, percent
-from quicsat.report.successes import mean, successes
 from quicsat.report.table import Column, Table, Unit
 
 ATTRIBUTED = 0.95
 """Of the time of a run, from which on it counts as explained."""
+TO_LAST_BYTE = "the time ends with the last byte that arrived"
+"""What the time of a transfer is that timed out."""
 Spent = dict[TimeShare, float]
 """Mean seconds of each share."""
 
 
-def mean_shares(runs: Iterable[RunResult]) -> tuple[Spent, int]:
-    """Of the runs whose shares are known, and how many these are."""
-    known = [each.measurement.values for each in runs if each.measurement]
-    known = [values for values in known if all(share.metric in values for share in TimeShare)]
-    return {share: mean(values[share.metric] for values in known) or 0.0 for share in TimeShare}, len(known)
+def with_shares(results: ResultSet, case: TestCase) -> list[RunResult]:
+    """The runs of a test case whose shares are known: of transfers that succeeded, and of those that timed out."""
+    mine = (each for each in results.results if each.test_case == case.name and each.measurement)
+    return [
+        each
+        for each in mine
+        if each.measurement and all(share.metric in each.measurement.values for share in TimeShare)
+    ]
+
+
+def shares_of(run: RunResult) -> Spent:
+    """Those of a run that has them."""
+    values = run.measurement.values if run.measurement else {}
+    return {share: values[share.metric] for share in TimeShare}
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,7 @@ class _Pair:
     window: float
     """Bytes that flow control must allow, 0 if unknown."""
     count: int
+    timeouts: int
 
     @property
     def total(self) -> float:
@@ -55,21 +68,26 @@ class _Pair:
 def _pairs(results: ResultSet, case: TestCase) -> list[_Pair]:
     """Those with shares, the largest gain first."""
     by_pair: dict[tuple[str, str], list[RunResult]] = {}
-    for run in successes(results.results, case):
+    for run in with_shares(results, case):
         by_pair.setdefault((run.server, run.client), []).append(run)
     found = list[_Pair]()
     for pair, runs in by_pair.items():
-        spent, count = mean_shares(runs)
-        window = max((enough for each in runs if (enough := enough_window(each, case))), default=0.0)
-        found += [_Pair((case.abbreviation, *pair), spent, window, count)] if count else []
+        each = [shares_of(run) for run in runs]
+        spent = {share: fmean(one[share] for one in each) for share in TimeShare}
+        window = max((enough for run in runs if (enough := enough_window(run, case))), default=0.0)
+        found.append(_Pair((case.abbreviation, *pair), spent, window, len(runs), timeouts(runs)))
     return sorted(found, key=lambda each: -each.share(each.reason))
 
 
-def attributed(runs: Iterable[RunResult]) -> tuple[int, int]:
-    """How many runs have a known reason for ``ATTRIBUTED`` of their time at least, and how many have shares."""
-    each = [mean_shares([run]) for run in runs]
-    known = [spent for spent, count in each if count]
-    return sum(spent[TimeShare.UNKNOWN] <= (1 - ATTRIBUTED) * sum(spent.values()) for spent in known), len(known)
+def timeouts(runs: Iterable[RunResult]) -> int:
+    """How many of the runs timed out."""
+    return sum(run.verdict.outcome is Outcome.TIMEOUT for run in runs)
+
+
+def attributed(runs: Iterable[RunResult]) -> int:
+    """How many of the runs, which have shares, have a known reason for ``ATTRIBUTED`` of their time at least."""
+    known = map(shares_of, runs)
+    return sum(spent[TimeShare.UNKNOWN] <= (1 - ATTRIBUTED) * sum(spent.values()) for spent in known)
 
 
 def enough_window(run: RunResult, case: TestCase) -> float | None:
@@ -84,30 +102,32 @@ def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     The largest gain of a test case comes first.
     """
     pairs = [pair for case in cases for pair in _pairs(results, case)]
+    late = sum(each.timeouts for each in pairs)
     present = [share for share in TimeShare if any(each.spent[share] for each in pairs)]
     columns = (
-        Column("test case"), Column("server"), Column("client"), Column("completion time", Unit.SECONDS, 2),
+        Column("test case"), Column("server"), Column("client"), Column("time", Unit.SECONDS, 2),
         Column("largest reason"), Column("share", Unit.SHARE, 1), Column("time without it, at least", Unit.SECONDS, 2),
         Column("window that removes it"), *(Column(share.label, Unit.SHARE, 1) for share in present),
-        Column("n", Unit.COUNT),
+        Column("n", Unit.COUNT), *([Column("timed out", Unit.COUNT)] if late else []),
     )  # fmt: skip
     rows: list[tuple[str | float | int, ...]] = [
         (
             *each.key, each.total, each.reason.label, each.share(each.reason), each.total - each.spent[each.reason],
             byte_size(each.window) if each.reason in FLOW_CONTROL and each.window else "–",
-            *map(each.share, present), each.count,
+            *map(each.share, present), each.count, *([each.timeouts] if late else []),
         )
         for each in pairs
     ]  # fmt: skip
-    explained, known = attributed(run for case in cases for run in successes(results.results, case))
+    runs = [run for case in cases for run in with_shares(results, case)]
     unknown = f"at most {percent(1 - ATTRIBUTED)} of the time is unknown"
     note = (
-        f"In {explained} of {counted(known, 'run')}, {unknown}. Values are means of n successful repetitions. The "
+        f"In {attributed(runs)} of {counted(len(runs), 'run')}, {unknown}. Values are means of n repetitions. The "
         "reason is the largest share of the time that the endpoints decide. If it vanished, another reason could take "
         "its place, so the time without it is a lower bound. The window is what the link carries in the shortest round "
         "trip."
     )
-    return Table("time-shares", "Shares of the transfer's time", columns, tuple(rows), (note,) if rows else ())
+    notes = [note, *([f"{counted(late, 'run')} timed out: {TO_LAST_BYTE}."] if late else [])]
+    return Table("time-shares", "Shares of the transfer's time", columns, tuple(rows), tuple(notes) if rows else ())
 
 
 PER_CAMPAIGN = {"time-shares": time_shares}

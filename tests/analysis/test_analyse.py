@@ -20,11 +20,12 @@ from quicsat.model.outcomes import Cause, Check, ErrorCode, Outcome, Rules, Verd
 from quicsat.model.perturbation import Perturbation
 from quicsat.model.results import Measurement
 from quicsat.model.run import File, Run
+from quicsat.model.time_shares import TimeShare
 from quicsat.model.workload import RequestOrder, Workload
 from quicsat.traces import run_traces
 from quicsat.traces.run_traces import RunTraces
 from quicsat.traces.series import FILE_NAME, Series, load
-from tests import tcp_traces
+from tests import simulated, tcp_traces
 from tests.analysis.test_run_outcome import CASE, DONE, KILLED, REPORT
 from tests.http2_builder import exchange, write_run
 from tests.quic_builder import EPOCH, PING, Connection, Packet, pcap, stream_frame
@@ -353,6 +354,19 @@ def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> No
     assert known == pytest.approx({"loss_forward": 1 / 6, "loss_return": 0.0})
     (directory / CLIENT_TRACE).unlink()
     assert analyse(RUN, replace(EVIDENCE, timed_out=Deadline.TRANSFER), directory)[1] is None
+
+
+def test_a_run_that_timed_out_has_the_shares_of_its_time(directory: Path) -> None:
+    made = simulated.transfer([300_000], simulated.Link())
+    ends = [[packet for packet in each if packet.time < 2.0] for each in (made.at_client, made.at_server)]
+    write(directory, ends[0], ends[1])
+    (directory / "server/keys.log").write_text(made.key_log)
+    _, measurement = judged(directory, timed_out=Deadline.TRANSFER, client=KILLED, offered=(File("f", 300_000, "x"),))
+    assert measurement is not None
+    shares = {share: measurement.values[share.metric] for share in TimeShare}
+    last = max(packet.time for packet in ends[0] if packet.from_server)
+    assert sum(shares.values()) == pytest.approx(last - ends[0][0].time)
+    assert shares[TimeShare.HANDSHAKE] == pytest.approx(0.9, abs=0.02)
 
 
 # ---- traces and files -----------------------------------------------------------------------

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Measurement
 from quicsat.model.time_shares import TimeShare
-from quicsat.report.run_story import flow_control_line
+from quicsat.report.run_story import flow_control_line, time_line
 from quicsat.report.time_share_tables import enough_window, time_shares
 from tests.results_builder import SAT, result_set, run_result
 
@@ -32,6 +33,23 @@ def test_the_largest_reason_of_each_pair() -> None:
     assert [column.name for column in table.columns[8:]] == [
         "handshake", "link at its full rate", "pacing", "recovery", "silence until a PTO", "unknown", "n",
     ]  # fmt: skip
+
+
+def test_transfers_that_timed_out() -> None:
+    late = replace(
+        run_result(None, outcome=Outcome.TIMEOUT), measurement=values(congestion_window=270.0, full_rate=30.0)
+    )
+    in_time = replace(run_result(5e6, repetition=2), measurement=values(congestion_window=90.0, full_rate=10.0))
+    unknown = replace(
+        run_result(None, outcome=Outcome.TIMEOUT, repetition=3), measurement=Measurement({"loss_forward": 0.1})
+    )
+    table = time_shares(result_set([late, in_time, unknown]), (SAT,))
+    [row] = table.rows
+    assert (row[3], row[4], row[-2:]) == (200.0, "congestion window", (2, 1))
+    assert table.columns[-1].name == "timed out"
+    assert "1 run timed out" in table.notes[1]
+    assert "5 min 0 s until" in time_line(late)
+    assert "until" not in time_line(in_time)
 
 
 def test_the_window_that_removes_flow_control() -> None:
