@@ -21,6 +21,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from quicsat.model.gzip_file import MAGIC, DamagedGzipError, unpacked
 from quicsat.model.stored_files import open_file
 from quicsat.model.text import escaped, quoted
@@ -58,6 +60,8 @@ TIME_UNITS = {"ms": 1e-3, "us": 1e-6}
 RECORD_SIGN = "\x1e"
 SPACE = " \t\n\r\v\f"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CHUNK, MOST_CUTS = 64 * 1024, 8
+"""Bytes of an array whose elements are told apart at once, and places that are tried as the end of the last of them."""
 MOST_FAULTS, MOST_TOKENS = 100, 1_000_000
 """Records of a damaged document that are no JSON, and brackets and texts in one of them, at which reading ends."""
 LONGEST, LATEST = 30 * 86400.0, 4_102_444_800.0
@@ -70,6 +74,7 @@ _PARTS = {sign: re.compile(f"[^{sign}]+") for sign in (RECORD_SIGN, "\n")}
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 _DECODER = json.JSONDecoder()
+_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 
 CUT, NO_JSON, NO_EVENT = "records that are cut", "records that are no JSON", "records that are no events"
 TOO_LARGE = "what lies beyond the limits of size"
@@ -277,12 +282,20 @@ class _Reader:
             events = _Array(text, found.end())
             trace = _Trace(members)
             self._every |= "delta_time" in trace.names
-            for element, part in events:
-                yield trace, element if self._is_wanted(trace, part) else None
+            for part in events:
+                yield trace, self._element(part) if part and self._is_wanted(trace, part) else None
             at = events.end
             self.faults += events.faults
         if depth + _depth(text, at, len(text)) and not self.faults.total():
             self.faults[CUT] += 1
+
+    def _element(self, part: str) -> Any:
+        """The value of an element of a document; None if it is no JSON."""
+        try:
+            return _DECODER.decode(part)
+        except (ValueError, RecursionError):
+            self.faults[NO_JSON] += 1
+            return None
 
     def _header(self, text: str, begin: int, end: int) -> dict[str, Any]:
         """The members of a trace that say how to read its events, between two positions."""
@@ -348,7 +361,7 @@ Located = tuple[_Trace, Any]
 
 
 class _Array:
-    """The elements of an array of a text from a position on, one at a time, with their texts; None for no JSON."""
+    """The texts of the elements of an array of a text from a position on, one at a time; empty for no JSON."""
 
     def __init__(self, text: str, begin: int) -> None:
         self._text = text
@@ -356,46 +369,70 @@ class _Array:
         """The position behind the elements that were read."""
         self.faults = Counter[str]()
 
-    def __iter__(self) -> Iterator[tuple[Any, str]]:
-        window, at = "", 0
+    def __iter__(self) -> Iterator[str]:
+        window, at, alone = "", 0, self.end
         while True:
+            if self.end + at >= alone:
+                self.end, window, at = self.end + at, "", 0
+                parts, size = _elements(self._text, self.end)
+                yield from parts
+                self.end, alone = self.end + size, self.end + (size or CHUNK)
             at = _FILLER.match(window, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-            if at == len(window) or (element := self._decoded(window, at)) is None:
+            if at == len(window) or (end := self._decoded(window, at)) is None:
                 self.end, at = self.end + at, 0
                 window = self._text[self.end : self.end + LONGEST_RECORD]
                 at = _FILLER.match(window).end()  # type: ignore[union-attr]
                 if at == len(window) and self.end + at < len(self._text):
                     continue
-                element = self._decoded(window, at)
+                end = self._decoded(window, at)
             if window[at : at + 1] in ("", "]", "}"):
                 break
-            if element is not None:
-                begin, at = at, element[1]
-                yield element[0], window[begin:at]
-            elif (end := self._skipped(self.end + at)) is not None:
-                self.end, window, at = end, "", 0
-                yield None, ""
+            if end is not None:
+                begin, at = at, end
+                yield window[begin:at]
+            elif (after := self._skipped(self.end + at)) is not None:
+                self.end, window, at = after, "", 0
+                yield ""
             else:
                 self.end = len(self._text)
-                yield None, ""
+                yield ""
                 return
         self.end += at + 1
         if self.end > len(self._text):
             self.faults[CUT] += 1
 
-    def _decoded(self, window: str, at: int) -> tuple[Any, int] | None:
-        """The value at a position of a part of the text, and where it ends; None if it is none, or may go on behind."""
+    def _decoded(self, window: str, at: int) -> int | None:
+        """Where the value at a position of a part of the text ends; None if it is none, or may go on behind."""
         try:
-            found = _DECODER.raw_decode(window, at)
+            _, end = _DECODER.raw_decode(window, at)
         except (ValueError, RecursionError):
             return None
-        return None if found[1] == len(window) == LONGEST_RECORD else found
+        return None if end == len(window) == LONGEST_RECORD else end
 
     def _skipped(self, at: int) -> int | None:
         """Where a value ends that is no JSON or too long."""
         end = _end(self._text, at) if self.faults[NO_JSON] < MOST_FAULTS else None
         self.faults[CUT if end is None else NO_JSON] += 1
         return end
+
+
+def _elements(text: str, begin: int) -> tuple[list[str], int]:
+    """The texts of the elements in the next ``CHUNK`` bytes of an array, and their length with what is between them.
+
+    Nothing if they cannot be told apart. If the text up to a comma is a list of values, the comma is behind a value.
+    """
+    chunk = text[begin : begin + min(CHUNK, LONGEST_RECORD)]
+    first = _FILLER.match(chunk).end()  # type: ignore[union-attr]
+    last, cut = "]," if chunk[first : first + 1] == "[" else "},", len(chunk)
+    for _ in range(MOST_CUTS):
+        if (cut := chunk.rfind(last, first, cut)) < 0:
+            break
+        try:
+            found = _ELEMENTS.decode(b"[%b]" % chunk[first : cut + 1].encode("latin-1"))
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        return [bytes(each).decode("latin-1") for each in found], cut + len(last)
+    return [], 0
 
 
 class _Clock:

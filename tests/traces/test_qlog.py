@@ -276,6 +276,28 @@ def test_a_record_that_is_too_long_is_passed_over(tmp_path: Path, form: str, mon
     assert found.passed_over == {qlog.NO_JSON: 1}
 
 
+@pytest.mark.parametrize("chunk", [1, 70, 90, 200, 1000, 10_000])
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("fields", [False, True])
+def test_elements_of_a_document_are_told_apart(
+    tmp_path: Path, chunk: int, indent: int | None, fields: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with brackets in texts and in arrays, a number that only Python reads, and one that is no JSON."""
+    monkeypatch.setattr(qlog, "CHUNK", chunk)
+    odd = ["},", '"},{', "],[", "\\", {"a": [{"b": [1, 2]}, {"c": {}}]}, [], {}, "ü", "\n", float("nan")]
+    events = [
+        {"time": n, "name": "quic:metrics_updated", "data": {"congestion_window": n, "x": [odd[n % len(odd)]] * 2}}
+        for n in range(60)
+    ]
+    rows = [list(event.values()) for event in events] if fields else events
+    trace = {"event_fields": ["time", "name", "data"]} if fields else {}
+    text = json.dumps({"traces": [{**trace, "events": rows}]}, indent=indent).replace(": 30,", ": 30 30,")
+    found = qlog.read(written(tmp_path / "a.qlog", text), "congestion_window", members=["congestion_window"])
+    expected = [n for n in range(60) if n != 30]
+    assert [event.data["congestion_window"] for event in found.events] == expected
+    assert found.passed_over == {qlog.NO_JSON: 1}
+
+
 def test_members_behind_the_events_of_a_document_count(tmp_path: Path) -> None:
     trace = {"events": [{"time": 250_000, "name": "quic:packet_lost"}], "configuration": {"time_units": "us"}}
     found = qlog.read(written(tmp_path / "a.qlog", {"traces": [trace, trace]}))
