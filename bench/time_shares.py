@@ -5,7 +5,8 @@
 A row per run and share: percent of the transfer's time by the traces and by the qlog, of the moments in which the
 server could send: without the handshake, requests, outages, the tail, and moments in which the link is busy. Flow
 control holds a server up between two increases of the limit if it sends DATA_BLOCKED there with no credit left. Of
-servers that never send this frame, the moments count in which a packet exceeds the limit.
+servers that never send this frame, the moments count in which a packet exceeds the limit. Recovery lasts as long as
+the state with this name, and by the window, from each decrease of the congestion window until it grows.
 """
 # ruff: noqa: T201 - a script
 
@@ -17,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quicsat.analysis.reanalysis import planned
-from quicsat.analysis.time_shares import SHARES, run_time_shares
+from quicsat.analysis.time_shares import SHARES, _within, run_time_shares
 from quicsat.cli.stored_run import stored_run
 from quicsat.model.arrays import Flags, Floats
 from quicsat.model.stored_files import files_below
@@ -34,7 +36,7 @@ from quicsat.traces.series import Samples
 MOMENTS = 100_000
 OTHERS = (TimeShare.HANDSHAKE, TimeShare.REQUEST, TimeShare.FULL_RATE, TimeShare.OUTAGE, TimeShare.TAIL)
 STEADY = (TimeShare.CONGESTION_WINDOW, TimeShare.PACING, TimeShare.APPLICATION, TimeShare.UNKNOWN)
-FLIGHT = "bytes_in_flight"
+FLIGHT, LIMITED = "bytes_in_flight", "application_limited"
 
 
 @dataclass(frozen=True)
@@ -77,21 +79,43 @@ def compared(run: Path) -> Iterator[_Row]:
         spent = waiting & np.isin(np.searchsorted(limit.time, moments, "right"), used_up)
         truth = spent if len(stuck) else blocked
         yield row("flow control of the connection", [TimeShare.CONNECTION_FLOW_CONTROL], truth)
-    states = told.states
+    states, full = told.states, _at(flight, moments) + packet > _at(told.window, moments)
     if not states and len(told.threshold):
         below = _at(told.window, moments) < np.where(
             moments < told.threshold.time[0], np.inf, _at(told.threshold, moments)
         )
         yield row("slow start", [TimeShare.SLOW_START], below & ~blocked)
     if states:
-        place_of = np.searchsorted([time for time, _ in states], moments, "right") - 1
-        now = np.array([word for _, word in states] + [""])[place_of]
+        now = _states(states, moments, full)
         yield row("slow start", [TimeShare.SLOW_START], (now == "slow_start") & ~blocked)
         yield row("recovery", [TimeShare.RECOVERY, TimeShare.PTO], now == "recovery")
+    if len(told.window) and len(told.threshold) + len(states):  # BBR has neither, and lowers its window otherwise
+        lowered = _within(moments, np.array(list(_lowered(told.window))).reshape(-1, 2))
+        yield row("recovery, by the window", [TimeShare.RECOVERY], lowered)
     if len(told.window) and len(flight):
-        full = (_at(flight, moments) + packet > _at(told.window, moments)) & ~blocked
-        full &= np.isin(share, [SHARES.index(each) for each in STEADY])
+        full &= ~blocked & np.isin(share, [SHARES.index(each) for each in STEADY])
         yield row("congestion window", [TimeShare.CONGESTION_WINDOW], full)
+
+
+def _states(states: Sequence[tuple[float, str]], moments: Floats, full: Flags) -> NDArray[np.str_]:
+    """The state at each moment; with a full window, in place of ``application_limited`` the state before it."""
+    words = np.array(["", *(word for _, word in states)])
+    place = np.searchsorted([time for time, _ in states], moments, "right")
+    early = (words[place] == LIMITED) & full
+    found: NDArray[np.str_] = words[np.where(early, place - 1, place)]
+    return found
+
+
+def _lowered(window: Samples) -> Iterator[tuple[float, float]]:
+    """From each decrease of the window until it grows: a recovery period, and in congestion avoidance of NewReno up to
+    a round trip more."""
+    time, value = np.append(window.time, np.inf), window.value
+    change, end = np.sign(np.diff(value)), -np.inf
+    grows = np.append(np.flatnonzero(change > 0) + 1, len(value))
+    for row in (np.flatnonzero(change < 0) + 1).tolist():
+        if time[row] >= end:
+            end = float(time[grows[np.searchsorted(grows, row)]])
+            yield float(time[row]), end
 
 
 def _at(samples: Samples, times: Floats) -> Floats:

@@ -49,6 +49,8 @@ LATE_TRIPS, ACK_DELAY = 2, 0.025
 GROWTH, ROUNDS = 1.25, 3
 """The bytes in flight no longer grow in slow start if they are not so many times as large after so many round trips;
 as BBR finds the end of its start-up (draft-ietf-ccwg-bbr, section 5.3.1.2)."""
+SMALLEST_WINDOW = 2400
+"""Bytes: two packets of the smallest size (kMinimumWindow in RFC 9002, section 7.2)."""
 SHORTEST = 0.001
 """Seconds of a round trip at least (kGranularity in RFC 9002, section 6.1.2)."""
 FRESH = 1 / 8
@@ -232,7 +234,8 @@ def _over_tcp(pair: TcpTracePair, series: Series) -> _Sender | None:
     mine = sent.connection == connection
     back = ~pair.server.from_server & (pair.server.connection == connection)
     answers = pair.server.time[back] - pair.zeros[1] - SAME_TIME  # recorded a little after the server has got them
-    events = _Events(sent.time[mine], answers, sent.time[mine & sent.retransmission])
+    again = sent.time[mine & sent.retransmission]
+    events = _Events(sent.time[mine], answers, Samples(again, again))
     return _Sender(series, marks, events, _tcp_credit(pair, series, connection))
 
 
@@ -313,8 +316,8 @@ class _Events:
     """Of packets that ask for an acknowledgement."""
     answered: Floats
     """Of acknowledgements."""
-    lost: Floats
-    """When it held packets for lost."""
+    lost: Samples
+    """When it held packets for lost, and when it had sent the last of them; over TCP the same time."""
 
 
 class _Sender:
@@ -443,17 +446,20 @@ class _Credit:
         return left, (whole < needed) & (whole <= room), (room < needed) & (room < whole)
 
 
-def _recoveries(series: Series, lost: Floats) -> Floats:
-    """Recovery periods (RFC 9002, section 7.3.2): from a loss until a packet that was sent later is acknowledged."""
+def _recoveries(series: Series, lost: Samples) -> Floats:
+    """Recovery periods (RFC 9002, section 7.3.2): from a loss until a packet that was sent later is acknowledged.
+
+    A loss of packets that were sent before the latest period does not begin another one (section B.6).
+    """
     acknowledged, of = series.rtt.time, series.rtt.time - series.rtt.value
     found = list[tuple[float, float]]()
-    end = -np.inf
-    for time in lost.tolist():
-        if time < end:
+    begin = end = -np.inf
+    for time, sent in zip(lost.time.tolist(), lost.value.tolist(), strict=True):
+        if time < end or sent <= begin:
             continue
         later = np.flatnonzero((of >= time) & (acknowledged > time))
-        end = float(acknowledged[later[0]]) if len(later) else np.inf
-        found.append((time, end))
+        begin, end = time, float(acknowledged[later[0]]) if len(later) else np.inf
+        found.append((begin, end))
     return np.array(found).reshape(-1, 2)
 
 
@@ -471,13 +477,14 @@ def _gap_reasons(series: Series, sends: Floats, recoveries: Floats, events: _Eve
     overdue = measured & (pause >= LATE_TRIPS * trip + ACK_DELAY)
     flying = np.append(0.0, flight.value)[np.searchsorted(flight.time, begin, "right")]
     spread = measured & (pause * flying < _burst(series.forward, begin) * trip)
-    expired = ~empty & ~short & np.where(reacted, overdue, (pause >= trip) | ~measured)
+    first = ~measured & ~reacted & (pause < trip) & (flying >= SMALLEST_WINDOW)
+    expired = ~empty & ~short & np.where(reacted, overdue, pause >= trip)
     starting = begin < _slow_start_end(series, events.lost)
     found = np.full(len(sends), _NUMBER[TimeShare.UNKNOWN])
     for share, flags in (
         (TimeShare.PACING, short | (spread & ~reacted)),  # until the window is full, see ``_Sender.reasons``
         (TimeShare.CONGESTION_WINDOW, reacted & (np.isnan(_window_left(series, begin)) | ~short)),
-        (TimeShare.SLOW_START, starting & (reacted | short | spread)),
+        (TimeShare.SLOW_START, starting & (reacted | short | spread | first)),
         (TimeShare.RECOVERY, _within((begin + np.minimum(end, begin + 1)) / 2, recoveries)),
         (TimeShare.APPLICATION, ~reacted & empty),
         (TimeShare.PTO, expired),
@@ -518,9 +525,9 @@ def _smoothed(rtt: Samples, times: Floats) -> tuple[Floats, Flags]:
     return np.array(means)[place], place > 0
 
 
-def _slow_start_end(series: Series, lost: Floats) -> float:
+def _slow_start_end(series: Series, lost: Samples) -> float:
     """When slow start ended: at the first loss, or when bytes in flight had no longer grown for some round trips."""
-    first_loss = float(lost[0]) if len(lost) else np.inf
+    first_loss = float(lost.time[0]) if len(lost) else np.inf
     flight, trip = series.in_flight, float(series.rtt.value.min())
     if not len(flight):
         return first_loss

@@ -60,9 +60,10 @@ def series(trace_pair: QuicTracePair, protocol: Protocol) -> Series:
     )
 
 
-def declared_lost(trace_pair: QuicTracePair) -> Floats:
-    """When the server must have declared packets lost, by the packet threshold; seconds since the client's first."""
-    return np.unique(_acknowledgements(trace_pair).lost)
+def declared_lost(trace_pair: QuicTracePair) -> Samples:
+    """When the server must have declared packets lost, by the packet threshold, and when it had sent the last of them;
+    seconds since the client's first."""
+    return Samples.in_order(_acknowledgements(trace_pair).lost)
 
 
 def _named(connection: Integers, names: Integers) -> Integers:
@@ -160,8 +161,8 @@ class _QuicAcknowledgements:
         self._changes: list[tuple[Floats, Integers]] = []
         """Times and changes of the bytes in flight."""
         self._trips: list[tuple[float, float]] = []
-        self.lost: list[float] = []
-        """When packets were given up."""
+        self.lost: list[tuple[float, float]] = []
+        """When packets were given up, and when the last of them had been sent."""
         for connection in range(len(server.connections)):
             self._connection(connection)
 
@@ -206,7 +207,7 @@ class _QuicAcknowledgements:
         highest, given_up = -1, 0
         columns = self._times[acks.packet], acks.start, acks.ranges
         for now, start, count in zip(*(column[wanted].tolist() for column in columns), strict=True):
-            news = lost = False
+            news, lost = False, -1
             for low, high in zip(lows[start : start + count], highs[start : start + count], strict=True):
                 at, last = max(read.get(low, low - 1) + 1, low), min(high, len(sent) - 1)
                 if last < at:
@@ -222,10 +223,10 @@ class _QuicAcknowledgements:
                     highest = last
             for number in range(given_up, highest - PACKET_THRESHOLD + 1):
                 if isnan(done[number]):
-                    done[number], lost = now, lost or asks[number]
+                    done[number], lost = now, number if asks[number] else lost
             given_up = max(given_up, highest - PACKET_THRESHOLD + 1)
-            if lost:
-                self.lost.append(now)
+            if lost >= 0:
+                self.lost.append((now, times[lost]))
         return np.array(done)
 
     def round_trips(self) -> Samples:
