@@ -121,6 +121,10 @@ test-runner-pages: setup-dev  ## show exports in the web pages of QIR and QIR-SE
 		QIR_SE_PYTHON=$(QIR_SE_PYTHON) CAMPAIGN=$(CAMPAIGN) \
 		$(PYTEST) tests/browser/test_runner_pages.py tests/results/test_runner_scripts.py
 
+# QVIS=DIR RUNS="DIR ..."
+test-qvis: setup-dev  ## show exported qlogs of runs in all views of qvis, a build of which is in QVIS
+	QVIS=$(QVIS) RUNS="$$(echo $(RUNS))" $(PYTEST) -s tests/browser/test_qvis.py
+
 test-real-link: setup-dev images  ## real links, between two Docker daemons on this machine (needs openssh-server)
 	$(PYTEST) -m laboratory
 
