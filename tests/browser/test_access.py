@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Request
 
 from quicsat.results.store import write_result_json
 from tests.browser.chromium import Site, Watched, choose, pixels, plain_server, violations, watched
@@ -60,6 +60,20 @@ def test_axe_finds_nothing(browser: Browser, site: Site, axe: str, kind: str, sc
         found.page.wait_for_timeout(100)
         assert violations(found.page, axe) == []
         found.check()
+
+
+@pytest.mark.parametrize("kind", ["cell", "failed cell"])
+def test_a_cell_page_is_small_before_its_plots(browser: Browser, site: Site, kind: str) -> None:
+    """Its plots fetch their data later."""
+    done = list[Request]()
+    with watched(browser) as found:
+        found.page.on("requestfinished", done.append)
+        found.open(site.address + site.pages(PAGE_TYPES[kind])[-1])
+        before = [each for each in done if each.resource_type != "fetch"]
+        size = sum(each.sizes()["responseBodySize"] for each in before)
+        found.check()
+    assert {each.resource_type for each in before} >= {"document", "stylesheet", "script"}
+    assert 20_000 < size <= 300_000
 
 
 @pytest.mark.parametrize("kind", PAGE_TYPES)
