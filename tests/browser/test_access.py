@@ -67,7 +67,7 @@ def test_a_cell_page_is_small_before_its_plots(browser: Browser, site: Site, kin
     """Its plots fetch their data later."""
     done = list[Request]()
     with watched(browser) as found:
-        found.page.on("requestfinished", done.append)
+        found.page.on("requestfinished", lambda each: done.append(each))
         found.open(site.address + site.pages(PAGE_TYPES[kind])[-1])
         before = [each for each in done if each.resource_type != "fetch"]
         size = sum(each.sizes()["responseBodySize"] for each in before)
