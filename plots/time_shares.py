@@ -48,11 +48,12 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     runs = [run for run in campaign.results.results if run.test_case == case.name]
     by_server = len({(run.server, run.client) for run in runs}) > MOST_PAIRS
     known: dict[str, list[list[float]]] = {}
-    measured = with_shares(campaign.results, case)
+    measured, late = with_shares(campaign.results, case), set[str]()
     for run in measured:
         name = run.server if by_server else f"{run.server} – {run.client}"
         known.setdefault(name, []).append(list(shares_of(run).values()))
-    late, without = timeouts(measured), len(runs) - len(measured)
+        late |= {name} if timeouts([run]) else set()
+    without = len(runs) - len(measured)
     if not known:
         return None
     means = {name: np.mean(runs, axis=0) for name, runs in known.items()}
@@ -67,13 +68,17 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         f"{percent(1 - ATTRIBUTED)} of the time is unknown. A bar is the mean of the runs of a {of}, and the number "
         "behind it the mean time. Each moment of a transfer belongs to exactly one share",
         f'The bar "{ALL}" is the mean of their shares' if len(rows) > 1 else "",
-        f"{counted(late, 'run')} timed out: {TO_LAST_BYTE}" if late else "",
+        f'Behind ">", {counted(timeouts(measured), "run")} timed out: {TO_LAST_BYTE}' if late else "",
         f"Not shown: {counted(without, 'run')} whose shares are not known" if without else "",
     )
     size = (WIDTH + room(name for name, _ in rows), 2.3 + ROW * len(rows))
     title = f"{case.abbreviation}: shares of the transfer's time"
     return Drawing(
-        stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(rows, {"shares": present})), size
+        stem(request, campaign, case.abbreviation),
+        title,
+        caption,
+        single_panel(Panel(rows, {"shares": present, "late": sorted(late)})),
+        size,
     )
 
 
@@ -93,7 +98,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         )  # fmt: skip
     for place, (name, spent) in enumerate(rows):
         if name != ALL:
-            ax.text(101, place, f"{sum(spent):.1f} s", va="center", fontsize=6)
+            ax.text(101, place, f"{'> ' * (name in panel.facts['late'])}{sum(spent):.1f} s", va="center", fontsize=6)
     ax.set_yticks(places, [name for name, _ in rows])
     ax.set(xlabel="share of the time [%]", ylabel="", xlim=(0, 110))
     ax.set_xticks(range(0, 101, 20))

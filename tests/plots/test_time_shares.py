@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from matplotlib.patches import Rectangle
 
+from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Measurement, ResultSet
 from quicsat.model.time_shares import TimeShare
 from quicsat.plots import time_shares
@@ -39,6 +40,18 @@ def test_a_bar_per_pair_and_one_for_all() -> None:
     assert len(ax.patches) == len(names) * len(TimeShare)
     bars = [bar for bar in ax.patches if isinstance(bar, Rectangle)]
     assert max(bar.get_x() + bar.get_width() for bar in bars) == pytest.approx(100)
+
+
+def test_the_time_of_transfers_that_timed_out_is_marked() -> None:
+    spent = {share.metric: 1.0 for share in TimeShare}
+    told = with_values(FEW, **spent)
+    verdict = Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, "Late.")
+    runs = [replace(each, verdict=verdict) if each.client == NAMES[0] else each for each in told.results]
+    [drawing] = time_shares.PLOT.table(plot_request(replace(told, results=tuple(runs))))
+    [ax] = figure(time_shares.PLOT, drawing).axes
+    times = [text.get_text() for text in ax.texts]
+    assert sorted(times) == ["14.0 s"] * 2 + ["> 14.0 s"] * 2
+    assert "4 runs timed out" in drawing.caption
 
 
 def test_shares_that_no_run_has_are_not_drawn() -> None:
