@@ -374,7 +374,9 @@ def check_clock(options: ClockOptions, test_cases: Sequence[TestCase]) -> None:
         raise InputError(f"Real links have no virtual time: leave out --clock virtual, or {' and '.join(real)}.")
     if options.clock is Clock.REAL:
         fast = [
-            f"{case.name} ({mbit_per_s(rate)})" for case, rate in _highest_rates(test_cases) if rate > REAL_TIME_RATE
+            f"{case.name} ({mbit_per_s(case.emulated.highest_rate)})"
+            for case in test_cases
+            if not case.real and case.emulated.highest_rate > REAL_TIME_RATE
         ]
         if fast:
             limit = mbit_per_s(REAL_TIME_RATE)
@@ -386,11 +388,6 @@ def check_clock(options: ClockOptions, test_cases: Sequence[TestCase]) -> None:
         raise InputError("--perturb and --placebo need --clock virtual: in real time, runs differ anyway.")
     if options.placebo and not amplitudes(options).cpu:
         raise InputError("--placebo needs other CPU costs: leave --perturb out, or let it change cpu.")
-
-
-def _highest_rates(test_cases: Sequence[TestCase]) -> list[tuple[TestCase, float]]:
-    """The emulated ones, and the highest rate that their links ever have, bit/s."""
-    return [(case, case.emulated.highest_rate) for case in test_cases if not case.real]
 
 
 def usual_schedule(clock: Clock) -> Schedule:

@@ -50,8 +50,11 @@ def run(options: Options, program: Program) -> int:
             raise InputError(f"{options.run}: has no such trace. Pass the directory of a run: {EXAMPLES[0].split()[1]}")
         found = tshark_fields(trace, key_lines(*(directory / log for log in KEY_LOGS)), options.frames)
     if found:
-        shown = [frame for frame in options.frames if frame in found]
-        console.show("\n".join(line for frame in shown for line in _lines(frame, found[frame])))
+        for frame in filter(found.__contains__, options.frames):
+            fields = [
+                f"  {name}  {printable(', '.join(values), LONGEST)}" for name, values in found[frame].items() if name
+            ]
+            console.show("\n".join([f"frame {frame}", *fields]))
     missing = sorted({*options.frames} - {*found})
     if missing:
         raise InputError(
@@ -60,11 +63,3 @@ def run(options: Options, program: Program) -> int:
             f"happened in which frames: {command_line('explain', options.run)}",
         )
     return ExitStatus.SUCCESS
-
-
-def _lines(frame: int, fields: dict[str, tuple[str, ...]]) -> list[str]:
-    return [f"frame {frame}", *(f"  {name}  {_shown(', '.join(values))}" for name, values in fields.items() if name)]
-
-
-def _shown(text: str) -> str:
-    return printable(text, LONGEST)

@@ -39,12 +39,8 @@ def stored_run(given: Path, example: str) -> tuple[ResultSet, RunResult, Path, P
         raise InputError(f"{given}: is a campaign. Pass the directory of a run. {named}")
     runs = {campaign / each.key.path: each for each in results.results}
     runs |= {store.attempt_directory(campaign / each.key.path, each.attempt): each for each in results.earlier}
-    for run in filter(runs.__contains__, _upwards(place)):
+    for run in filter(runs.__contains__, (place, *place.parents)):
         return results, runs[run], run, given if run == place else run
     if below := [given / run.relative_to(place) for run in runs if run.is_relative_to(place)]:
         raise InputError(f"{given}: is no run. Name one of its runs: {first_few(below, NAMED)}")
     raise InputError(f"{given}: no such run. Pass a directory like {name}")
-
-
-def _upwards(place: Path) -> tuple[Path, ...]:
-    return place, *place.parents

@@ -269,10 +269,6 @@ def _corruption(corruption: Corruption) -> str:
     return f"{_share(corruption.rate)}{_at_most(corruption.longest_burst)}{lost}"
 
 
-def _drops(drops: tuple[int, ...]) -> str:
-    return f"no. {first_few(drops, MOST_DROPS)}"
-
-
 def _blackhole(hole: Blackhole) -> str:
     times = "" if hole.repeat == 1 else f", {hole.repeat} times"
     return (
@@ -309,7 +305,7 @@ IMPAIRMENTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "reordering": ("reordering", _reordering),
     "duplication": ("duplication", _share),
     "corruption": ("corruption", _corruption),
-    "drops": ("drops", _drops),
+    "drops": ("drops", lambda drops: f"no. {first_few(drops, MOST_DROPS)}"),
     "beside UDP packets": ("udp_cross_traffic", _udp_cross_traffic),
 }
 """What a direction may do to packets -> its field of :class:`Direction`, and the field's value in words."""

@@ -53,7 +53,7 @@ def attempts(results: ResultSet, cases: Sequence[TestCase]) -> Table:
 
 def _row(cells: Sequence[Tally]) -> tuple[Value, ...]:
     total = together(cells)
-    p = dependence(map(_stratum, cells))
+    p = dependence(Stratum(each.would_pass, each.would_decide, each.passed, each.decisive) for each in cells)
     return (
         total.runs, total.attempts, total.valid, total.excluded,
         ", ".join([f"{count} {reason}" for reason, count in total.reasons.items()] + _retried(total)),
@@ -63,10 +63,6 @@ def _row(cells: Sequence[Tally]) -> tuple[Value, ...]:
 
 def _retried(found: Tally) -> list[str]:
     return [f"{found.retried} repeated with --retry"] if found.retried else []
-
-
-def _stratum(found: Tally) -> Stratum:
-    return Stratum(found.would_pass, found.would_decide, found.passed, found.decisive)
 
 
 def _share(part: int, whole: int) -> str:

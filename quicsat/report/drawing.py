@@ -54,7 +54,8 @@ def draw(
     columns = [[_plain(field) for field in column] for column in zip(header, *rows, strict=True)]
     if markdown or width is None:
         return _table(columns, right, below, colour=colour, markdown=markdown)
-    fitted = _wrapped(columns, width if wrap or _total(columns) <= width else 0)
+    total = 1 + sum(_width(column) + FRAME for column in columns)
+    fitted = _wrapped(columns, width if wrap or total <= width else 0)
     if fitted is not None:
         return _table(fitted, right, below, colour=colour)
     blocks = _blocks(columns, width, max(1, min(keys, len(columns) - 1))) if len(columns) > 1 else None
@@ -92,10 +93,6 @@ def _pieces(word: str, width: int) -> list[str]:
 def markdown_text(text: str, longest: int | None = LONGEST) -> str:
     """Any text on one line so that Markdown prints it and does nothing else; cut as by ``printable``."""
     return re.sub(r"([\\`*\[\]<>|])", r"\\\1", printable(text, longest))
-
-
-def _total(columns: Sequence[Column]) -> int:
-    return 1 + sum(_width(column) + FRAME for column in columns)
 
 
 # ---- forms ----------------------------------------------------------------------------------

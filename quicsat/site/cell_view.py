@@ -202,7 +202,8 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
     manifest = campaign.results.manifest
     case = campaign.cases[name]
     repetitions = tuple(_repetition(result, found.get(result.repetition, ())) for result in campaign.runs[key])
-    metrics = _measured(campaign.runs[key])
+    runs = campaign.runs[key]
+    metrics = _measured(runs)
     spreads = tuple(spread for metric in metrics if (spread := _spread(metric, repetitions)) is not None)
     best = next((spread.figures.max for spread in spreads if spread.metric is _GOODPUT), 0.0)
     return CellView(
@@ -223,8 +224,8 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
         strip=tuple((run.number, value / best) for run in repetitions if (value := run.value(_GOODPUT)) and best),
         attempts=tuple(campaign.attempts[key]),
         retried=tuple(retried(campaign.attempts[key])),
-        objects=_objects(campaign.runs[key], case),
-        negotiated=_negotiated(campaign.runs[key]),
+        objects=table_of_objects(runs, (case,)) if with_objects(runs, case) else None,
+        negotiated=_negotiated(runs),
     )
 
 
@@ -239,10 +240,6 @@ def _negotiated(runs: Sequence[RunResult]) -> tuple[tuple[str, str], ...]:
         return ()
     found = ((fact, values_of(runs, fact)) for fact in FACTS)
     return tuple((fact_in_words(fact), ", ".join(values)) for fact, values in found if values)
-
-
-def _objects(runs: Sequence[RunResult], case: TestCase) -> Table | None:
-    return table_of_objects(runs, (case,)) if with_objects(runs, case) else None
 
 
 def _repetition(result: RunResult, found: Sequence[Log]) -> Repetition:

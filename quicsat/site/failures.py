@@ -62,15 +62,13 @@ def _code(result: RunResult) -> str:
     return result.verdict.code.value or result.verdict.outcome.value
 
 
-def _unsuccessful(campaign: SiteCampaign) -> list[RunResult]:
-    return [each for each in campaign.results.results if each.verdict.outcome not in NO_FAILURE]
-
-
 def causes(campaign: SiteCampaign) -> CauseTable:
     """Causes by implementation and role."""
     counts: dict[tuple[str, str], Counter[OutcomeCode]] = defaultdict(Counter)
     total: Counter[OutcomeCode] = Counter()
-    for result in _unsuccessful(campaign):
+    for result in campaign.results.results:
+        if result.verdict.outcome in NO_FAILURE:
+            continue
         column = (result.verdict.outcome, _code(result))
         total[column] += 1
         counts[result.server, "server"][column] += 1

@@ -551,7 +551,7 @@ def _judge(
     found = PairChange(first, second, Change.NONE, least, effect, size, identical=cell.identical)
     speed = _speed(effect, location, loss)
     fails = _reliability(*cell.reliability, sure=reliability <= LEVEL)
-    change = _worse(fails, speed)
+    change = min(fails, speed, key=_PLACE.__getitem__)
     p = least if change is Change.NONE else location if change is speed else reliability
     return replace(found, change=change, p=p, speed=speed, reliability=fails)
 
@@ -565,10 +565,6 @@ def _speed(effect: Effect | None, p: float, loss: float | None = None, *, single
     lost = effect.ratio < 0 and matters(effect.ratio, _least(loss))
     suspect = effect.p <= max(SUSPECT, effect.smallest)
     return Change.PERHAPS_SLOWER if single and lost and suspect else Change.NONE
-
-
-def _worse(one: Change, other: Change) -> Change:
-    return min(one, other, key=_PLACE.__getitem__)
 
 
 def _speed_of_group(group: ReliabilityGroup, effect: Effect, p: float, level: float) -> PairChange:

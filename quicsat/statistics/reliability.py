@@ -35,7 +35,7 @@ def groups(cells: Sequence[tuple[Sample, Sample]]) -> list[ReliabilityGroup]:
     for role in (Role.SERVER, Role.CLIENT):
         mine: dict[str, list[tuple[Sample, Sample]]] = {}
         for cell in known:
-            mine.setdefault(_name(cell[0], role), []).append(cell)
+            mine.setdefault(cell[0].server if role is Role.SERVER else cell[0].client, []).append(cell)
         found += [_group(role, name, cells) for name, cells in mine.items() if len(cells) < len(known)]
     return [group for group in found if len(group.first) > 1]
 
@@ -71,10 +71,6 @@ def change(group: ReliabilityGroup, everyone: ReliabilityGroup) -> float:
 
 def _group(role: Role | None, name: str, cells: Sequence[tuple[Sample, Sample]]) -> ReliabilityGroup:
     return ReliabilityGroup(role, name, tuple(one for one, _ in cells), tuple(other for _, other in cells))
-
-
-def _name(sample: Sample, role: Role) -> str:
-    return sample.server if role is Role.SERVER else sample.client
 
 
 def _by_blocks(group: ReliabilityGroup) -> bool:
