@@ -190,9 +190,6 @@ fidelity: setup  ## compare goodput in virtual and real time: which pairs and se
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) -m bench.link
 
-bench-ssh-cuts: setup-dev images  ## cut ssh 30 times during campaigns over a real link; count lost runs and wrong verdicts
-	$(PYTHON) -m bench.ssh_cuts
-
 paper: images  ## measure all implementations over the links of arXiv 2202.08228, queues, variants, sweeps (days; PAPER="--estimate")
 	$(PYTHON) -m paper.measure $(PAPER)
 
@@ -207,9 +204,6 @@ bench-trace: setup-dev  ## measure how long the analysis of two traces of 10 MiB
 
 bench-hostile: setup-dev  ## commands on 2,500 hostile results and 200 archives: nothing outside touched, no traceback (40 minutes)
 	$(PYTHON) -m bench.hostile
-
-bench-kills: setup-dev  ## 30 kills of each command that writes: nothing half-written stays (half an hour)
-	$(PYTHON) -m bench.kills
 
 bench-crashes: images  ## crashes of endpoints and faults of the machine, and whom the verdicts blame (an hour)
 	@$(PYTHON) run.py images build virtual-time

@@ -32,7 +32,9 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from bench.script import ROOT, counts_table, judged, options_parser
+from prettytable import PrettyTable
+
+from bench.script import ROOT, judged, options_parser
 from quicsat.cli import commands, entry_point
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.main import main as command_line
@@ -393,18 +395,15 @@ def told(found: Iterable[Found]) -> Iterator[Found]:
 def tell(found: Sequence[Found], unpacked: Counter[str]) -> int:
     """Print the counts, and whether the bars are reached."""
     kinds = Counter(each.name.partition("-")[0] if re.fullmatch(r"[a-z]+-\d+", each.name) else "file" for each in found)
-    print(
-        counts_table(
-            [
-                *((f"cases of {kind}s", count) for kind, count in kinds.items()),
-                ("cases with a fault", sum(bool(each.faults) for each in found)),
-                ("most memory", byte_size(max(each.memory for each in found))),
-                ("longest CPU time", f"{max(each.cpu for each in found):.1f} s"),
-                ("longest command", f"{max(each.longest for each in found):.1f} s"),
-            ],
-            "number",
-        )
-    )
+    table = PrettyTable(["", "number"], align="l")
+    table.add_rows([
+        *([f"cases of {kind}s", count] for kind, count in kinds.items()),
+        ["cases with a fault", sum(bool(each.faults) for each in found)],
+        ["most memory", byte_size(max(each.memory for each in found))],
+        ["longest CPU time", f"{max(each.cpu for each in found):.1f} s"],
+        ["longest command", f"{max(each.longest for each in found):.1f} s"],
+    ])  # fmt: skip
+    print(table)
     bad = any(each.faults for each in found) or any(
         unpacked[what] for what in ("outside", "special", "lost", "uncaught")
     )

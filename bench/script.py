@@ -1,14 +1,12 @@
-"""What benchmarks that are scripts share: their options, and their tables; no script."""
+"""What benchmarks that are scripts share: their options, and how they end; no script."""
 # ruff: noqa: T201 - a script's part
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
-
-from prettytable import PrettyTable
 
 from quicsat.model.errors import HarnessFault, MachineError, UserError
 
@@ -32,13 +30,6 @@ def options_parser(description: str | None, numbers: Mapping[str, int]) -> argpa
     for name, default in numbers.items():
         parser.add_argument(name, type=int, default=default, help=f"default: {default}")
     return parser
-
-
-def counts_table(rows: Iterable[tuple[str, object]], header: str = "count") -> str:
-    """A table of what was counted, and how much."""
-    table = PrettyTable(["", header], align="l")
-    table.add_rows([[*row] for row in rows])
-    return str(table)
 
 
 def judged(bad: object) -> int:

@@ -83,10 +83,6 @@ class Laboratory:
         """For ``run.py`` in it."""
         return {**os.environ, "DOCKER_HOST": self.source}
 
-    def disturb(self, *words: str) -> None:
-        """Run a command in the control namespace: ``iptables …``, ``ip link …``."""
-        call(*self.command(*words))
-
     def ssh_connections(self) -> frozenset[str]:
         """Ends, here, of the connections of ssh to the client's host."""
         words = ("ss", "-Htn", "state", "established", "dport", "=", f":{SSH_PORT}")
@@ -96,18 +92,6 @@ class Laboratory:
         """End those connections as a network does that resets them, from the client's host."""
         words = ("ss", "-tnK", "state", "established", "sport", "=", f":{SSH_PORT}")
         call(*inside(self.namespaces["client"]), *words)
-
-    @contextmanager
-    def silence(self) -> Iterator[None]:
-        """Nothing of ssh gets through while the block runs, and nobody is told."""
-        rules = [("INPUT", "--sport"), ("OUTPUT", "--dport")]
-        for chain, port in rules:
-            self.disturb("iptables", "-I", chain, "-p", "tcp", port, str(SSH_PORT), "-j", "DROP")
-        try:
-            yield
-        finally:
-            for chain, port in rules:
-                self.disturb("iptables", "-D", chain, "-p", "tcp", port, str(SSH_PORT), "-j", "DROP")
 
 
 # ---- the parts ------------------------------------------------------------------------------

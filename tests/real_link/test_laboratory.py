@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.ssh_cuts import cut
 from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
@@ -29,7 +28,7 @@ from quicsat.traces.run_traces import check_traces, read_run
 from quicsat.traces.series import load as load_series
 from tests.dockerds import call, inside, running, wait_for
 from tests.engine_lock import URL
-from tests.laboratory import ROOT, SERVER_ADDRESS, images_of, lab_case, of_image, unpack_own
+from tests.laboratory import ROOT, SERVER_ADDRESS, Laboratory, images_of, lab_case, of_image, unpack_own
 from tests.real_link.conftest import OVER_TCP, Bench, sampled
 
 HOUR = 3600
@@ -186,6 +185,15 @@ def test_images_that_differ_are_refused_before_any_run(bench: Bench, campaign: P
     assert not (tmp_path / "r").exists()
 
 
+def reset_ssh(lab: Laboratory) -> bool:
+    """Reset the connections of ssh; whether one was there within 30 s, and is gone."""
+    deadline = time.monotonic() + 30
+    while not (before := lab.ssh_connections()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    lab.reset_ssh()
+    return bool(before - lab.ssh_connections())
+
+
 def test_ssh_that_breaks(bench: Bench, tmp_path: Path) -> None:
     """No result is lost, nothing is left, and no pair is blamed."""
     chance = random.Random(20220208)
@@ -194,7 +202,7 @@ def test_ssh_that_breaks(bench: Bench, tmp_path: Path) -> None:
     finished = load(tmp_path / "r").history
     for _ in range(2):
         time.sleep(chance.uniform(0, 8))
-        assert cut(bench.lab, silent=False)
+        assert reset_ssh(bench.lab)
     status, _, err = bench.finish(process)
     record = load(tmp_path / "r")
     assert status == 0, err

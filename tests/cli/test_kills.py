@@ -1,32 +1,25 @@
-"""Kills commands that write, each 30 times at a random moment, and looks for what they leave.
+"""Commands that are killed at one of their accesses to files leave nothing half-written, and the next call works.
 
-    make bench-kills
-    python -m bench.kills --kills 100 --seed 7 --only merge
-
-Bars: what is there after a kill is the old or the new state as a whole; the same call then succeeds, and leaves what it
+What is there after a kill is the old or the new state as a whole; the same call then succeeds, and leaves what it
 leaves without a kill. The lock file of images is written without an engine, as `images lock` writes it at its end.
 """
-# ruff: noqa: T201 - a script
 
 import itertools
 import os
-import random
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from prettytable import PrettyTable
+import pytest
 
-from bench.script import ROOT, judged, options_parser
-from quicsat.cli import commands, entry_point
+from quicsat.cli import entry_point
 from quicsat.cli.main import main as command_line
 from quicsat.images.lock_file import lock_text, read_lock
 from quicsat.model.errors import UserError
@@ -38,6 +31,7 @@ from quicsat.results.store import load
 from quicsat.site import address, cell_pages
 from tests import hostile_results
 
+ROOT = Path(__file__).resolve().parents[2]
 GOOD, WHOLE = Path("results/good"), Path("whole")
 LEFT = Path("results/hostile") / hostile_results.RUN / "sim/trace_node_left.pcap"
 KEYS = Path("results/hostile") / hostile_results.RUN / "client/keys.log"
@@ -205,8 +199,6 @@ def examine(writer: Writer, process: int, place: Path, expected: list[str]) -> d
     os.chdir(place)
     try:
         found["half-written states"] = not writer.is_whole()
-        left = any(is_draft(Path(name).name) for name in names(place))
-        found["drafts after the kill"] = left
         done = writer.is_done()
     finally:
         os.chdir(before)
@@ -217,59 +209,46 @@ def examine(writer: Writer, process: int, place: Path, expected: list[str]) -> d
     return found
 
 
-def prepare(place: Path) -> Path:
-    """Two campaigns, of which one has a site."""
+# ---- tests ------------------------------------------------------------------------------------
+
+PARTS = {"site": 2, "plot": 1, "analyse": 2, "import": 1} | dict.fromkeys(
+    ("merge", "prune", "baseline save", "export", "images lock"), 5
+)
+"""Number of kills, in equal parts of all accesses of the command."""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What each command begins with: two campaigns, of which one has a site."""
+    place = tmp_path_factory.mktemp("kills")
     hostile_results.good(place / GOOD)
     hostile_results.campaign(place / "results/hostile")
     (place / "tmp").mkdir()
-    process = start(place, run("site", str(GOOD), "-o", str(SITE)))
-    if os.waitpid(process, 0)[1]:
-        raise SystemExit("the first site cannot be built")
+    assert os.waitpid(start(place, run("site", str(GOOD), "-o", str(SITE))), 0)[1] == 0
     return place
 
 
-def reference(writer: Writer, base: Path, place: Path) -> tuple[float, list[str]]:
-    """How long a call takes, seconds, and what it leaves if it is not killed."""
-    shutil.copytree(base, place, symlinks=True)
-    begin = time.monotonic()
-    process = start(place, writer.act)
-    if os.waitpid(process, 0)[1]:
-        raise SystemExit("the command fails even if it is not killed")
-    return time.monotonic() - begin, names(place)
+def copy(base: Path, place: Path) -> Path:
+    return shutil.copytree(base, place, symlinks=True)
 
 
-def main() -> int:
-    """Exit status: 0 all bars are kept, 1 one is not."""
-    parser = options_parser(__doc__, {"--kills": 30, "--seed": 1})
-    parser.add_argument("--only", choices=WRITERS)
-    options = parser.parse_args()
-    for name in ("site", "plot", "merge", "analyse", "tables", "prune", "baseline", "export"):
-        commands.load(name)
-    dice = random.Random(options.seed)
-    table = PrettyTable(["", *(chosen := [options.only] if options.only else list(WRITERS))], align="r")
-    counts = {name: Counter[str]() for name in chosen}
-    with tempfile.TemporaryDirectory(prefix="quicsat-kills-") as folder:
-        base = prepare(Path(folder, "base"))
-        for name in chosen:
-            writer = WRITERS[name]
-            seconds, expected = reference(writer, base, Path(folder, name))
-            while counts[name]["killed"] < options.kills:
-                counts[name]["calls"] += 1
-                place = Path(folder, f"{name} {counts[name]['calls']}")
-                shutil.copytree(base, place, symlinks=True)
-                process = start(place, writer.act)
-                time.sleep(dice.uniform(0, seconds))
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-                found = examine(writer, process, place, expected)
-                counts[name].update(what for what, holds in found.items() if holds)
-                shutil.rmtree(place)
-    rows = ("calls", "killed", "drafts after the kill", "half-written states", "processes that stay",
-            "next calls that fail", "leftovers after the next call")  # fmt: skip
-    table.add_rows([[row, *(counts[name][row] for name in chosen)] for row in rows])
-    print(table)
-    return judged(any(counts[name][row] for name in chosen for row in rows[3:]))
+@pytest.mark.parametrize("name", WRITERS)
+def test_nothing_half_written_stays(base: Path, tmp_path: Path, name: str) -> None:
+    writer, count = WRITERS[name], tmp_path / "count"
+    whole = copy(base, tmp_path / "whole")
+    assert os.waitpid(start(whole, killed_at(0, writer.act, count)), 0)[1] == 0
+    accesses, expected = int(count.read_text()), names(whole)
+    for part in range(1, PARTS[name] + 1):
+        place = copy(base, tmp_path / str(part))
+        process = start(place, killed_at(accesses * part // (PARTS[name] + 1), writer.act))
+        found = examine(writer, process, place, expected)
+        assert [what for what, holds in found.items() if holds] == ["killed"], part
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def test_what_a_kill_leaves_is_found(base: Path, tmp_path: Path) -> None:
+    place = copy(base, tmp_path / "place")
+    expected = names(copy(base, tmp_path / "other"))
+    (place / "file.json").write_text("{")
+    process = start(place, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    found = examine(WRITERS["export"], process, place, expected)
+    assert (found["half-written states"], found["leftovers after the next call"]) == (True, True)
