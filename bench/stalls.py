@@ -100,11 +100,7 @@ def _agreement(seen: Seen) -> list[Figure]:
     matches = match_packets(right.datagrams, left.datagrams, forward=True)
     delay = matches.delay[matches.arrived >= 0]
     case = f"stalls of {LENGTH / MS:.0f} ms"
-    values = {
-        "receiver": most - least,
-        "traces": float(delay.max() - delay.min()),
-        "report": most_late,
-    }
+    values = {"receiver": most - least, "traces": float(delay.max() - delay.min()), "report": most_late}
     spread = (max(values.values()) - min(values.values())) / MS
     words = ", ".join(f"{name} {value / MS:.2f}" for name, value in values.items())
     sound = [str(one.condition) for one in (left, right) if one.condition != "ok"]

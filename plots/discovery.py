@@ -78,11 +78,7 @@ def draw(request: PlotRequest) -> Gallery:
     for plot in (known[name] for name in (names or known)):
         work.draw(plot)
     return Gallery(
-        tuple(work.files),
-        tuple(work.captions),
-        (*work.skipped, *work.bounds),
-        request.warnings,
-        work.unchanged,
+        tuple(work.files), tuple(work.captions), (*work.skipped, *work.bounds), request.warnings, work.unchanged
     )
 
 

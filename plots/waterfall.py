@@ -58,9 +58,7 @@ def _drawing(
 ) -> Drawing:
     found = run.measurement.objects if run.measurement else ()
     caption = sentences(
-        notes[0],
-        "Thin lines run from the request to the first byte, and bars from there to the last byte",
-        notes[1],
+        notes[0], "Thin lines run from the request to the first byte, and bars from there to the last byte", notes[1]
     )
     title = (
         f"{run.server} serves {run.client}, {case.abbreviation}: {counted(len(found), 'object')} in {_end(run):.2f} s"

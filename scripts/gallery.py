@@ -251,15 +251,7 @@ def page(campaigns: Sequence[CampaignResults], sections: Sequence[Section]) -> s
         f"`make gallery` drew these figures from a campaign of {_words(campaigns[0])}.{packets} `./run.py plot DIR` "
         "and `./run.py tables DIR` draw the same figures and print the same tables for your own campaigns."
     )
-    lines = [
-        "# Gallery",
-        "",
-        made,
-        "",
-        *counterparts(sections),
-        "## Tables",
-        "",
-    ]
+    lines = ["# Gallery", "", made, "", *counterparts(sections), "## Tables", ""]
     for table in tables(campaigns[0], cases):
         lines += [render(table, "markdown"), ""]
     for section in sections:

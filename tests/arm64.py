@@ -43,17 +43,7 @@ MISSING = (
 )
 ARM64_BASE = f"{BASE}-arm64"
 ENDPOINTS = ("picoquic", "aioquic")
-TESTS = (
-    "handshake",
-    "longrtt",
-    "chacha20",
-    "retry",
-    "resumption",
-    "zerortt",
-    "http3",
-    "keyupdate",
-    "ipv6",
-)
+TESTS = ("handshake", "longrtt", "chacha20", "retry", "resumption", "zerortt", "http3", "keyupdate", "ipv6")
 """Functional tests with little data and few connections, except those that quic-go fails or does not know."""
 DEADLINE = 300.0
 """Seconds for each transfer: an emulated program starts and computes about ten times as slowly."""

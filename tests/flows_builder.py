@@ -27,10 +27,7 @@ def competing(*shares: tuple[float, ...]) -> list[RunResult]:
     found = []
     for server, many in zip("abcdef", shares, strict=False):
         for share, run in zip(many, runs(*[1e6] * len(many), server=server, test_case=BESIDE.name), strict=True):
-            flows = (
-                flow_result(server, "quiche", share),
-                flow_result("nginx-tcp", "curl", 1 - share, Protocol.TCP),
-            )
+            flows = (flow_result(server, "quiche", share), flow_result("nginx-tcp", "curl", 1 - share, Protocol.TCP))
             jain = jain_index(np.array([share, 1 - share])) or 0.0
             values = {"goodput": 1e7 * share, "jain_index": jain, "convergence_time": 2.0, "flow_share": share}
             found.append(replace(run, measurement=Measurement(values, flows=flows)))

@@ -30,17 +30,7 @@ from quicsat.links.simulator_arguments import scenario
 from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.units import MBPS, MS
 from tests.certificates import certificates
-from tests.dockerds import (
-    LaboratoryError,
-    bring,
-    call,
-    dockerd,
-    group_of,
-    inside,
-    running,
-    specimen,
-    wait_for,
-)
+from tests.dockerds import LaboratoryError, bring, call, dockerd, group_of, inside, running, specimen, wait_for
 from tests.engine_lock import URL
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -132,14 +132,7 @@ class Connection:
         return self._long(0xC0, destination, varint(0), number, payload, secret, from_server)
 
     def _long(
-        self,
-        kind: int,
-        destination: bytes,
-        token: bytes,
-        number: int,
-        payload: bytes,
-        secret: bytes,
-        from_server: bool,
+        self, kind: int, destination: bytes, token: bytes, number: int, payload: bytes, secret: bytes, from_server: bool
     ) -> bytes:
         source = self.server_id if from_server else self.client_id
         header = bytes([kind]) + struct.pack(">I", self.version)

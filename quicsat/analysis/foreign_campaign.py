@@ -102,10 +102,7 @@ def _implementation(
 
 
 def _cases(
-    keys: Mapping[RunKey, ForeignRun],
-    found: Mapping[RunKey, Findings],
-    given: Given,
-    listed: Mapping[str, TestCase],
+    keys: Mapping[RunKey, ForeignRun], found: Mapping[RunKey, Findings], given: Given, listed: Mapping[str, TestCase]
 ) -> Iterator[TestCase]:
     for name in dict.fromkeys(key.test_case for key in keys):
         mine = [key for key in keys if key.test_case == name]

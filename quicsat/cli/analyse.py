@@ -32,10 +32,7 @@ DESCRIPTION = (
     "Interop Runner (QIR) or of QIR-SE (the runner of arXiv 2202.08228) and print a table. You do not need Docker for "
     "this command."
 )
-EXAMPLES = (
-    "analyse results/latest",
-    "analyse logs --file-size '10 MiB' --format csv   # logs of another runner",
-)
+EXAMPLES = ("analyse results/latest", "analyse logs --file-size '10 MiB' --format csv   # logs of another runner")
 
 
 class Options(foreign_inputs.FileSizeOptions, group=foreign_inputs.LOGS):

@@ -125,11 +125,7 @@ def _two_cases(options: Options, first: ResultSet, second: ResultSet) -> tuple[T
 
 
 def _write(
-    options: Options,
-    found: Comparison,
-    first: CampaignResults,
-    second: CampaignResults,
-    passed_over: list[str],
+    options: Options, found: Comparison, first: CampaignResults, second: CampaignResults, passed_over: list[str]
 ) -> None:
     from quicsat.report.comparison_lines import document
 

@@ -8,15 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from signal import Signals
 
-from quicsat.cli.image_check import (
-    IPV6,
-    LARGE,
-    PEER_FAILS,
-    SMALL,
-    ImageCheck,
-    Remark,
-    outcome_of,
-)
+from quicsat.cli.image_check import IPV6, LARGE, PEER_FAILS, SMALL, ImageCheck, Remark, outcome_of
 from quicsat.links.session import LOG_GRACE, STOP_GRACE
 from quicsat.model.endpoint_contract import UNSUPPORTED_STATUS
 from quicsat.model.errors import HarnessFault

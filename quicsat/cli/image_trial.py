@@ -10,15 +10,7 @@ from pathlib import Path
 
 from quicsat.cli import console, image_tables
 from quicsat.cli.image_actions import ImageRequest, Report
-from quicsat.cli.image_check import (
-    PEER,
-    ImageCheck,
-    Remark,
-    check_cases,
-    check_runs,
-    first_case,
-    nameless,
-)
+from quicsat.cli.image_check import PEER, ImageCheck, Remark, check_cases, check_runs, first_case, nameless
 from quicsat.cli.image_findings import findings
 from quicsat.config.inventory import Inventory
 from quicsat.config.yaml_fields import display_path
@@ -213,11 +205,7 @@ def try_out(trial: Trial, observer: Observer) -> CampaignOutcome:
         ImageSource(request.root, Policy.AUTO),
         results=build_folder() / "checks",
         directory=trial.directory,
-        run=RunConfig(
-            qlog=trial.qlog,
-            parameters=environment_parameters(),
-            clock=clock,
-        ),
+        run=RunConfig(qlog=trial.qlog, parameters=environment_parameters(), clock=clock),
     )
     required = trial.cases[0].name if trial.first_alone else None
     conditions = Conditions(

@@ -37,10 +37,7 @@ class Member:
         keys = [_slug(value.key) for value in self.family.values]
         named = "".join(f"{MEMBER_SIGN}{key}{VALUE_SIGN}{text}" for key, text in zip(keys, texts, strict=True))
         return replace(
-            case,
-            name=case.name + named,
-            abbreviation=MEMBER_SIGN.join((case.abbreviation, *texts)),
-            family=self.family,
+            case, name=case.name + named, abbreviation=MEMBER_SIGN.join((case.abbreviation, *texts)), family=self.family
         )
 
 

@@ -88,12 +88,7 @@ class Fields:
     """One mapping of a document. Faults of the mapping and its values are added to ``problems``."""
 
     def __init__(
-        self,
-        file: str,
-        node: yaml.Node,
-        problems: list[Problem],
-        about: str = "",
-        scalars: frozenset[str] = _SCALARS,
+        self, file: str, node: yaml.Node, problems: list[Problem], about: str = "", scalars: frozenset[str] = _SCALARS
     ) -> None:
         self.file = file
         self.problems = problems

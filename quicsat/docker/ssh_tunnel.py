@@ -36,10 +36,7 @@ def connected(host: Host, campaign: str) -> Iterator[Daemon]:
     if not host.daemon.startswith("ssh://"):
         yield Daemon(host.daemon, campaign, host.tls, host=host.name, named_by=host.named_by)
         return
-    with (
-        scratch_directory() as folder,
-        closing(_Tunnel(host, folder / "docker.sock", folder / "stderr")) as tunnel,
-    ):
+    with scratch_directory() as folder, closing(_Tunnel(host, folder / "docker.sock", folder / "stderr")) as tunnel:
         tunnel.open()
         try:
             daemon = Daemon(f"unix://{tunnel.socket}", campaign, host=host.name, named_by=host.named_by)

@@ -131,12 +131,7 @@ class Cluster:
         return MachineError(f"The Dask scheduler at {self.address} is gone. What was finished is kept.")
 
     def ask(
-        self,
-        worker: str,
-        verb: str,
-        *words: Any,
-        stop: threading.Event | None = None,
-        patience: float | None = None,
+        self, worker: str, verb: str, *words: Any, stop: threading.Event | None = None, patience: float | None = None
     ) -> Any:
         """Call ``verb`` of a worker's service; with ``stop`` as soon as one of its testbeds is free.
 

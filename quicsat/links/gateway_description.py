@@ -134,12 +134,7 @@ class Layout:
             own = {"VPN": str(self.vpn.program), "TRANSPORT": str(self.vpn.transport), "MTU": str(self.vpn.mtu)}
             if not self.vpn.nagle:
                 own["NODELAY"] = "1"
-        return {
-            **own,
-            **flows,
-            "INITIAL_WINDOW": str(tcp.initial_window),
-            "CONGESTION_CONTROL": tcp.congestion_control,
-        }
+        return {**own, **flows, "INITIAL_WINDOW": str(tcp.initial_window), "CONGESTION_CONTROL": tcp.congestion_control}
 
 
 def layout_of(link: EmulatedLink, flows: int = 1) -> Layout:

@@ -237,10 +237,7 @@ def _part(
 def _cross_traffic(program: GuestProgram, traffic: CrossTraffic) -> Iterator[tuple[str, str]]:
     """Receiver and sender of the competing flow, in the networks of client and server."""
     send = (f"--host={CLIENT[0]}", f"--congestion-control={traffic.congestion_control}")
-    ends = {
-        "receiver": (GATEWAYS["client"][0], "receive"),
-        "sender": (GATEWAYS["server"][0], "send", *send),
-    }
+    ends = {"receiver": (GATEWAYS["client"][0], "receive"), "sender": (GATEWAYS["server"][0], "send", *send)}
     for name, (gateway, *words) in ends.items():
         command = ("sh", "-c", ROUTE, gateway, "tcp-stream", *words, f"--port={CROSS_PORT}")
         yield from _part(name, program, command)

@@ -48,14 +48,7 @@ from quicsat.links.guest_description import (
 )
 from quicsat.links.guest_files import GuestOutput, pack_input, read_output
 from quicsat.links.guest_roots import MOUNT, VOLUME, GuestRoots
-from quicsat.links.session import (
-    CANNOT_EXECUTE,
-    DIRECTORIES,
-    EarlyEnd,
-    InputOrigin,
-    SessionRecord,
-    SessionRequest,
-)
+from quicsat.links.session import CANNOT_EXECUTE, DIRECTORIES, EarlyEnd, InputOrigin, SessionRecord, SessionRequest
 from quicsat.links.simulator_arguments import SERVER_SILENT, simulator_files
 from quicsat.links.simulator_report import unpack_report
 from quicsat.links.tcp_samples import SAMPLER, keep_samples

@@ -10,15 +10,7 @@ from quicsat.model.implementation import Implementation, Protocol, Role
 from quicsat.model.perturbation import NOMINAL, Perturbation
 from quicsat.model.run_key import File as File  # they belong to a run, but need less than it
 from quicsat.model.run_key import RunKey as RunKey
-from quicsat.model.test_case import (
-    HTTP2_TESTS,
-    ORDERED,
-    ORDERED_TESTS,
-    PROTOCOL_TESTS,
-    RESUMPTION,
-    TRANSFER,
-    TestCase,
-)
+from quicsat.model.test_case import HTTP2_TESTS, ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, RESUMPTION, TRANSFER, TestCase
 
 KEY_LOG = "keys.log"
 """Secrets of TLS, in the logs of an endpoint."""

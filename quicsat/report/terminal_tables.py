@@ -17,15 +17,7 @@ from quicsat.model.test_case import TestCase, constant_rate
 from quicsat.model.text import counted, printable, ranges
 from quicsat.model.units import MBPS, mbit_per_s, percent, seconds
 from quicsat.report.drawing import Row, Text, draw, fill, markdown_text
-from quicsat.results.summary import (
-    FRAGILE,
-    FRAGILE_MARK,
-    VIRTUAL_ONLY,
-    VIRTUAL_ONLY_MARK,
-    Cell,
-    figures,
-    summarise,
-)
+from quicsat.results.summary import FRAGILE, FRAGILE_MARK, VIRTUAL_ONLY, VIRTUAL_ONLY_MARK, Cell, figures, summarise
 
 PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and TCP"}
 """Those that are marked."""

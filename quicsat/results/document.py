@@ -21,15 +21,7 @@ from pydantic_core import ErrorDetails, SchemaValidator
 from quicsat.model.bounds import bounded_memory, resident_memory
 from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Role
-from quicsat.model.names import (
-    MEMBER_SIGN,
-    NAME_RULE,
-    are_flows,
-    is_implementation,
-    is_name,
-    is_test_case,
-    split_flows,
-)
+from quicsat.model.names import MEMBER_SIGN, NAME_RULE, are_flows, is_implementation, is_name, is_test_case, split_flows
 from quicsat.model.outcomes import ErrorCode, Outcome
 from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
 from quicsat.model.run import RunKey

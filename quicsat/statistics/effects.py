@@ -13,14 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import starmap
 
 from quicsat.statistics.samples import ReliabilityGroup, Sample, positive
-from quicsat.statistics.significance import (
-    MOST_EXACT,
-    difference,
-    matched,
-    smallest_p,
-    student_quantile,
-    student_tail,
-)
+from quicsat.statistics.significance import MOST_EXACT, difference, matched, smallest_p, student_quantile, student_tail
 
 POWER = 0.8
 """Of the tests, for the size of a change that would have been found."""

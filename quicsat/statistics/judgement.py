@@ -92,11 +92,7 @@ NEWS = frozenset({Finding.SLIGHTLY_SLOWER, Finding.UNEXPECTED_SUCCESS, Finding.F
 """Findings that reports show, and that let a campaign succeed."""
 CHANGED = UNEXPECTED | OPEN | NEWS | {Finding.ERROR}
 """Findings that a reader is told."""
-_SPEEDS = {
-    Change.SLOWER: Finding.SLOWER,
-    Change.PERHAPS_SLOWER: Finding.PERHAPS_SLOWER,
-    Change.FASTER: Finding.FASTER,
-}
+_SPEEDS = {Change.SLOWER: Finding.SLOWER, Change.PERHAPS_SLOWER: Finding.PERHAPS_SLOWER, Change.FASTER: Finding.FASTER}
 _CHANGES = {
     Change.BROKEN: Finding.BROKEN,
     Change.LESS_RELIABLE: Finding.BROKEN,
@@ -222,10 +218,7 @@ def judge(
 
 
 def _open(
-    results: ResultSet,
-    expected: Expectations,
-    planned: Sequence[tuple[Sample, TestCase]],
-    found: Comparison | None,
+    results: ResultSet, expected: Expectations, planned: Sequence[tuple[Sample, TestCase]], found: Comparison | None
 ) -> Iterator[str]:
     """Why the campaign as a whole cannot be judged."""
     if not any(sample.conclusive for sample, _ in planned):

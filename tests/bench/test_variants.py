@@ -28,8 +28,7 @@ def test_distance_is_the_mean_difference_of_what_was_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "shown"),
-    [((1.0, 1.0), False), ((1.01, 1.02), False), ((2.0, 2.05), True), ((2.0, 4.0), False)],
+    ("other", "shown"), [((1.0, 1.0), False), ((1.01, 1.02), False), ((2.0, 2.05), True), ((2.0, 4.0), False)]
 )
 def test_an_effect_is_what_chance_does_not_explain(other: tuple[float, float], shown: bool) -> None:
     runs = {"a:one": [run(1.0), run(1.01)], "a:two": [run(each) for each in other], "a": [run(1.0)] * 2}

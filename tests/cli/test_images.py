@@ -158,7 +158,7 @@ def test_sources_from_the_image_or_from_the_dockerfile(images: Images, engine: W
     }  # fmt: skip
     images("build", "silent")
     assert rows(images("sources", "silent")[1])["silent"] == [
-        *("current", "PyPI silent", "3", "0123456789ab", "none", "Release", "unknown"),
+        *("current", "PyPI silent", "3", "0123456789ab", "none", "Release", "unknown")
     ]
     assert "| silent" in images("sources", "silent", "--markdown")[1]
 
@@ -193,8 +193,7 @@ def test_a_failed_build_names_step_and_log_and_spares_the_others(images: Images,
 
 
 @pytest.mark.parametrize(
-    ("words", "far", "again"),
-    [(["pull"], "pulled", {}), (["build", "far", "odd"], "local", {"odd": "was current"})],
+    ("words", "far", "again"), [(["pull"], "pulled", {}), (["build", "far", "odd"], "local", {"odd": "was current"})]
 )
 def test_pull_and_a_build_pull_what_has_no_dockerfile(
     images: Images, engine: Workshop, words: list[str], far: str, again: dict[str, str]

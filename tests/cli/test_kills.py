@@ -110,10 +110,7 @@ WRITERS = {
     "baseline save": Writer(
         run("baseline", "save", str(GOOD), str(FILE)), lambda: not FILE.exists() or baseline.is_baseline(FILE)
     ),
-    "export": Writer(
-        run("export", str(GOOD), str(FILE)),
-        lambda: _loads(FILE, lambda path: open_results(path, {})),
-    ),
+    "export": Writer(run("export", str(GOOD), str(FILE)), lambda: _loads(FILE, lambda path: open_results(path, {}))),
     "images lock": Writer(
         lambda: write_atomically(LOCK, lock_text(IMAGES).encode()),
         lambda: not LOCK.exists() or read_lock(LOCK) == IMAGES,

@@ -72,10 +72,7 @@ def test_success_goes_to_the_right_streams(checkout: Checkout) -> None:
     assert "5.00" in out
 
 
-@pytest.mark.parametrize(
-    ("client", "status", "words"),
-    [("bad", 1, "client-failed"), ("odd", 0, "not compliant")],
-)
+@pytest.mark.parametrize(("client", "status", "words"), [("bad", 1, "client-failed"), ("odd", 0, "not compliant")])
 def test_failed_and_unsupported(checkout: Checkout, client: str, status: int, words: str) -> None:
     found, out, _ = checkout("-s", "good", "-c", "good", client, "-t", "tiny")
     assert found == status

@@ -190,10 +190,7 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
         ("vpn: openvpn, scenario: rebind, rebind: {first: 1 s}", "vpn does not work with scenario rebind"),
         ("vpn: {program: openvpn, transport: tcp}, delay: 2 s", "at most 1.5 s; this link has 4 s."),
         ("client side: {pep: A}", 'unknown key "pep". Allowed: delay, forward delay, return delay, loss, forward loss'),
-        (
-            "client side: {profile: a.csv}",
-            'unknown key "profile". Allowed: delay, forward delay, return delay, loss',
-        ),
+        ("client side: {profile: a.csv}", 'unknown key "profile". Allowed: delay, forward delay, return delay, loss'),
         ("client side: {rate: 50 Mbit/s}", "rate needs queue; write for example queue: 100 packets"),
         ("client side: {forward queue: 9}", "forward queue needs forward rate; write for example forward rate"),
         ("client side: {rate: 50 Mbit/s, queue: 1 BDP}", 'queue "1 BDP"'),

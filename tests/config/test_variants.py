@@ -103,11 +103,7 @@ def test_a_pair_with_nothing_but_http3_in_common(engine: FakeEngine, capsys: pyt
     assert sorted(each["TESTCASE"] for each in environments(engine, "client")) == ["http3", "transfer", "transfer"]
     assert sorted(each["TESTCASE"] for each in environments(engine, "server")) == ["http3", "transfer", "transfer"]
     found = {(run.server, run.client): run.protocol for run in store.load(Path("results/latest")).result_set.results}
-    assert found == {
-        ("good", "chrome"): Protocol.H3,
-        ("good", "plain"): Protocol.HQ,
-        ("plain", "plain"): Protocol.HQ,
-    }
+    assert found == {("good", "chrome"): Protocol.H3, ("good", "plain"): Protocol.HQ, ("plain", "plain"): Protocol.HQ}
     assert "h3: fetched over HTTP/3" in out
 
 

@@ -114,10 +114,7 @@ def missing(implementation: Implementation) -> str:
     """What is not here of the engine and the images of the simulator, the peer and the implementation."""
     try:
         store = DaemonImages(Daemon(URL, "test-endpoints"))
-        here = [
-            stock_of_own(store, "simulator"),
-            *(stock_of(store, ROOT, each)[-1] for each in (PEER, implementation)),
-        ]
+        here = [stock_of_own(store, "simulator"), *(stock_of(store, ROOT, each)[-1] for each in (PEER, implementation))]
     except MachineError as error:
         return f"NO DOCKER ENGINE: {error}"
     unbuilt = [each.name for each in here if each.state is not ImageState.CURRENT]

@@ -68,10 +68,7 @@ def around() -> Iterator[tuple[Testbed, RunConfig]]:
     images = {
         each.name: each.image for each in (simulator, *stocked) if each.image and each.state is ImageState.CURRENT
     }
-    with (
-        held(daemon, "tests/endpoints", LOCK_PATIENCE),
-        Ns3Backend(daemon, images["simulator"].id).open() as testbed,
-    ):
+    with held(daemon, "tests/endpoints", LOCK_PATIENCE), Ns3Backend(daemon, images["simulator"].id).open() as testbed:
         yield testbed, RunConfig(images)
 
 

@@ -11,11 +11,7 @@ import pytest
 import requests.exceptions
 
 from quicsat.docker.client import Daemon
-from quicsat.docker.containers import (
-    ContainerEvent,
-    ContainerSpec,
-    create_container,
-)
+from quicsat.docker.containers import ContainerEvent, ContainerSpec, create_container
 from quicsat.model.errors import HarnessFault
 from tests.container_contract import ContainerContract, Programs
 

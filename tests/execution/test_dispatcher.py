@@ -106,10 +106,7 @@ def run_all(
     config, stop = run_config(engine, **options), stop or Stop()
     worker = LocalWorker(daemon, backend, config, judged, stop, observer=observer, testbeds=testbeds)
     wanted = {end.name: (end, set(Role)) for run in plan for end in (run.server, run.client)} if compliance else {}
-    with (
-        Journal.create(heard.directory, manifest(plan)) as journal,
-        closing(WorkerPool(stop, worker)) as workers,
-    ):
+    with Journal.create(heard.directory, manifest(plan)) as journal, closing(WorkerPool(stop, worker)) as workers:
         dispatcher = Dispatcher(workers, journal, observer)
         work = RemainingWork(plan, {}, alone=frozenset(alone))
         dispatcher.run_all(work, dispatcher.check_compliance(wanted))

@@ -327,8 +327,7 @@ def test_reset_notices_a_holder_that_has_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "priority", "memlock"),
-    [("", True, MEMLOCK), ("chrt", False, MEMLOCK), ("memlock", True, None)],
+    ("refused", "priority", "memlock"), [("", True, MEMLOCK), ("chrt", False, MEMLOCK), ("memlock", True, None)]
 )
 def test_abilities_are_found_once(refused: str, priority: bool, memlock: int | None) -> None:
     def probe(life: Life) -> int:

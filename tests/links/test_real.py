@@ -248,8 +248,7 @@ def test_names_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "words"),
-    [({"dropped": 2, "received": 11}, "lost 2 of 11"), ({"captured": 8}, "lost 1 of 9")],
+    ("counts", "words"), [({"dropped": 2, "received": 11}, "lost 2 of 11"), ({"captured": 8}, "lost 1 of 9")]
 )
 def test_a_capture_that_lost_packets_is_our_fault(tmp_path: Path, counts: dict[str, int], words: str) -> None:
     engine = FakeEngine(good=endpoint)
@@ -261,10 +260,7 @@ def test_a_capture_that_lost_packets_is_our_fault(tmp_path: Path, counts: dict[s
 
 @pytest.mark.parametrize(
     ("run", "status", "code"),
-    [
-        (run_with(server="ending"), 0, ErrorCode.SERVER_EXITED),
-        (run_with(client="ending"), 1, ErrorCode.CLIENT_FAILED),
-    ],
+    [(run_with(server="ending"), 0, ErrorCode.SERVER_EXITED), (run_with(client="ending"), 1, ErrorCode.CLIENT_FAILED)],
 )
 def test_without_an_outage_a_failure_is_the_pairs(tmp_path: Path, run: Run, status: int, code: ErrorCode) -> None:
     evidence = carry_out(FakeEngine(good=endpoint, ending=end_with(status)), tmp_path, run)

@@ -140,10 +140,7 @@ def test_queues_in_words(queue: Queue, words: str) -> None:
             "jitter uniform 5.0 ms / none and no loss at the client's side",
         ),
         ({"vpn": VPNS["wireguard"]}, "WireGuard over UDP (MTU 1420)"),
-        (
-            {"vpn": replace(TUNNEL, nagle=False)},
-            "OpenVPN over TCP (MTU 1420, initial window 10, cubic, TCP_NODELAY)",
-        ),
+        ({"vpn": replace(TUNNEL, nagle=False)}, "OpenVPN over TCP (MTU 1420, initial window 10, cubic, TCP_NODELAY)"),
         (
             {"vpn": replace(TUNNEL, send_buffer=2 * MIB)},
             "OpenVPN over TCP (MTU 1420, buffers 2 MiB / 6 MiB, initial window 10, cubic)",

@@ -185,10 +185,7 @@ def test_sweep_goes_from_no_loss_to_much() -> None:
     fast, slow = runs(8e6), runs(2e6, test_case="satloss")
     results = result_set([told(fast[0], completion_time=10.0), told(slow[0], completion_time=40.0)])
     table = run_tables.sweep(results, [SATLOSS, SAT, TERRESTRIAL])
-    assert table.rows == (
-        ("SAT", 0.0, 10485760, 10.0, 8e6, 1.0, 1),
-        ("SATL", 0.01, 10485760, 40.0, 2e6, 0.25, 1),
-    )
+    assert table.rows == (("SAT", 0.0, 10485760, 10.0, 8e6, 1.0, 1), ("SATL", 0.01, 10485760, 40.0, 2e6, 0.25, 1))
 
 
 def test_runs_tell_start_steady_rate_and_burst() -> None:

@@ -157,14 +157,7 @@ def test_the_whole_document_of_qir_se() -> None:
     assert document == HEAD | {
         "log_dir": ".",
         "images": {
-            "picoquic": {
-                "image": "",
-                "id": "",
-                "repo_digests": [],
-                "versions": [],
-                "created": None,
-                "compliant": None,
-            },
+            "picoquic": {"image": "", "id": "", "repo_digests": [], "versions": [], "created": None, "compliant": None},
             "quiche": {
                 "image": "host/q/quiche:v2@sha256:bb",
                 "id": "sha256:aa",

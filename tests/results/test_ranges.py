@@ -126,10 +126,7 @@ def test_a_line_that_was_put_in_does_not_count(tmp_path: Path) -> None:
 def odd_results() -> list[RunResult]:
     """What no run of the campaign can have left."""
     evidence = replace(GOOD[0].evidence, images={"server": "sha256:1"}, clock=Clock.VIRTUAL)
-    return [
-        replace(GOOD[0], evidence=evidence),
-        replace(GOOD[0], verdict=Verdict(Outcome.SUCCEEDED), measurement=None),
-    ]
+    return [replace(GOOD[0], evidence=evidence), replace(GOOD[0], verdict=Verdict(Outcome.SUCCEEDED), measurement=None)]
 
 
 @pytest.mark.parametrize("odd", odd_results(), ids=["another clock", "success without a measurement"])

@@ -405,9 +405,7 @@ def test_a_line_that_does_not_reach_the_disk_is_taken_back(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
-    [(lambda path: path.write_bytes(b""), "cut"), (Path.unlink, "removed")],
-    ids=["cut", "removed"],
+    ("change", "told"), [(lambda path: path.write_bytes(b""), "cut"), (Path.unlink, "removed")], ids=["cut", "removed"]
 )
 def test_a_change_of_the_journal_meanwhile_is_told(tmp_path: Path, change: Callable[[Path], object], told: str) -> None:
     path = written(tmp_path, runs(5e6))
@@ -699,11 +697,7 @@ def test_impossible_numbers_of_repetitions_are_refused(repetitions: int, tmp_pat
 
 
 def test_results_of_no_run_of_the_manifest(tmp_path: Path) -> None:
-    membership_fault = [
-        run_result(server="nobody"),
-        run_result(client="nobody"),
-        run_result(test_case="no"),
-    ]
+    membership_fault = [run_result(server="nobody"), run_result(client="nobody"), run_result(test_case="no")]
     record = load(write_result_json(tmp_path, result_set([*membership_fault, run_result()])))
     assert (record.result_set.results, len(record.warnings)) == ((run_result(),), 3)
     path = written(tmp_path, [run_result()])

@@ -24,10 +24,7 @@ def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> 
     return paths
 
 
-def test_the_site_of_a_night_shows_all_kinds_of_figures(
-    checkout: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_site_of_a_night_shows_all_kinds_of_figures(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "save", save)
     night(checkout)
     made = {words[0]: words for words in calls(checkout)}

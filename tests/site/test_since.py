@@ -23,10 +23,7 @@ def pair(change: Change, before: float, after: float, server: str = "picoquic") 
 @pytest.mark.parametrize(
     ("pairs", "told"),
     [
-        (
-            [],
-            f"No pair got significantly worse or better since Monday. {UNDECIDED}",
-        ),
+        ([], f"No pair got significantly worse or better since Monday. {UNDECIDED}"),
         ([pair(Change.NONE, 8e6, 7e6)], "No pair got significantly worse or better since Monday."),
         ([pair(Change.FASTER, 8e6, 16e6)], "No pair got worse since Monday, 1 got better."),
         (

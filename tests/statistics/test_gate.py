@@ -195,12 +195,7 @@ def test_pairs_of_another_selection_are_gaps_and_no_lost_pairs() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "status"),
-    [
-        ("hq", "h3", UNDECIDED),
-        ("hq hq", "hq h3", UNDECIDED),
-        ("h3", "h3", FINE),
-        ("hq", "tcp", UNDECIDED),
-    ],
+    [("hq", "h3", UNDECIDED), ("hq hq", "hq h3", UNDECIDED), ("h3", "h3", FINE), ("hq", "tcp", UNDECIDED)],
 )
 @pytest.mark.parametrize("clock", [VIRTUAL, OTHER_CPU])
 def test_runs_with_another_protocol_are_not_compared(clock: str, before: str, after: str, status: ExitStatus) -> None:

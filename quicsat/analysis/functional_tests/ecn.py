@@ -15,11 +15,7 @@ from quicsat.traces.columns import Form, Trace
 
 ECT_1, ECT_0, CE = 1, 2, 3
 """RFC 3168, section 5."""
-SPACES = {
-    "Initial": (Form.INITIAL,),
-    "Handshake": (Form.HANDSHAKE,),
-    "application": (Form.ZERO_RTT, Form.ONE_RTT),
-}
+SPACES = {"Initial": (Form.INITIAL,), "Handshake": (Form.HANDSHAKE,), "application": (Form.ZERO_RTT, Form.ONE_RTT)}
 """Packet number spaces (RFC 9000, section 12.3)."""
 
 

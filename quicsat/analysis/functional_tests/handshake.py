@@ -10,10 +10,7 @@ from quicsat.model.outcomes import Check, ErrorCode, Verdict
 from quicsat.traces.columns import Form, Trace
 
 
-@rule(
-    Check.HANDSHAKE,
-    requirement="the server does not send a Retry",
-)
+@rule(Check.HANDSHAKE, requirement="the server does not send a Retry")
 def handshake(seen: Observation) -> Verdict | None:
     return no_retry(seen.client) or connections(seen)
 
