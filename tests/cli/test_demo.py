@@ -35,31 +35,20 @@ def test_failed_runs_do_not_keep_the_second_campaign_from_beginning(
     assert len([*(checkout.root / "results").glob("2*")]) == 2
 
 
-@pytest.mark.parametrize("status", [3, 75, 130])
-def test_another_status_ends_it(status: int, checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("status", "campaigns"), [(0, 2), (3, 1), (75, 1), (130, 1)])
+def test_without_root_it_uses_virtual_time_and_another_status_ends_it(
+    status: int, campaigns: int, checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(demo, "CAMPAIGNS", CAMPAIGNS)
-    begun = list[object]()
-
-    def measure(options: run.Options, _program: Program) -> int:
-        begun.append(options)
-        return status
-
-    monkeypatch.setattr(commands.load("run"), "run", measure)
-    assert (checkout("demo")[0], len(begun)) == (status, 1)
-
-
-def test_without_root_it_uses_virtual_time(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "CAMPAIGNS", CAMPAIGNS[:1])
     monkeypatch.setattr(demo, "_clock", lambda: Clock.VIRTUAL)
     clocks = list[Clock]()
 
     def measure(options: run.Options, _program: Program) -> int:
         clocks.append(options.clock)
-        return 0
+        return status
 
     monkeypatch.setattr(commands.load("run"), "run", measure)
-    assert checkout("demo")[0] == 0
-    assert clocks == [Clock.VIRTUAL]
+    assert (checkout("demo")[0], clocks) == (status, [Clock.VIRTUAL] * campaigns)
 
 
 def test_a_machine_that_is_not_ready_ends_it(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,10 @@
 """The hosts file: what it may say, every fault of it at once, and whether it has what test cases need."""
 
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,42 +111,26 @@ def test_a_home_that_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         load_hosts(hosts)
 
 
-def test_both_ends_are_different_machines(file: Path) -> None:
-    known = load_hosts(file)
-    known["modem"] = replace(known["modem"], daemon=known["far"].daemon)
-    with pytest.raises(InputError, match="one machine for both ends of its link, modem and far"):
-        hosts_of([REAL], known, file)
-
-
 @pytest.mark.parametrize(
-    ("case", "fault"),
+    ("case", "changes", "fault"),
     [
-        (replace(REAL, link=replace(LINK, client_host="moden")), "lacks. Did you mean modem?"),
-        (replace(REAL, link=replace(LINK, server_host="here")), "here of .* has no IPv4 address"),
-        (replace(REAL, link=replace(LINK, client_host="far")), "one machine for both ends"),
+        (replace(REAL, link=replace(LINK, client_host="moden")), {}, "lacks. Did you mean modem?"),
+        (replace(REAL, link=replace(LINK, server_host="here")), {}, "here of .* has no IPv4 address"),
+        (replace(REAL, link=replace(LINK, client_host="far")), {}, "one machine for both ends"),
+        (REAL, {"modem": {"daemon": "tcp://far.example:2376"}}, "one machine for both ends of its link, modem and far"),
+        (REAL, {"far": {"host_network": True}}, ""),  # there, a server listens where it likes
+        (REAL, {"far": {"host_network": True, "source_address": "10.1.0.9"}}, "remove source address"),
+        (replace(REAL, server_name="server6"), {"far": {"address4": ""}}, ""),
+        (replace(REAL, server_name="server4"), {"far": {"address4": ""}}, "IPv4"),
+        (replace(REAL, server_name="server46"), {"far": {"address4": ""}}, "IPv4"),
     ],
 )
-def test_hosts_that_lack_what_is_needed(file: Path, case: TestCase, fault: str) -> None:
-    with pytest.raises(InputError, match=fault):
-        hosts_of([case], load_hosts(file), file)
-
-
-def test_in_its_hosts_network_a_server_listens_where_it_likes(file: Path) -> None:
+def test_hosts_have_what_is_needed(file: Path, case: TestCase, changes: dict[str, dict[str, Any]], fault: str) -> None:
     known = load_hosts(file)
-    known["far"] = replace(known["far"], host_network=True)
-    assert hosts_of([REAL], known, file)
-    known["far"] = replace(known["far"], source_address="10.1.0.9")
-    with pytest.raises(InputError, match="remove source address"):
-        hosts_of([REAL], known, file)
-
-
-def test_each_version_of_ip_that_the_client_asks_for(file: Path) -> None:
-    known = load_hosts(file)
-    known["far"] = replace(known["far"], address4="")
-    assert hosts_of([replace(REAL, server_name="server6")], known, file)
-    for name in ("server4", "server46"):
-        with pytest.raises(InputError, match="IPv4"):
-            hosts_of([replace(REAL, server_name=name)], known, file)
+    for name, values in changes.items():
+        known[name] = replace(known[name], **values)
+    with pytest.raises(InputError, match=fault) if fault else nullcontext():
+        assert hosts_of([case], known, file)
 
 
 def test_without_a_file() -> None:

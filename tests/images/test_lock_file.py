@@ -67,21 +67,15 @@ def test_what_is_written_is_read(checkout: Path) -> None:
         ('{"mine": {"id": 1, "reference": "a"}}', "must be text"),
         ('{"mine": {"id": "sha256:1", "reference": "a", "digest": "b"}}', 'unknown key "digest"'),
         ("{", "no JSON"),
+        (Path("none"), "images lock"),
+        (Path("/dev/null"), "/dev/null: is no regular file"),
+        (Path(), "is a folder; name a file"),
     ],
 )
-def test_a_lock_file_with_faults(checkout: Path, text: str, message: str) -> None:
-    (checkout / "images.lock").write_text(text)
+def test_what_is_no_lock_file(checkout: Path, text: str | Path, message: str) -> None:
+    (checkout / "images.lock").write_text(str(text))
     with pytest.raises(InputError, match=message):
-        read_lock(checkout / "images.lock")
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [("images.lock", "images lock"), ("/dev/null", "/dev/null: is no regular file"), (".", "is a folder; name a file")],
-)
-def test_what_is_no_lock_file(checkout: Path, path: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read_lock(checkout / path)
+        read_lock(checkout / (text if isinstance(text, Path) else "images.lock"))
 
 
 def test_a_variant_is_written_if_it_has_another_image(checkout: Path, tag: str) -> None:
@@ -94,17 +88,31 @@ def test_a_variant_is_written_if_it_has_another_image(checkout: Path, tag: str) 
     assert set(images_here(Store({simulator: built}), checkout, {}, ("simulator",))) == {"simulator"}
 
 
-def test_the_locked_image_is_used(checkout: Path, tag: str) -> None:
+def test_the_locked_image_is_used_by_its_name_or_its_identity(checkout: Path, tag: str) -> None:
     built = ImageFacts(tag, "sha256:1")
-    images = locked(checkout, Store({tag: built}), {"mine": built})
-    assert images.ensure(MINE).id == "sha256:1"
-    assert images.ensure(FAST).id == "sha256:1"
+    for name in (tag, built.id):
+        images = locked(checkout, Store({name: built}), {"mine": built})
+        assert [images.ensure(each).id for each in (MINE, FAST)] == [built.id] * 2
 
 
-def test_another_image_is_refused(checkout: Path, tag: str) -> None:
-    images = locked(checkout, Store({tag: ImageFacts(tag, "sha256:2")}), {"mine": ImageFacts(tag, "sha256:1")})
-    with pytest.raises(MachineError, match=r"is sha256:2, but .*images.lock has sha256:1.*images lock mine"):
+@pytest.mark.parametrize(
+    ("id_here", "locks", "broken", "message"),
+    [
+        ("sha256:2", True, False, r"is sha256:2, but .*images.lock has sha256:1.*images lock mine"),
+        ("sha256:1", False, False, "does not name its image"),
+        ("", True, True, "connection refused"),
+    ],
+)
+def test_an_image_that_may_not_or_cannot_be_used(
+    id_here: str, locks: bool, broken: bool, message: str, checkout: Path, tag: str
+) -> None:
+    store = Store({tag: ImageFacts(tag, id_here)} if id_here else {}, broken=broken)
+    images = locked(checkout, store, {"mine": ImageFacts(tag, "sha256:1")} if locks else {})
+    with pytest.raises(MachineError, match=message):
         images.ensure(FAST)
+    if not locks:
+        with pytest.raises(MachineError, match="images lock simulator"):
+            images.ensure_own("simulator")
 
 
 def test_a_digest_is_as_good_as_an_identity(checkout: Path) -> None:
@@ -121,11 +129,6 @@ def test_a_changed_folder_is_refused_although_nothing_is_built_yet(checkout: Pat
         images.ensure(MINE)
     with pytest.raises(MachineError, match="would use me/mine:dev"):
         images.ensure(replace(MINE, image="me/mine:dev", replaced=True))
-
-
-def test_an_image_without_a_name_is_found_by_its_identity(checkout: Path, tag: str) -> None:
-    built = ImageFacts(tag, "sha256:1")
-    assert locked(checkout, Store({"sha256:1": built}), {"mine": built}).ensure(MINE) == built
 
 
 @pytest.mark.parametrize("policy", Policy)
@@ -145,14 +148,6 @@ def test_an_image_of_a_registry_is_pulled_by_its_digest(checkout: Path, policy: 
     assert store.pulled == ([DIGEST] if pulls and not only_checked else [])
 
 
-def test_an_image_that_is_not_locked(checkout: Path, tag: str) -> None:
-    images = locked(checkout, Store({tag: ImageFacts(tag, "sha256:1")}), {})
-    with pytest.raises(MachineError, match="does not name its image"):
-        images.ensure(FAST)
-    with pytest.raises(MachineError, match="images lock simulator"):
-        images.ensure_own("simulator")
-
-
 def test_a_lock_is_checked_without_an_engine(checkout: Path, tag: str) -> None:
     file = checkout / "images.lock"
     simulator = find_recipe("simulator", "ns3-scenarios").tag
@@ -166,9 +161,3 @@ def test_a_lock_is_checked_without_an_engine(checkout: Path, tag: str) -> None:
     file.write_text("{}")
     with pytest.raises(InputError, match=r"mine: .*images\.lock does not name its image"):
         check_lock(file, checkout, [MINE], [])
-
-
-def test_an_engine_that_is_gone(checkout: Path, tag: str) -> None:
-    images = locked(checkout, Store(broken=True), {"mine": ImageFacts(tag, "sha256:1")})
-    with pytest.raises(MachineError, match="connection refused"):
-        images.ensure(MINE)
