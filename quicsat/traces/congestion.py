@@ -60,11 +60,6 @@ class Recovery:
     """A sentence for each qlog that could not be read completely."""
 
 
-def congestion_window(folder: Path, start: float) -> Samples:
-    """The window alone of what :func:`recovery` finds."""
-    return recovery(folder, start).window
-
-
 def recovery(folder: Path, start: float) -> Recovery:
     """What all qlogs below ``folder`` say; ``start``: when the client's first packet arrived at the server, seconds."""
     given_up, notes = list[float](), list[str]()

@@ -116,22 +116,19 @@ def test_measure_compares_two_images(stage: Stage, tmp_path: Path) -> None:
     assert (ROOT / Path(case).relative_to(stage.folder)).is_file()
 
 
-def test_the_number_of_runs_at_a_time_can_be_limited(stage: Stage) -> None:
-    stage.environment["QUICSAT_PARALLEL"] = "1"
-    stage.step("Measure", INPUTS)
-    assert "[--parallel] [1]" in stage.calls[0]
-
-
-def test_measure_passes_the_exit_status_on(stage: Stage) -> None:
-    stage.environment["STATUS"] = "1"
-    assert stage.step("Measure", INPUTS).returncode == 1
+@pytest.mark.parametrize(
+    ("variable", "value", "status", "option"),
+    [
+        ("QUICSAT_PARALLEL", "1", 0, " [--parallel] [1]"),
+        ("STATUS", "1", 1, ""),
+        ("GITHUB_STEP_SUMMARY", "summary", 0, " [--github]"),
+    ],
+)
+def test_variables_of_the_environment(stage: Stage, variable: str, value: str, status: int, option: str) -> None:
+    stage.environment[variable] = value
+    assert stage.step("Measure", INPUTS).returncode == status
+    assert option in stage.calls[0]
     assert "[--expect]" not in stage.calls[0]
-
-
-def test_on_github_there_are_a_summary_and_annotations(stage: Stage, tmp_path: Path) -> None:
-    stage.environment["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary")
-    stage.step("Measure", INPUTS)
-    assert stage.calls[0].endswith(" [--github]")
 
 
 def test_measure_refuses_a_directory_in_use(stage: Stage, tmp_path: Path) -> None:

@@ -44,29 +44,31 @@ def campaigns(tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.fixture
+def saved(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> Path:
+    """The baseline of the first campaign."""
+    quicsat.out("baseline", "save", campaigns[0], tmp_path / "b.json")
+    return tmp_path / "b.json"
+
+
+@pytest.fixture
 def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The step summary of GitHub Actions."""
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     return tmp_path / "summary.md"
 
 
-def test_save_and_check(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
-    file = tmp_path / "baseline.json"
-    quicsat.out("baseline", "save", campaigns[0], file)
-    assert "Nothing is worse than expected: 1 passed." in quicsat.out("baseline", "check", campaigns[0], file)
-    out = quicsat.out("baseline", "check", campaigns[1], file, status=1)
+def test_save_and_check(campaigns: tuple[str, str], saved: Path, quicsat: CommandLine) -> None:
+    assert "Nothing is worse than expected: 1 passed." in quicsat.out("baseline", "check", campaigns[0], saved)
+    out = quicsat.out("baseline", "check", campaigns[1], saved, status=1)
     assert "sat, server picoquic, client quiche: slower than the baseline" in out
     assert "The goodput changed by -10.0 % (" in out
     assert "10/10 members), from 8.00 Mbit/s to 7.20 Mbit/s." in out
     assert "Loss of goodput that would have been found with 80 % power: 0.1 % in a single cell" in out
-    quicsat.out("compare", file, campaigns[1], status=1)
+    quicsat.out("compare", saved, campaigns[1], status=1)
 
 
-def test_a_baseline_holds_what_comparisons_need_and_no_evidence(
-    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
-) -> None:
-    quicsat.out("baseline", "save", campaigns[0], tmp_path / "baseline.json")
-    document = json.loads((tmp_path / "baseline.json").read_text())
+def test_a_baseline_holds_what_comparisons_need_and_no_evidence(campaigns: tuple[str, str], saved: Path) -> None:
+    document = json.loads(saved.read_text())
     result = document["results"][0]
     assert result["measurement"]["values"]["goodput"] == 8e6
     assert result["evidence"]["seed"] == store.load(Path(campaigns[0])).result_set.results[0].evidence.seed > 0
@@ -125,24 +127,21 @@ def test_save_refuses_options_of_check(campaigns: tuple[str, str], tmp_path: Pat
     assert not file.exists()
 
 
-def test_another_clock_is_refused(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
+def test_another_clock_is_refused(saved: Path, tmp_path: Path, quicsat: CommandLine) -> None:
     real = stored(tmp_path / "real", result_set(runs(8e6), repetitions=1))
-    file = tmp_path / "baseline.json"
-    quicsat.out("baseline", "save", campaigns[0], file)
-    assert "The baseline used virtual time" in quicsat.err("baseline", "check", real, file, status=2)
+    assert "The baseline used virtual time" in quicsat.err("baseline", "check", real, saved, status=2)
 
 
 def test_a_campaign_that_cannot_be_compared_leaves_no_earlier_verdict(
-    campaigns: tuple[str, str], tmp_path: Path, summary: Path, quicsat: CommandLine
+    campaigns: tuple[str, str], saved: Path, tmp_path: Path, summary: Path, quicsat: CommandLine
 ) -> None:
     real = stored(tmp_path / "real", result_set(runs(8e6), repetitions=1))
-    file, junit, comment = tmp_path / "baseline.json", tmp_path / "j.xml", tmp_path / "c.md"
-    quicsat.out("baseline", "save", campaigns[0], file)
+    junit, comment = tmp_path / "j.xml", tmp_path / "c.md"
     words = ["--junit", str(junit), "--comment", str(comment), "--github"]
-    quicsat.out("baseline", "check", campaigns[0], file, *words)
+    quicsat.out("baseline", "check", campaigns[0], saved, *words)
     assert "✅" in comment.read_text()
     summary.unlink()
-    out = quicsat.out("baseline", "check", real, file, *words, status=2)
+    out = quicsat.out("baseline", "check", real, saved, *words, status=2)
     refused_reports(junit, comment, "The baseline used virtual time")
     assert summary.read_text() == comment.read_text()
     assert out.splitlines()[-1].startswith("::error title=quicsat::The baseline used virtual time")
@@ -167,13 +166,14 @@ def test_a_file_that_is_missing_or_no_baseline(
     quicsat.refusal("baseline", "check", campaigns[0], tmp_path / "bad.json")
 
 
-def test_what_is_no_file_is_called_what_it_is(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
-    place, file, expect = campaigns[0], tmp_path / "b.json", tmp_path / "e.yml"
-    quicsat.out("baseline", "save", place, file)
+def test_what_is_no_file_is_called_what_it_is(
+    campaigns: tuple[str, str], saved: Path, tmp_path: Path, quicsat: CommandLine
+) -> None:
+    place, expect = campaigns[0], tmp_path / "e.yml"
     for action in ("save", "check"):
-        err = quicsat.refusal("baseline", action, file, place)
+        err = quicsat.refusal("baseline", action, saved, place)
         right = f"{place}: is a directory. If it is that of the campaign, name it first: ./run.py baseline {action} "
-        assert f"{right}{place} {file}\n" in err
+        assert f"{right}{place} {saved}\n" in err
     for other, kind in ((place, "a directory"), ("/dev/null", "no regular file")):
         assert f"{other}: is {kind}. Name a file" in quicsat.err("baseline", "check", place, other, status=2)
     expect.write_text("baseline: .\n")
@@ -182,14 +182,13 @@ def test_what_is_no_file_is_called_what_it_is(campaigns: tuple[str, str], tmp_pa
 
 
 def test_check_draws_the_changed_cells_next_to_the_comment(
-    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
+    campaigns: tuple[str, str], saved: Path, tmp_path: Path, quicsat: CommandLine
 ) -> None:
-    file, target = tmp_path / "baseline.json", tmp_path / "out"
+    target = tmp_path / "out"
     target.mkdir()
-    quicsat.out("baseline", "save", campaigns[0], file)
     draws = Draws()
     comment = target / "comment.md"
-    quicsat.out("baseline", "check", campaigns[1], file, "--comment", comment, draw=draws, status=1)
+    quicsat.out("baseline", "check", campaigns[1], saved, "--comment", comment, draw=draws, status=1)
     members, request = draws.requests
     assert (members.plots, members.formats, members.target) == (("members",), ("png",), target)
     assert members.baseline is not None
@@ -200,16 +199,15 @@ def test_check_draws_the_changed_cells_next_to_the_comment(
 
 
 def test_a_series_that_cannot_be_read_costs_only_its_picture(
-    campaigns: tuple[str, str], tmp_path: Path, summary: Path, quicsat: CommandLine
+    campaigns: tuple[str, str], saved: Path, tmp_path: Path, summary: Path, quicsat: CommandLine
 ) -> None:
-    file, place, target = tmp_path / "baseline.json", Path(campaigns[1]), tmp_path / "out"
+    place, target = Path(campaigns[1]), tmp_path / "out"
     target.mkdir()
-    quicsat.out("baseline", "save", campaigns[0], file)
     run = place / "picoquic_quiche/sat/1"
     run.mkdir(parents=True)
     (run / "series.parquet").write_text("no parquet")
     words = ["--comment", str(target / "c.md"), "--junit", str(target / "j.xml"), "--github"]
-    status, out, err = quicsat("baseline", "check", place, file, *words, draw=figures)
+    status, out, err = quicsat("baseline", "check", place, saved, *words, draw=figures)
     assert status == 1
     lines = out.splitlines()
     token = lines[0].removeprefix("::stop-commands::")
@@ -223,10 +221,11 @@ def test_a_series_that_cannot_be_read_costs_only_its_picture(
     assert (target / "j.xml").is_file()
 
 
-def test_a_campaign_in_a_file_has_no_pictures(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
-    quicsat.out("baseline", "save", campaigns[0], tmp_path / "b.json")
+def test_a_campaign_in_a_file_has_no_pictures(
+    campaigns: tuple[str, str], saved: Path, tmp_path: Path, quicsat: CommandLine
+) -> None:
     campaign, draws = Path(campaigns[1]) / "result.json", Draws()
-    words = ["baseline", "check", str(campaign), str(tmp_path / "b.json"), "--comment", str(tmp_path / "c.md")]
+    words = ["baseline", "check", str(campaign), str(saved), "--comment", str(tmp_path / "c.md")]
     quicsat.out(*words, draw=draws, status=1)
     assert draws.requests == []
     text = (tmp_path / "c.md").read_text().replace("`", "")
@@ -246,25 +245,22 @@ def test_github_reads_commands_again_after_a_fault(
 
 
 def test_expectations_excuse_what_the_baseline_does_not(
-    campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
+    campaigns: tuple[str, str], saved: Path, tmp_path: Path, quicsat: CommandLine
 ) -> None:
-    file, expect = tmp_path / "baseline.json", tmp_path / "expect.yml"
-    quicsat.out("baseline", "save", campaigns[0], file)
+    expect = tmp_path / "expect.yml"
     expect.write_text("regression: 15 %\n")
-    quicsat.out("baseline", "check", campaigns[1], file, "--expect", expect)
+    quicsat.out("baseline", "check", campaigns[1], saved, "--expect", expect)
     expect.write_text("regression: 15 %\ngoodput floors: [{test: sat, floor: 7.5 Mbit/s}]\n")
-    quicsat.out("baseline", "check", campaigns[1], file, "--expect", expect, status=1)
+    quicsat.out("baseline", "check", campaigns[1], saved, "--expect", expect, status=1)
 
 
 @pytest.mark.parametrize("others", [[], runs(8e6)])
 def test_a_run_that_ended_in_an_error_has_its_own_exit_status(
-    others: list[RunResult], campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine
+    others: list[RunResult], saved: Path, tmp_path: Path, quicsat: CommandLine
 ) -> None:
-    file = tmp_path / "baseline.json"
-    quicsat.out("baseline", "save", campaigns[0], file)
     results = [*others, run_result(None, repetition=2, outcome=Outcome.ERROR)]
     place = stored(tmp_path / "faulty", virtual(result_set(results, repetitions=2)))
-    quicsat.out("baseline", "check", place, file, status=3)
+    quicsat.out("baseline", "check", place, saved, status=3)
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "result.json", "link"])
@@ -303,11 +299,10 @@ CLASHES = {
 
 @pytest.mark.parametrize("words", CLASHES)
 def test_check_writes_to_no_file_twice_and_to_none_that_it_reads(
-    campaigns: tuple[str, str], summary: Path, words: str, monkeypatch: pytest.MonkeyPatch, quicsat: CommandLine
+    saved: Path, summary: Path, words: str, monkeypatch: pytest.MonkeyPatch, quicsat: CommandLine
 ) -> None:
-    monkeypatch.chdir(summary.parent)
+    monkeypatch.chdir(saved.parent)
     Path("sub").mkdir()
-    quicsat.out("baseline", "save", campaigns[0], "b.json")
     Path("e.yml").write_text("regression: 1 %\n")
     kept = {name: Path(name).read_bytes() for name in ("b.json", "e.yml", "after/result.json")}
     assert CLASHES[words] in quicsat.err("baseline", "check", "after", "b.json", *words.split(), status=2)
@@ -315,9 +310,10 @@ def test_check_writes_to_no_file_twice_and_to_none_that_it_reads(
     assert not Path("x").exists()
 
 
-def test_reports_may_go_to_the_same_device(campaigns: tuple[str, str], tmp_path: Path, quicsat: CommandLine) -> None:
-    quicsat.out("baseline", "save", campaigns[0], tmp_path / "b.json")
-    words = ["baseline", "check", campaigns[1], str(tmp_path / "b.json")]
+def test_reports_may_go_to_the_same_device(
+    campaigns: tuple[str, str], saved: Path, tmp_path: Path, quicsat: CommandLine
+) -> None:
+    words = ["baseline", "check", campaigns[1], str(saved)]
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     draws = Draws()
@@ -468,14 +464,22 @@ def test_reports_of_an_interrupted_campaign_say_so(checkout: Checkout, tmp_path:
     assert (unfinished.get("type"), unfinished.get("message")) == ("unfinished", "Remaining runs of this cell: 1.")
 
 
-def test_an_unfinished_campaign_never_passes_a_check(checkout: Checkout, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("finished", "status", "told"),
+    [
+        (False, ExitStatus.FAILURE, "1 of 2 runs measured; unfinished.\nThe campaign is unfinished: 1 unfinished."),
+        (True, ExitStatus.UNDECIDED, "tiny, server good, client good: no result"),
+    ],
+)
+def test_a_campaign_that_lacks_results_never_passes_a_check(
+    checkout: Checkout, tmp_path: Path, finished: bool, status: ExitStatus, told: str
+) -> None:
     assert checkout(*GOOD, "--repetitions", "2")[0] == 0
     file = str(tmp_path / "b.json")
     checkout("baseline", "save", checkout.results, file)
-    results = store.load(checkout.results).result_set
-    place = stored(tmp_path / "cut", ResultSet(results.manifest, (), results.results[:1], None))
-    out = checkout.out("baseline", "check", place, file, status=ExitStatus.FAILURE)
-    assert "1 of 2 runs measured; unfinished.\nThe campaign is unfinished: 1 unfinished." in out
+    whole = store.load(checkout.results).result_set
+    cut = replace(whole, results=()) if finished else replace(whole, results=whole.results[:1], finished=None)
+    assert told in checkout.out("baseline", "check", stored(tmp_path / "cut", cut), file, status=status)
 
 
 @pytest.mark.parametrize("option", ["--expect", "--junit", "--comment", "-j"])
@@ -534,16 +538,6 @@ def test_results_are_named_although_a_file_cannot_be_written_at_the_end(
     assert status == 3
     assert f"Results: {checkout.results.resolve()}" in out
     assert "gone/file: cannot be written: No such file or directory." in err
-
-
-def test_a_cell_without_a_result_is_no_success(checkout: Checkout, tmp_path: Path) -> None:
-    assert checkout(*GOOD)[0] == 0
-    results = store.load(checkout.results).result_set
-    place = stored(tmp_path / "cut", ResultSet(results.manifest, (), (), results.finished))
-    file = str(tmp_path / "b.json")
-    checkout("baseline", "save", checkout.results, file)
-    out = checkout.out("baseline", "check", place, file, status=ExitStatus.UNDECIDED)
-    assert "tiny, server good, client good: no result" in out
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])

@@ -88,15 +88,7 @@ def test_a_name_without_an_effect_is_checked(checkout: Checkout, command: str) -
     assert err == '--no-auto-unsupported: No implementation "goood". Did you mean good? Known: good, bad, odd.\n'
 
 
-def test_results_of_a_finished_campaign_are_replaced(checkout: Checkout, tmp_path: Path) -> None:
-    file = tmp_path / "all.json"
-    assert checkout(*GOOD, "-j", file)[0] == 0
-    first = json.loads(file.read_text())["id"]
-    assert checkout(*GOOD, "-j", file)[0] == 0
-    assert json.loads(file.read_text())["id"] != first
-
-
-def test_results_in_the_format_of_qir(checkout: Checkout, tmp_path: Path) -> None:
+def test_results_in_the_format_of_qir_replace_those_of_a_finished_campaign(checkout: Checkout, tmp_path: Path) -> None:
     file = tmp_path / "all.json"
     for _ in range(2):
         assert checkout(*GOOD, "-j", file, "--json-format", "qir")[0] == 0

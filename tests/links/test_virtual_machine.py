@@ -106,10 +106,10 @@ def engine_of(program: Program = endpoint, unstartable: Collection[str] = (), **
     return engine
 
 
-def record_of(engine: FakeEngine) -> SessionRecord:
+def record_of(engine: FakeEngine, request: SessionRequest | None = None) -> SessionRecord:
     """Of a session that has run."""
     record = SessionRecord()
-    with session_of(engine, record=record):
+    with session_of(engine, request, record):
         return record
 
 
@@ -157,9 +157,7 @@ def test_a_run_leaves_files_report_and_ends(tmp_path: Path) -> None:
 
 
 def test_ends_are_told_in_simulated_time() -> None:
-    record = SessionRecord()
-    with session_of(engine_of(virtual_time=leaves(output_disk(ENDS, {}))), record=record):
-        pass
+    record = record_of(engine_of(virtual_time=leaves(output_disk(ENDS, {}))))
     start = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
     assert record.exits_of(1) == {
         Role.CLIENT: Exit(0, life=Interval(start + 1, start + 3)),
@@ -168,9 +166,7 @@ def test_ends_are_told_in_simulated_time() -> None:
 
 
 def test_the_container_of_a_machine_can_reach_nothing() -> None:
-    engine = engine_of()
-    with session_of(engine):
-        pass
+    record_of(engine := engine_of())
     host = machine(engine).host_config
     assert host["network_mode"] == "none"
     assert host["cap_drop"] == ["ALL"]
@@ -184,9 +180,7 @@ def test_the_container_of_a_machine_can_reach_nothing() -> None:
 
 
 def test_the_container_has_more_memory_than_the_machine() -> None:
-    engine = engine_of()
-    with session_of(engine, request_of(run_of(case=replace(CASE, file_sizes=(100 * MIB,))))):
-        pass
+    record_of(engine := engine_of(), request_of(run_of(case=replace(CASE, file_sizes=(100 * MIB,)))))
     [words] = [word for word in machine(engine).command if word.startswith("--memory=")]
     guest = int(words.partition("=")[2])
     assert guest == 1024 + 12 * 100
@@ -196,9 +190,8 @@ def test_the_container_has_more_memory_than_the_machine() -> None:
 
 @pytest.mark.parametrize(("limit", "memory"), [(8192, 8192), (300, 300), (64, 128)])
 def test_a_test_case_can_set_the_memory_of_the_machine(limit: int, memory: int) -> None:
-    engine, limits = engine_of(), RunLimits(memory=limit * MIB, cpus=0.5)
-    with session_of(engine, request_of(run_of(case=replace(CASE, limits=limits)))):
-        pass
+    limits = RunLimits(memory=limit * MIB, cpus=0.5)
+    record_of(engine := engine_of(), request_of(run_of(case=replace(CASE, limits=limits))))
     assert [word for word in machine(engine).command if word.startswith("--memory=")] == [f"--memory={memory}"]
     assert machine(engine).host_config["mem_limit"] == (memory + 512) * MIB
     assert "nano_cpus" not in machine(engine).host_config
@@ -223,9 +216,7 @@ def test_the_machine_is_told_seed_clock_and_roots() -> None:
 
 
 def test_the_input_disk_holds_files_names_and_directories() -> None:
-    engine = engine_of()
-    with session_of(engine):
-        pass
+    record_of(engine := engine_of())
     values, files, directories = described(machine(engine).files[f"{DIRECTORY}/input"])
     assert {path for path in files if not path.endswith("/etc/hosts")} == {f"server/{path}" for path in WWW}
     assert {path for path in files if path.endswith("/etc/hosts")} == {
@@ -310,26 +301,20 @@ def test_a_server_that_is_silent_is_not_ready(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("role", Role)
 def test_an_endpoint_that_cannot_be_executed(role: Role) -> None:
-    engine, record = engine_of(unstartable={"bad"}), SessionRecord()
     run = run_of(server="bad") if role is Role.SERVER else run_of(client="bad")
-    with session_of(engine, request_of(run), record):
-        pass
+    record = record_of(engine_of(unstartable={"bad"}), request_of(run))
     assert record.exits_of(1)[role].status == 126
     assert record.evidence.notes == (f"{role}: cannot be started: guest: /run_endpoint.sh: No such file or directory",)
 
 
 def test_an_endpoint_that_ends_with_126_by_itself_was_started() -> None:
-    record = SessionRecord()
-    with session_of(engine_of(only_as(Role.CLIENT, end_with(126))), request_of(run_of(client="bad")), record):
-        pass
+    record = record_of(engine_of(only_as(Role.CLIENT, end_with(126))), request_of(run_of(client="bad")))
     assert record.exits_of(1)[Role.CLIENT].status == 126
     assert record.evidence.notes == ()
 
 
 def test_files_that_were_lost_are_noted() -> None:
-    record = SessionRecord()
-    with session_of(engine_of(virtual_time=leaves(output_disk(ENDS | {"lost": 7}, {}))), record=record):
-        pass
+    record = record_of(engine_of(virtual_time=leaves(output_disk(ENDS | {"lost": 7}, {}))))
     assert record.evidence.notes == ("7 files were left out: no room, or a name that is too long",)
 
 
@@ -526,8 +511,7 @@ def test_cross_traffic_that_ends_early(part: str) -> None:
 
 def test_parts_that_were_stopped_did_not_fail() -> None:
     ends = ENDS | {"sender.begin": BEGIN, "sender.end": BEGIN + 1, "sender.status": 137, "sender.killed": 1}
-    with session_of(engine_of(virtual_time=leaves(output_disk(ends, {})))):
-        pass
+    record_of(engine_of(virtual_time=leaves(output_disk(ends, {}))))
 
 
 # ---- how endpoints end ----------------------------------------------------------------------

@@ -19,6 +19,7 @@ from quicsat.results.attempts import NOT_STORED, by_cell, tally
 from quicsat.results.store import Journal, load, write_result_json
 from quicsat.results.summary import summarise
 from quicsat.statistics.exclusion import Stratum, dependence
+from tests.hostile_results import sealed
 from tests.results_builder import SAT, result_set, run_result
 
 LAG = ErrorCode.SIMULATOR_LAG
@@ -142,8 +143,7 @@ def test_journals_of_the_released_version_are_read(tmp_path: Path) -> None:
         del plain["sum"]
         if plain["kind"] == "result":
             del plain["data"]["verdict"]["if_valid"]
-        body = json.dumps(plain, ensure_ascii=False).encode()
-        lines.append(body[:-1] + b', "sum": "' + document._checksum(body[:-1]) + b'"}')
+        lines.append(sealed(plain))
     (tmp_path / "journal.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     found = load(tmp_path)
     assert found.warnings == ()

@@ -217,28 +217,19 @@ def test_a_build_with_a_third_outcome_is_skipped() -> None:
     assert Side.UNTESTABLE in {each.side for each in found.judged if each.place == 4}
 
 
-def test_a_build_that_fails_says_nothing_about_goodput() -> None:
-    def behaviour(place: int, server: str, client: str, member: int) -> float | Outcome:
-        if place == 4:
-            return Outcome.FAILED
-        return server_loses(0.3, 6)(place, server, client, member)
-
+@pytest.mark.parametrize(
+    ("behaviour", "after"),
+    [
+        (lambda place, *cell: Outcome.FAILED if place == 4 else server_loses(0.3, 6)(place, *cell), 6),
+        (lambda place, *cell: Outcome.FAILED if place >= 6 or (place >= 3 and cell[-1] % 2) else 8.0, None),
+        (lambda place, *cell: Outcome.FAILED if place >= (3 if cell[0] == cell[1] else 6) else 8.0, None),
+    ],
+    ids=["one build fails", "flaky builds", "cells that break at different builds"],
+)
+def test_builds_that_fail(behaviour: Callable[..., float | Outcome], after: int | None) -> None:
     found = Builds(8, behaviour).search()
-    assert (found.answer, found.after) == (BisectionAnswer.STEP, 6)
-
-
-def test_a_flaky_build_is_between_both_ends() -> None:
-    def behaviour(place: int, _server: str, _client: str, member: int) -> float | Outcome:
-        return Outcome.FAILED if place >= 6 or (place >= 3 and member % 2) else 8.0
-
-    assert Builds(8, behaviour).search().answer is BisectionAnswer.SEVERAL
-
-
-def test_cells_that_broke_at_different_builds_are_several_steps() -> None:
-    def behaviour(place: int, server: str, client: str, _member: int) -> float | Outcome:
-        return Outcome.FAILED if place >= (3 if server == client else 6) else 8.0
-
-    assert Builds(8, behaviour).search().answer is BisectionAnswer.SEVERAL
+    assert found.answer is (BisectionAnswer.STEP if after else BisectionAnswer.SEVERAL)
+    assert after in (None, found.after)
 
 
 def test_a_partner_that_changed_meanwhile_ends_the_search() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quicsat.traces.congestion import MOST_NOTES, congestion_window, recovery
+from quicsat.traces.congestion import MOST_NOTES, recovery
 
 EVENTS: list[dict[str, Any]] = [
     {"time": 5000.0, "name": "transport:packet_received", "data": {}},
@@ -31,7 +31,7 @@ def test_changes_of_the_window(tmp_path: Path, form: str) -> None:
     (tmp_path / "one.sqlog").write_text(content[form])
     (tmp_path / "other.txt").write_text("not a qlog")
     (tmp_path / "broken.qlog").write_text("{")
-    found = congestion_window(tmp_path, 0.3)
+    found = recovery(tmp_path, 0.3).window
     assert found.time.tolist() == pytest.approx([0.301, 0.402])
     assert found.value.tolist() == [12000, 24000]
 
@@ -86,8 +86,8 @@ def test_a_qlog_that_cannot_be_read_costs_no_other_one(tmp_path: Path) -> None:
 
 
 def test_no_qlog(tmp_path: Path) -> None:
-    assert len(congestion_window(tmp_path, 0.0)) == 0
-    assert len(congestion_window(tmp_path / "none", 0.0)) == 0
+    assert len(recovery(tmp_path, 0.0).window) == 0
+    assert len(recovery(tmp_path / "none", 0.0).window) == 0
 
 
 def test_what_a_server_tells_of_its_recovery(tmp_path: Path) -> None:
