@@ -22,7 +22,6 @@ from quicsat.analysis.objects import object_metrics, object_times
 from quicsat.analysis.queue_drops import link_losses
 from quicsat.analysis.series_metrics import gilbert, sending_times, series_metrics
 from quicsat.analysis.time_shares import run_time_shares
-from quicsat.analysis.uploads import upload_values
 from quicsat.analysis.visits import second_visit, visit_times
 from quicsat.model.bounds import LEAST_PACKETS, TooLongError, bounded_memory, bounded_time
 from quicsat.model.emulated_link import SimulatorReport
@@ -409,7 +408,7 @@ def _functional(flow: _Flow, traces: RunTraces) -> tuple[Verdict, Measurement | 
     if case.check in (Check.RESUMPTION, Check.ZERO_RTT):
         return PASSED, _visits(pair.client)
     if case.webtransport is WebTransport.SEND:
-        values = upload_values(pair.client, pair.server, (file.size for file in flow.evidence.offered))
+        values = metrics.upload_values(pair.client, pair.server, (file.size for file in flow.evidence.offered))
     return PASSED, Measurement(values) if values else None
 
 

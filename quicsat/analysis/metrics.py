@@ -6,9 +6,11 @@ are seen after queue and loss in the former and before them in the latter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
 
 from quicsat.model.arrays import Floats
 from quicsat.model.emulated_link import EmulatedLink, Profile, SimulatorReport
@@ -281,3 +283,18 @@ def _response_times(client: Trace) -> tuple[float, float] | None:
     """When the first and the last new byte from the server arrived."""
     rows = response_frames(client) & (new_bytes(client) > 0)
     return first_and_last(client.time[client.frames.packet[rows]])
+
+
+def upload_values(client: Trace, server: Trace, sizes: Iterable[int]) -> dict[str, float]:
+    """Time from the client's first packet until the last new stream byte of the client arrived, and the goodput.
+
+    The traces have one clock. ``sizes``: bytes of the files. Empty if the streams that could be decrypted do not have
+    so many, as if the files came in datagrams.
+    """
+    size, packets, new = sum(sizes), server.frames.packet, new_bytes(server)
+    rows = np.flatnonzero(~server.from_server[packets] & (new > 0))
+    sent = np.flatnonzero(~client.from_server)
+    if not len(sent) or not size or new[rows].sum() < size:
+        return {}
+    time = server.absolute(int(packets[rows[-1]])) - client.absolute(int(sent[0]))
+    return {"upload_time": time, "upload_goodput": 8 * size / time}

@@ -25,7 +25,7 @@ from quicsat.docker.containers import (
     create_container,
 )
 from quicsat.docker.disk_monitor import DiskMonitor
-from quicsat.docker.received_bytes import ReceivedBytes
+from quicsat.docker.first_process import ReceivedBytes
 from quicsat.docker.resource_use import ResourceMonitor
 from quicsat.links.artefact_limits import disk_limit
 from quicsat.links.session import (

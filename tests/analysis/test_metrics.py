@@ -144,3 +144,30 @@ def test_cost_of_the_endpoints_of_the_first_flow() -> None:
     assert (uncounted["client_cpu_per_mib"], uncounted["client_system_calls_per_mib"]) == (2.0, None)
     known = {metric.name for metric in metrics.METRICS}
     assert metrics.endpoint_cost({"server": use["server"], "client": use["server"]}, 1).keys() <= known
+
+
+# ---- uploads --------------------------------------------------------------------------------
+
+UPLOADING = columns(Row(1.0, False, Form.INITIAL), Row(2.0, True, Form.INITIAL))
+UPLOADED = columns(
+    Row(1.3, False, Form.INITIAL),
+    Row(2.0, True, Form.ONE_RTT, frames=[(1, 0, 20)]),  # a request
+    Row(3.0, False, Form.ONE_RTT, frames=[(1, 0, 900)]),
+    Row(4.5, False, Form.ONE_RTT, frames=[(1, 900, 100), (2, 0, 50)]),
+    Row(5.0, False, Form.ONE_RTT, frames=[(1, 0, 900)]),  # sent again
+    Row(6.0, True, Form.ONE_RTT, frames=[(0, 0, 500)]),
+)
+
+
+def test_an_upload_ends_with_its_last_new_byte() -> None:
+    values = metrics.upload_values(UPLOADING, UPLOADED, (600, 400))
+    assert {*values} <= {metric.name for metric in METRICS}
+    assert values == pytest.approx({"upload_time": 3.5, "upload_goodput": 8000 / 3.5})
+    later = replace(UPLOADING, epoch=UPLOADING.epoch - 2)
+    assert metrics.upload_values(later, UPLOADED, (1000,))["upload_time"] == pytest.approx(5.5)
+
+
+def test_files_that_no_stream_carried_have_no_time() -> None:
+    assert metrics.upload_values(UPLOADING, UPLOADED, (2000,)) == {}
+    assert metrics.upload_values(UPLOADING, UPLOADED, ()) == {}
+    assert metrics.upload_values(columns(), UPLOADED, (1000,)) == {}
