@@ -22,10 +22,10 @@ from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.order import involving, of_pairs, part_of, shuffled
 from quicsat.plan.stored_plan import CHOOSING, plan_of
-from quicsat.results import document
 from quicsat.results.store import load
 from tests import fakes
 from tests.fakes import CASE, FakeEngine, after, conditions_of, endpoint, hang, measure, only_as, select
+from tests.hostile_results import sealed
 
 TWICE = replace(CASE, repetitions=2)
 
@@ -275,9 +275,7 @@ def test_a_journal_without_parameters_can_be_continued(engine: FakeEngine, tmp_p
     first, *others = journal.read_bytes().splitlines(keepends=True)
     line = json.loads(first)
     del line["sum"], line["data"]["parameters"]
-    body = json.dumps(line).encode()[:-1]
-    sealed = body + b', "sum": "' + document._checksum(body) + b'"}\n'
-    journal.write_bytes(b"".join([sealed, *others]))
+    journal.write_bytes(b"".join([sealed(line), b"\n", *others]))
     assert load(directory).result_set.manifest.parameters is None
     finished, rest, _ = go_on(directory)
     assert len(rest) == 3
