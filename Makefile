@@ -2,7 +2,7 @@
 PYTHON = .venv/bin/python
 PYTEST = $(PYTHON) -m pytest --durations=15
 # Tests in virtual time, at an engine of their own; no other test disturbs them, so that they yield to all others.
-VIRTUAL = tests/engine/test_changing_links.py tests/engine/test_time_shares.py tests/engine/test_virtual_time.py tests/engine/test_workflows.py \
+VIRTUAL = tests/engine/test_virtual_links.py tests/engine/test_time_shares.py tests/engine/test_virtual_time.py tests/engine/test_workflows.py \
     tests/virtual_time
 # Tests with both clocks.
 BOTH_CLOCKS = tests/engine/test_gateways.py tests/engine/test_tcp.py tests/engine/test_vpn.py
