@@ -17,8 +17,8 @@ def test_rows_of_proxies_and_endpoints() -> None:
     cases = [replace(SAT, name=name, abbreviation=name, link=link) for name, link in links.items()]
     table = proxies(result_set(), [SAT, *cases])
     assert table.rows == (
-        ("N", "none", 4_194_304, 6_291_456, None, None),
-        ("D", "D", 33_554_432, 33_554_432, 100, "cubic"),
-        ("O", "own", 4_194_304, 6_291_456, 20, "bbr"),
+        ("N", "none", 4_194_304, 6_291_456, 212_992, None, None),
+        ("D", "D", 33_554_432, 33_554_432, 33_554_432, 100, "cubic"),
+        ("O", "own", 4_194_304, 6_291_456, None, 20, "bbr"),
     )
     assert proxies(result_set(), [SAT]).rows == ()
