@@ -22,9 +22,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from paper.measure import ROOT, Campaign, estimate, has_begun, left_of, measure, table
+from paper.measure import ROOT, Campaign, has_begun, left_of, measure, planned
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.model.errors import UserError
 from quicsat.model.results import ResultSet
+from quicsat.model.units import seconds
 from quicsat.report.table import Column, Table, Unit, render
 from quicsat.results.store import load
 from quicsat.statistics.parity import Ratio, overall, ratios
@@ -41,6 +43,9 @@ SERVERS = (
 TCP, CLIENT = "nginx-tcp/curl", "picoquic"
 SEED, MEMBERS = 51, 3
 SLICE = "20 min"
+COSTS = {SMALL: 6.0, LARGE: 45.0}
+"""CPU seconds of a run by its file; see docs/measurements/parity.md."""
+LEFT_NOTE = "The last column is their CPU time, which cores that nothing else uses share."
 NOTE = (
     "Geometric means of the ratios of 2, 10 and 100 MB and of all pages. Low and high bound the 95 % interval of "
     "further members. With fewer than 13, they are the smallest and the largest one. n counts the members that all "
@@ -54,6 +59,19 @@ def campaign(link: str, servers: Sequence[str], repetitions: int) -> Campaign:
     pairs = (TCP, *(f"{server}/{CLIENT}" for server in servers))
     words = ("--repetitions", str(repetitions), "--seed", str(SEED), "--shuffle", "--skip-compliance-check")
     return Campaign(link, ("--pairs", *pairs, "-t", *cases, *words))
+
+
+def left(many: Sequence[Campaign], results: Path) -> Table:
+    """A row per campaign with the runs that are left, and what they cost."""
+    rows = []
+    for each in many:
+        runs = left_of(each, results, "")
+        cost = sum(COSTS[LARGE if run.test_case.workload is None else SMALL] for run in runs)
+        rows.append((each.name, len(planned(each, "")), len(runs), cost))
+    rows.append(("all", *(sum(row[place] for row in rows) for place in (1, 2, 3))))
+    columns = Column("link"), Column("runs", Unit.COUNT), Column("left", Unit.COUNT), Column("cost of those")
+    shown = tuple((link, runs, rest, seconds(cost)) for link, runs, rest, cost in rows)
+    return Table("left", "What is left to measure", columns, shown, (LEFT_NOTE,))
 
 
 def by_server(results: Mapping[str, ResultSet]) -> Table:
@@ -111,8 +129,10 @@ def main() -> int:
     many = [campaign(link, options.servers, options.repetitions) for link in options.links]
     status: int = ExitStatus.SUCCESS
     if not options.table:
-        estimates = [estimate(each.name, [each], options.results, "") for each in many]
-        print(render(table(estimates), "text"), flush=True)
+        try:
+            print(render(left(many, options.results), "text"), flush=True)
+        except UserError as error:
+            parser.error(str(error))
     if options.estimate:
         return status
     for mine in [] if options.table else many:

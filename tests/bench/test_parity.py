@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from bench.parity import LINKS, PAGES, SERVERS, by_server, campaign, in_slices
+from bench.parity import COSTS, LARGE, LINKS, PAGES, SERVERS, SMALL, by_server, campaign, in_slices, left
 from paper.measure import planned
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.model.implementation import Protocol
+from quicsat.model.units import seconds
 from tests.parity_builder import campaign as built
 from tests.parity_builder import over, over_tcp
 
@@ -24,6 +27,14 @@ def test_all_servers_and_sizes_have_the_same_runs(link: str) -> None:
     assert {(run.server.name, run.client.name) for run in over_tcp} == {("nginx-tcp", "curl")}
     assert len(over_tcp) == len(cases) * 2
     assert len({(run.test_case.name, run.repetition, run.seed) for run in runs}) == len(cases) * 2
+
+
+def test_what_is_left_has_a_cost(tmp_path: Path) -> None:
+    table = left([campaign(link, ["quic-go"], 1) for link in ("geo", "leo")], tmp_path)
+    cost = 2 * (COSTS[LARGE] + len(PAGES) * COSTS[SMALL])
+    assert table.rows == (
+        ("geo", 12, 12, seconds(cost)), ("leo", 12, 12, seconds(cost)), ("all", 24, 24, seconds(2 * cost))
+    )  # fmt: skip
 
 
 def test_a_number_per_server_and_link() -> None:
