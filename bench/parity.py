@@ -63,12 +63,12 @@ def campaign(link: str, servers: Sequence[str], repetitions: int) -> Campaign:
 
 def left(many: Sequence[Campaign], results: Path) -> Table:
     """A row per campaign with the runs that are left, and what they cost."""
-    rows = []
+    rows = list[tuple[str, int, int, float]]()
     for each in many:
         runs = left_of(each, results, "")
         cost = sum(COSTS[LARGE if run.test_case.workload is None else SMALL] for run in runs)
         rows.append((each.name, len(planned(each, "")), len(runs), cost))
-    rows.append(("all", *(sum(row[place] for row in rows) for place in (1, 2, 3))))
+    rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows), sum(row[3] for row in rows)))
     columns = Column("link"), Column("runs", Unit.COUNT), Column("left", Unit.COUNT), Column("cost of those")
     shown = tuple((link, runs, rest, seconds(cost)) for link, runs, rest, cost in rows)
     return Table("left", "What is left to measure", columns, shown, (LEFT_NOTE,))
