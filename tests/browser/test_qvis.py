@@ -24,10 +24,10 @@ from quicsat.analysis.qlog_export import FILES, write_qlogs
 from quicsat.analysis.reanalysis import planned
 from quicsat.cli.stored_run import stored_run
 from quicsat.model.emulated_link import unknown_link
-from quicsat.site.serve import server
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import RunTraces, check_traces, read_run
 from tests.analysis.test_qlog_export import RUNS, traces
+from tests.browser.chromium import plain_server
 
 pytestmark = pytest.mark.browser
 
@@ -76,7 +76,7 @@ def test_qvis_shows_the_packets_of_a_run(browser: Browser, tmp_path: Path) -> No
     place = os.environ.get("QVIS")
     if not place:
         pytest.skip("QVIS names no build of qvis; see this module")
-    with server(Path(place), kept=True) as address:
+    with plain_server(Path(place)) as address:
         for name, told, link in _runs():
             folder = tmp_path / str(len(list(tmp_path.iterdir())))
             folder.mkdir()
@@ -103,7 +103,7 @@ def _shown(browser: Browser, address: str, files: list[Path]) -> dict[str, tuple
     complaints = _Complaints()
     page.on("pageerror", lambda error: complaints.found.append(f"{complaints.view}: {error}"))
     page.on("console", complaints.hear)
-    page.goto(f"{address}/index.html#/files", wait_until="load")
+    page.goto(f"{address}index.html#/files", wait_until="load")
     page.set_input_files("#fileUpload", [str(path) for path in files])
     page.get_by_role("button", name="Import").click()
     page.wait_for_function(_LOADED, arg=len(files))
