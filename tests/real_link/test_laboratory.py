@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from quicsat.traces.series import load as load_series
 from tests.dockerds import call, inside, running, wait_for
 from tests.engine_lock import URL
 from tests.laboratory import ROOT, SERVER_ADDRESS, Laboratory, images_of, lab_case, of_image, unpack_own
+from tests.links.test_real import shifted
 from tests.real_link.conftest import OVER_TCP, Bench, sampled
 
 HOUR = 3600
@@ -137,21 +137,11 @@ def test_tcp_beside_a_vpn_of_the_hosts_and_through_it(bench: Bench, tmp_path: Pa
         assert min(filter(None, report.baseline.round_trips)) >= 0.6
 
 
-def shift(path: Path, offset: int) -> None:
-    """Let a capture's clock be ``offset`` seconds ahead."""
-    data = bytearray(path.read_bytes())
-    at = 24
-    while at < len(data):
-        stamp, _, length, _ = struct.unpack_from("<IIII", data, at)
-        struct.pack_into("<I", data, at, stamp + offset)
-        at += 16 + length
-    path.write_bytes(data)
-
-
 def test_a_clock_that_is_an_hour_ahead(campaign: Path, tmp_path: Path) -> None:
     directory = tmp_path / "r"
     shutil.copytree(campaign, directory)
-    shift(directory / "quic-go_quic-go/lab/1" / SERVER_TRACE, HOUR)
+    trace = directory / "quic-go_quic-go/lab/1" / SERVER_TRACE
+    trace.write_bytes(shifted(trace.read_bytes(), HOUR))
     done = subprocess.run(
         ["./run.py", "analyse", str(directory)], cwd=ROOT, capture_output=True, text=True, check=False
     )
