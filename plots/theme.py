@@ -41,7 +41,7 @@ FIRST, AGAIN, REQUEST = BLUE, ORANGE, GREEN
 ORDER = (
     "quic-go", "aioquic", "picoquic", "quiche", "ngtcp2", "lsquic", "msquic", "mvfst", "xquic", "neqo", "kwik",
     "quicly", "quinn", "s2n-quic", "nginx", "haproxy", "chrome", "quant", "go-x-net", "openssl", "tquic", "nginx-tcp",
-    "curl", "chromium", "noq", "openssl-newest", "webtransport-go",
+    "curl", "chromium", "noq", "openssl-newest", "webtransport-go", "deno", "netty", "qh3", "flupke",
 )  # fmt: skip
 """Implementations of which each has a colour and mark of its own; new ones are added at the end."""
 

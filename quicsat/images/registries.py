@@ -1,8 +1,8 @@
 """The registries of packages, asked with their own clients on this machine.
 
 The clients know the mirrors, proxies and credentials of this machine: cargo, go, pip, npm, Maven and apt-get. They
-compare archives with the checksums of their registries: cargo with its index, go with the checksum database, pip with
-the index, and Maven with the file beside the archive.
+compare archives with the checksums of their registries: cargo with its index, go with the checksum database, pip and
+npm with the index, and Maven with the file beside the archive.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ LARGEST_PACKAGE = 20 * MIB
 PYTHON = "3.13"
 """Version of Python in Debian 13, for which wheels are built."""
 SHA256 = "sha256:"
+NEWEST = "RELEASE"
+"""For Maven, the newest release."""
+FINAL = ".Final"
+"""Ends the versions of some projects on Maven, of Netty's for example; here, their releases have none."""
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 SUITES = (
     ("http://deb.debian.org/debian", BASE_SUITE),
@@ -162,10 +166,16 @@ def _wheel_fetch(name: str, version: str, folder: Path) -> Archive:
 
 
 def _maven_archive(name: str, version: str, folder: Path) -> Path:
-    """A copy of an archive; of ``RELEASE``, the newest one, Maven also keeps the list of all versions."""
+    """A copy of an archive; of :data:`NEWEST`, Maven also keeps the list of all versions."""
     place = _part(folder)
-    options = (f"-Dartifact={name}:{version}", "-Dmdep.overWriteReleases=true", f"-DoutputDirectory={place}")
-    _client("mvn", "-B", "-q", "--strict-checksums", MAVEN_COPY, *options, folder=folder)
+    options = ("-Dmdep.overWriteReleases=true", f"-DoutputDirectory={place}")
+    copy = ("mvn", "-B", "-q", "--strict-checksums", MAVEN_COPY)
+    try:
+        _client(*copy, f"-Dartifact={name}:{version}", *options, folder=folder)
+    except MachineError:
+        if version == NEWEST:
+            raise
+        _client(*copy, f"-Dartifact={name}:{version}{FINAL}", *options, folder=folder)
     archive = next(place.glob(f"{name.rpartition(':')[2]}-*.jar"), None)
     if archive is None:
         raise MachineError(f"Maven gives no archive of {name}.")
@@ -180,15 +190,16 @@ def _maven_metadata(name: str) -> list[str]:
 
 
 def _maven_versions(name: str, folder: Path) -> list[str]:
-    _maven_archive(name, "RELEASE", folder)
-    return _newest_first(each for kept in _maven_metadata(name) for each in re.findall(r"<version>([^<]+)", kept))
+    _maven_archive(name, NEWEST, folder)
+    found = (each for kept in _maven_metadata(name) for each in re.findall(r"<version>([^<]+)", kept))
+    return _newest_first(each.removesuffix(FINAL) for each in found)
 
 
 def _maven_released(name: str, version: str, folder: Path) -> date | None:
     """Maven prints no dates: it keeps that of the newest release, and archives can have those of their files."""
     for kept in _maven_metadata(name):
         stamp = re.search(r"<lastUpdated>(\d{8})", kept)
-        if stamp and f"<release>{version}</release>" in kept:
+        if stamp and re.search(rf"<release>{re.escape(version)}({FINAL})?</release>", kept):
             return datetime.strptime(stamp[1], "%Y%m%d").date()
     return _date_of_zip(_maven_archive(name, version, folder))
 
@@ -202,16 +213,25 @@ def _maven_fetch(name: str, version: str, folder: Path) -> Archive:
 
 @lru_cache(32)
 def _npm(name: str, folder: Path) -> Mapping[str, Any]:
-    return _mapping(_client("npm", "view", "--json", name, "version", "time", folder=folder))
+    return _mapping(_client("npm", "view", "--json", name, "versions", "time", folder=folder))
 
 
 def _npm_versions(name: str, folder: Path) -> list[str]:
-    return [_npm(name, folder)["version"]]
+    """npm prints the only version of a package as a text."""
+    found = _npm(name, folder)["versions"]
+    return _newest_first([found] if isinstance(found, str) else found)
 
 
 def _npm_released(name: str, version: str, folder: Path) -> date | None:
     stamp = _npm(name, folder).get("time", {}).get(version)
     return _day_of(stamp) if stamp else None
+
+
+def _npm_fetch(name: str, version: str, folder: Path) -> Archive:
+    place = _part(folder)
+    _client("npm", "pack", "--silent", "--pack-destination", str(place), f"{name}@{version}", folder=place)
+    [path] = place.glob("*.tgz")
+    return _hashed(path)
 
 
 # ---- Debian --------------------------------------------------------------------------------------
@@ -270,7 +290,7 @@ REGISTRARS: Mapping[Registry, Registrar] = {
     Registry.CRATES: Registrar(_crate_versions, _crate_released, _crate_fetch),
     Registry.PYPI: Registrar(_wheel_versions, _wheel_released, _wheel_fetch),
     Registry.MAVEN: Registrar(_maven_versions, _maven_released, _maven_fetch),
-    Registry.NPM: Registrar(_npm_versions, _npm_released),
+    Registry.NPM: Registrar(_npm_versions, _npm_released, _npm_fetch),
     Registry.DEBIAN: Registrar(_debian_versions, _debian_released, prepare=_debian_lists),
 }
 

@@ -24,10 +24,12 @@ DOCKERFILES = {path.parent.name: path for path in sorted(ROOT.glob("endpoints/*/
 ENDPOINTS = [name for name in DOCKERFILES if name not in NO_ENDPOINTS or name == "TEMPLATE"]
 PINS = {
     "aioquic": ("requirements.txt", r"^aioquic==(\S+)$"),
+    "flupke": ("pom.xml", r"<artifactId>flupke</artifactId>\s*<version>([^<]+)</version>"),
     "go-x-net": ("go.mod", r"^require golang\.org/x/net (\S+)$"),
     "kwik": ("pom.xml", r"<artifactId>kwik</artifactId>\s*<version>([^<]+)</version>"),
     "msquic": ("Cargo.toml", r'^msquic = \{ version = "=([^"]+)"'),
     "neqo": ("Cargo.lock", r'^name = "neqo-transport"\nversion = "([^"]+)"$'),
+    "netty": ("pom.xml", r"<netty>([^<]+)</netty>"),
     "noq": ("Cargo.toml", r'^noq = \{ version = "=([^"]+)"'),
     "quiche": ("Cargo.toml", r'^quiche = \{ version = "=([^"]+)"'),
     "quinn": ("Cargo.toml", r'^quinn = \{ version = "=([^"]+)"'),

@@ -16,9 +16,9 @@ from quicsat.traces.trace import read
 from quicsat.traces.tshark import tshark_fields
 from tests.endpoints.conftest import OURS, Look
 
-NO_KEY_LOG = {("kwik", Role.SERVER), ("nginx", Role.SERVER), ("haproxy", Role.SERVER)}
+NO_KEY_LOG = {("kwik", Role.SERVER), ("nginx", Role.SERVER), ("haproxy", Role.SERVER), ("deno", Role.SERVER)}
 """Stacks without a way to get the keys."""
-NO_QLOG = {"s2n-quic", "msquic", "kwik", "lsquic", "nginx", "haproxy", "chromium"}
+NO_QLOG = {"s2n-quic", "msquic", "kwik", "lsquic", "nginx", "haproxy", "chromium", "deno"}
 """Stacks without a qlog."""
 
 pytestmark = pytest.mark.parametrize(("name", "role"), OURS, ids=[f"{name}-{role}" for name, role in OURS])

@@ -19,7 +19,7 @@ from quicsat.model.errors import MachineError
 from quicsat.model.package import Package, Registry
 
 Install = Callable[[str, str], None]
-GO, CRATE, WHEEL, JAR, DEB, OTHER = (
+GO, CRATE, WHEEL, JAR, DEB, NPM = (
     Package(registry, name)
     for registry, name in (
         (Registry.GO, "example.org/q"), (Registry.CRATES, "quinn"), (Registry.PYPI, "some-quic"),
@@ -152,9 +152,41 @@ def test_maven_lists_releases_beside_the_newest_one_and_checks_the_archive(tmp_p
         checksum_of(JAR, "1.8")
 
 
-def test_npm_gives_the_newest_version_and_all_dates(install: Install) -> None:
-    install("npm", 'echo \'{"version": "1.2.0", "time": {"1.1.0": "2025-01-01T00:00:00Z"}}\'')
-    assert ask(OTHER, "1.1.0") == Releases("1.2.0", {"1.1.0": date(2025, 1, 1)})
+def test_releases_of_maven_that_end_in_final(tmp_path: Path, install: Install) -> None:
+    (tmp_path / "jar").write_bytes(jar := archive((2026, 2, 3)))
+    install("mvn", 'for w; do case $w in -Dartifact=*) v=${w##*:} ;; -DoutputDirectory=*) d=${w#*=} ;; esac; done\n'
+            'case $v in RELEASE) v=4.2.10.Final ;; 4.2.9.Final) ;; *) exit 1 ;; esac\n'
+            f'mkdir -p "$d" && cp {tmp_path}/jar "$d/a.quic-$v.jar"')  # fmt: skip
+    kept = tmp_path / ".m2/repository/org/example/a.quic"
+    kept.mkdir(parents=True)
+    (kept / "maven-metadata-central.xml").write_text(
+        "<release>4.2.10.Final</release><version>4.2.9.Final</version><version>4.2.10.Final</version>"
+        "<lastUpdated>20260708120000</lastUpdated>"
+    )
+    assert versions_of(JAR) == ("4.2.9", "4.2.10")
+    assert released(JAR, "4.2.10") == date(2026, 7, 8)
+    assert checksum_of(JAR, "4.2.9") == f"sha256:{hashlib.sha256(jar).hexdigest()}"
+    with pytest.raises(MachineError, match=r"Maven has no org.example:a.quic 4.2.1: the oldest is 4.2.9"):
+        checksum_of(JAR, "4.2.1")
+
+
+def test_npm_gives_all_versions_with_their_dates_and_archives(tmp_path: Path, install: Install) -> None:
+    (tmp_path / "tgz").write_bytes(b"archive")
+    versions = '["1.1.0", "1.10.0", "1.2.0", "1.11.0-canary.1"]'
+    install("npm", f"""case $* in
+        view*@a/b*) echo '{{"versions": {versions}, "time": {{"1.1.0": "2025-01-01T00:00:00Z"}}}}' ;;
+        pack*@a/b@1.1.0) while [ "$1" != --pack-destination ]; do shift; done; cp {tmp_path}/tgz "$2/a-b-1.1.0.tgz" ;;
+        *) echo 'npm error code ETARGET' >&2; exit 1 ;; esac""")  # fmt: skip
+    assert versions_of(NPM) == ("1.1.0", "1.2.0", "1.10.0")
+    assert ask(NPM, "1.1.0") == Releases("1.10.0", {"1.1.0": date(2025, 1, 1)})
+    assert checksum_of(NPM, "1.1.0") == f"sha256:{hashlib.sha256(b'archive').hexdigest()}"
+    with pytest.raises(MachineError, match=r"npm has no @a/b 1.0.0: the oldest is 1.1.0, the newest 1.11.0-canary.1"):
+        checksum_of(NPM, "1.0.0")
+
+
+def test_npm_prints_the_only_version_as_a_text(install: Install) -> None:
+    install("npm", 'echo \'{"versions": "1.2.0", "time": {}}\'')
+    assert versions_of(NPM) == ("1.2.0",)
 
 
 def test_debian_s_suites_give_the_newest_version_and_the_dates_of_small_packages(install: Install) -> None:
@@ -194,7 +226,7 @@ def test_a_registry_that_does_not_answer_is_not_taken_for_one_without_news(
     install("cargo", "exit 0")
     install("apt-get", "sleep 9")
     install("mvn", "exit 0")
-    assert "network timeout" in refusal(OTHER)
+    assert "network timeout" in refusal(NPM)
     assert "damaged" in refusal(GO)
     assert "no index" in refusal(CRATE)
     assert "no archive" in refusal(JAR)
@@ -204,12 +236,12 @@ def test_a_registry_that_does_not_answer_is_not_taken_for_one_without_news(
 
 def test_a_client_that_is_missing_is_named(install: Install, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "npm is not installed" in refusal(OTHER)
+    assert "npm is not installed" in refusal(NPM)
 
 
 def test_a_version_that_is_none_is_refused(install: Install) -> None:
-    install("npm", 'echo \'{"version": "1.0; rm", "time": {}}\'')
-    assert "no version" in refusal(OTHER)
+    install("npm", 'echo \'{"versions": "1.0; rm", "time": {}}\'')
+    assert "no version" in refusal(NPM)
 
 
 def test_versions_that_are_none_reach_no_client(install: Install, tmp_path: Path) -> None:
@@ -221,10 +253,9 @@ def test_versions_that_are_none_reach_no_client(install: Install, tmp_path: Path
     assert not (tmp_path / "asked").exists()
 
 
-def test_registries_without_older_releases_and_damaged_answers(install: Install) -> None:
-    for package in (DEB, OTHER):
-        with pytest.raises(MachineError, match="gives no older releases"):
-            versions_of(package)
+def test_a_registry_without_older_releases_and_damaged_answers(install: Install) -> None:
+    with pytest.raises(MachineError, match="gives no older releases"):
+        versions_of(DEB)
     for answer in ("[]", "{}", '{\\"Versions\\": null}', '{\\"Versions\\": [1]}'):
         install("go", f'echo "{answer}"')
         with pytest.raises(MachineError, match="damaged"):
