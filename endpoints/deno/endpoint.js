@@ -25,7 +25,7 @@ async function answer({ readable, writable }) {
     const file = await Deno.open(`/www/${name}`);
     await file.readable.pipeTo(writable);
   } catch (fault) {
-    await writable.abort(fault);
+    await writable.abort(fault); // Deno ends the stream, and does not reset it.
   }
 }
 

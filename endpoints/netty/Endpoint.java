@@ -49,7 +49,10 @@ public class Endpoint {
                 });
         if (!QLOG.isEmpty()) codec.option(QuicChannelOption.QLOG, qlog());
         Channel socket = bound(codec.build(), new InetSocketAddress("::", 443));
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> socket.close().syncUninterruptibly()));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            socket.close().syncUninterruptibly();
+            Runtime.getRuntime().halt(0);
+        }));
     }
 
     static Channel bound(ChannelHandler codec, InetSocketAddress address) throws Exception {
