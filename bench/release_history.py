@@ -4,7 +4,7 @@
     python -m bench.release_history CAMPAIGN... -o docs/measurements/data/releases-DATE.json [--since DATE]
 
 Prints Markdown tables: goodput of each release, significant steps, and for each implementation the newest release
-that is not later than ``--since`` beside the newest one of all.
+that is not later than ``--since``, else the oldest one, compared with the newest one of all.
 """
 # ruff: noqa: T201 - a script
 
@@ -29,7 +29,13 @@ from quicsat.model.results import ResultSet
 from quicsat.model.text import command_line
 from quicsat.results.store import load
 from quicsat.statistics.comparison import ALL, effect_in_words
-from quicsat.statistics.releases import implementations_with_releases, release_steps, releases_in
+from quicsat.statistics.releases import (
+    STAND_IN,
+    implementations_with_releases,
+    release_step,
+    release_steps,
+    releases_in,
+)
 from quicsat.statistics.samples import GOODPUT, samples
 
 MBIT = 1e6
@@ -51,7 +57,7 @@ def cells(results: ResultSet, name: str) -> Iterator[tuple[Cell, str, list[float
 
 def steps(results: ResultSet, name: str) -> Iterator[dict[str, Any]]:
     """Significant changes from one release to the next, tested over the campaign."""
-    short = {case.name: case.abbreviation for case in results.manifest.test_cases}
+    short = short_names(results)
     for step in release_steps(results, name, results.manifest.test_cases):
         for each in step.changes:
             change = each.change
@@ -126,23 +132,35 @@ def by_release(history: Mapping[str, Any]) -> str:
     return table(["release", "date", *(f"{role}, {case}, {partner}" for case, role, partner in columns)], rows)
 
 
-def year(histories: Mapping[str, Any], since: date) -> str:
-    """A row for each implementation and cell that both releases have."""
+def year(places: Sequence[Path], histories: Mapping[str, Any], since: date) -> str:
+    """A row for each implementation and cell: the newest release of a day beside the newest one of all."""
     rows = []
-    for name, history in histories.items():
-        dates = {release: facts["date"] for release, facts in history["releases"].items()}
-        before = [release for release, day in dates.items() if day and day <= since.isoformat()]
-        if not before or before[-1] == list(dates)[-1]:
-            continue
-        old, new = before[-1], list(dates)[-1]
-        for cell in sorted({tuple(each["cell"]) for each in history["cells"]}):
-            then, now = mean(history, cell, old), mean(history, cell, new)
-            change = f"{100 * (now / then - 1):+.0f} %" if then and now else ""
-            rows.append([name, old, new, *cell, _shown(then), _shown(now), change])
-    return table(
-        ["implementation", "then", "now", "test case", "role", "partner", "then [Mbit/s]", "now [Mbit/s]", "change"],
-        rows,
-    )
+    for place in places:
+        results = load(place).result_set
+        for name in implementations_with_releases(results):
+            history, measured = histories[name], releases_in(results, name)
+            days = {each: history["releases"][each]["date"] for each in measured}
+            before = [each for each in measured if days[each] and days[each] <= since.isoformat()] or measured[:1]
+            if before[-1] == measured[-1]:
+                continue
+            both = (before[-1], measured[-1])
+            for change in release_step(results, name, both, results.manifest.test_cases).comparison.pairs:
+                role, partner = (
+                    (Role.SERVER, change.first.client)
+                    if change.first.server == STAND_IN
+                    else (Role.CLIENT, change.first.server)
+                )
+                cell = (short_names(results)[change.first.test_case], role.value, partner)
+                means = [_shown(mean(history, cell, each)) for each in both]
+                verdict = [effect_in_words(change) if change.effect else "", change.change.value]
+                rows.append([name, *both, role.value, partner, cell[0], *means, *verdict])
+    head = ["implementation", "then", "now", "role", "partner", "test case", "then [Mbit/s]", "now [Mbit/s]"]
+    return table([*head, "difference", "verdict"], rows)
+
+
+def short_names(results: ResultSet) -> dict[str, str]:
+    """Abbreviations of the test cases of a campaign."""
+    return {case.name: case.abbreviation for case in results.manifest.test_cases}
 
 
 def _shown(value: float | None) -> str:
@@ -167,7 +185,7 @@ def main(words: Sequence[str]) -> int:
         ]  # fmt: skip
         print(f"\n{table(['step', 'role', 'partner', 'test case', 'metric', 'change', 'p'], rows)}")
     if options.since:
-        print(f"\n{year(found, options.since)}")
+        print(f"\n{year(options.campaigns, found, options.since)}")
     return 0
 
 

@@ -106,14 +106,18 @@ def of_release(results: ResultSet, name: str, release: str) -> ResultSet:
 def release_steps(results: ResultSet, name: str, cases: Iterable[TestCase]) -> tuple[ReleaseStep, ...]:
     """All neighbouring releases that a campaign measured, the oldest first."""
     chosen, neighbours = list(cases), list(pairwise(releases_in(results, name)))
-    steps = []
-    for before, after in neighbours:
-        first, second = (of_release(results, name, each) for each in (before, after))
-        found = campaigns(first, second, chosen, looks=len(neighbours), by_case=True)
-        changed = [each for each in (*found.pairs, *found.groups, *found.times) if each.change in WORSE | BETTER]
-        mine = (_change(each, _only_role(found)) for each in changed)
-        steps.append(ReleaseStep(before, after, tuple(each for each in mine if each is not None), found))
-    return tuple(steps)
+    return tuple(release_step(results, name, each, chosen, looks=len(neighbours)) for each in neighbours)
+
+
+def release_step(
+    results: ResultSet, name: str, releases: tuple[str, str], cases: Iterable[TestCase], looks: int = 1
+) -> ReleaseStep:
+    """Two releases of a campaign, the earlier one first; ``looks``: comparisons that share the level."""
+    first, second = (of_release(results, name, each) for each in releases)
+    found = campaigns(first, second, list(cases), looks=looks, by_case=True)
+    changed = [each for each in (*found.pairs, *found.groups, *found.times) if each.change in WORSE | BETTER]
+    mine = (_change(each, _only_role(found)) for each in changed)
+    return ReleaseStep(*releases, tuple(each for each in mine if each is not None), found)
 
 
 def _only_role(found: Comparison) -> Role | None:
