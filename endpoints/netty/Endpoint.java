@@ -48,7 +48,7 @@ public class Endpoint {
                     protected void initChannel(QuicStreamChannel stream) { stream.pipeline().addLast(new Answer()); }
                 });
         if (!QLOG.isEmpty()) codec.option(QuicChannelOption.QLOG, qlog());
-        Channel socket = bound(codec.build(), new InetSocketAddress("::", 443));
+        Channel socket = bound(codec.build(), new InetSocketAddress(443));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             socket.close().syncUninterruptibly();
             Runtime.getRuntime().halt(0);
