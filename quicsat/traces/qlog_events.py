@@ -1,7 +1,7 @@
 """The events of one end of a run as qlog, from its decrypted trace; pure.
 
 draft-ietf-quic-qlog-main-schema-14 and draft-ietf-quic-qlog-quic-events-13. Frames of a packet are in the order of
-their kinds, since ``Trace`` does not keep that of the packet; PADDING is left out.
+their kinds, since ``Trace`` does not keep that of the packet; PADDING is left out of packets with other frames.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def endpoint_events(trace: Trace, times: Floats, *, server: bool) -> Iterator[tu
         sent = from_server == server
         data: Event = {"header": _header(trace, row), "raw": {"length": int(trace.length[row])}}
         if trace.decrypted[row]:
-            data["frames"] = frames.get(row, [])
+            data["frames"] = frames.get(row) or [{"frame_type": "padding"}]
         if trace.form[row] == Form.VERSION_NEGOTIATION and (versions := trace.tokens[trace.token[row]]):
             data["supported_versions"] = [versions[at : at + 8] for at in range(0, len(versions) - 7, 8)]
         yield (time, f"quic:packet_{'sent' if sent else 'received'}", data), group

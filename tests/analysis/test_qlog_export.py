@@ -28,7 +28,7 @@ from quicsat.model.emulated_link import (
 from quicsat.model.implementation import Protocol
 from quicsat.model.product_files import build_folder
 from quicsat.traces import qlog
-from quicsat.traces.columns import Frame, Signals, Trace
+from quicsat.traces.columns import AckFrames, CryptoFrames, Frame, Signals, StreamFrames, Trace
 from quicsat.traces.qlog_events import endpoint_events
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import RunTraces, check_traces, read_run
@@ -263,3 +263,13 @@ def test_the_depth_of_the_queue() -> None:
 def simulator_report(queue_drops: int = 0) -> SimulatorReport:
     counted = DirectionReport(received=20, delivered=19, queue_drops=queue_drops, loss_drops=0)
     return SimulatorReport(EPOCH, True, 0.0, 0.0, 0, counted, DirectionReport(20, 20, 0, 0))
+
+
+def test_packets_of_padding_alone_have_a_frame() -> None:
+    """qvis fails at a packet without frames."""
+    seen = pair_of("lossy").client
+    empty = replace(seen, frames=StreamFrames.of(), crypto=CryptoFrames.of(), acks=AckFrames.of(), signals=Signals.of())
+    events = [data for (_, _, data), _ in endpoint_events(empty, empty.time, server=False) if "frames" in data]
+    assert len(events) == int(seen.decrypted.sum())
+    assert all(data["frames"] == [{"frame_type": "padding"}] for data in events)
+    assert faults({"time": 0.0, "name": "quic:packet_sent", "data": events[0]}) == []
