@@ -2,8 +2,9 @@
 
     python -m bench.fidelity_marks docs/measurements/data/fidelity-DATE.json
 
-A pair is named if its verdict is *different*. If the server as a whole is different, and none of its pairs is
-equivalent, all clients are marked, also those that were not measured.
+A pair is named if its verdict is *different*, or if it has enough runs with each clock, and these do not show that the
+clocks are equivalent. If the server as a whole is different, and none of its pairs is equivalent, all clients are
+marked, also those that were not measured.
 """
 
 # ruff: noqa: T201 - a script
@@ -22,7 +23,7 @@ from quicsat.config.cost_entry import with_key
 from quicsat.config.implementations import VIRTUAL_ONLY_KEY
 from quicsat.config.loader import load_implementations
 from quicsat.model.implementation import EVERY_CLIENT
-from quicsat.statistics.equivalence import Agreement
+from quicsat.statistics.equivalence import FEWEST_EQUIVALENT, Agreement
 
 Links = dict[str, list[str]]
 """Clients by test case."""
@@ -37,10 +38,15 @@ def marks(found: Mapping[str, Any]) -> dict[str, Links]:
             marked.setdefault(row["server"], {})[row["link"]] = [EVERY_CLIENT]
     for row in found["pairs"]:
         clients = marked.setdefault(row["server"], {}).setdefault(row["link"], [])
-        if row["verdict"] == Agreement.DIFFERENT and EVERY_CLIENT not in clients:
+        if _fails(row) and EVERY_CLIENT not in clients:
             clients.append(row["client"])
     kept = {server: {link: names for link, names in links.items() if names} for server, links in marked.items()}
     return {server: links for server, links in kept.items() if links}
+
+
+def _fails(row: Mapping[str, Any]) -> bool:
+    enough = min(row["real"], row["virtual"]) >= FEWEST_EQUIVALENT
+    return row["verdict"] == Agreement.DIFFERENT or (row["verdict"] == Agreement.UNDECIDED and enough)
 
 
 def written(text: str, marked: Mapping[str, Links], date: str) -> str:

@@ -20,7 +20,10 @@ FRAGILE_MARK = "≈"
 """In matrices."""
 VIRTUAL_ONLY_MARK = "†"
 """In matrices and figures."""
-IN_REAL_TIME = "in real time, the outcome differs, or goodput by more than 5 % (docs/measurements/virtual-time.md)"
+IN_REAL_TIME = (
+    "runs in real time differ by more than 5 % or in their outcome, or vary too much to show that they do not "
+    "(docs/measurements/virtual-time.md)"
+)
 VIRTUAL_ONLY = f"holds in virtual time only: {IN_REAL_TIME}"
 """Of a pair over a link."""
 

@@ -131,26 +131,27 @@ ENTRIES = """\
 
 
 def test_marks_are_written_into_implementations_json(tmp_path: Path) -> None:
-    def row(server: str, client: str, verdict: Agreement) -> dict[str, str]:
-        return {"link": "sat", "server": server, "client": client, "verdict": verdict}
+    def row(server: str, client: str, verdict: Agreement, runs: int = 9) -> dict[str, str | int]:
+        return {"link": "sat", "server": server, "client": client, "verdict": verdict, "real": runs, "virtual": 20}
 
     pairs = [
         row("one", "a", Agreement.DIFFERENT),
         row("one", "b", Agreement.UNDECIDED),
-        row("one", "c", Agreement.EQUIVALENT),
+        row("one", "c", Agreement.EQUIVALENT, 10),
+        row("one", "d", Agreement.UNDECIDED, 10),
     ]
     servers = [row("one", "", Agreement.DIFFERENT), row("two", "", Agreement.EQUIVALENT)]
     verdicts, target = tmp_path / "verdicts.json", tmp_path / "implementations.json"
     target.write_text(ENTRIES)
 
-    def written(some: list[dict[str, str]]) -> dict[str, tuple[str, ...]]:
+    def written(some: list[dict[str, str | int]]) -> dict[str, tuple[str, ...]]:
         verdicts.write_text(json.dumps({"date": "2026-11-28", "pairs": some, "servers": servers}))
         assert mark([str(verdicts), "--to", str(target)]) == 0
         found = load_implementations(target)
         return {name: link.clients for name, each in found.items() for link in each.virtual_only.links}
 
-    assert written(pairs) == {"one": ("a",)}
-    assert '    "virtual time only": {"date": "2026-11-28", "links": {"sat": ["a"]}}' in target.read_text().splitlines()
+    assert written(pairs) == {"one": ("a", "d")}
+    assert '    "virtual time only": {"date": "2026-11-28", "links": {"sat": ["a", "d"]}}' in target.read_text().splitlines()
     assert written(pairs[:2]) == {"one": ("*",)}
     servers.clear()
     assert written([]) == {}
