@@ -75,9 +75,10 @@ RECEIVE = (
 
 Its arguments are its role, what it does then ("calls" the kernel, "reads" another clock, or "nothing") before it
 reads the clock twice, and the datagrams, which a child sends in segments of 1,200 bytes. It prints how often it pays
-50 ms: ten times the number of payments before the first readings, plus that of payments between both.
+50 ms, half of a handshake: ten times the number of payments before the first readings, plus that of payments between
+both.
 """
-NEVER, BETWEEN, BEFORE = 0, 1, 10
+NEVER, BETWEEN, BEFORE = 0, 1, 20
 INITIAL = "c000000001:1195"
 HANDSHAKE = "e000000001"
 BEHIND = f"c00000000108{'01' * 8}02030305{'04' * 5}4014{'05' * 20}"
@@ -86,7 +87,7 @@ BEHIND = f"c00000000108{'01' * 8}02030305{'04' * 5}4014{'05' * 20}"
 
 def payments(machines: Machines, programs: Sequence[str], **costs: int) -> list[int]:
     """What each program prints for its arguments."""
-    return numbers(machines, [RECEIVE + each for each in programs], costs={"handshake": 50_000_000} | costs)
+    return numbers(machines, [RECEIVE + each for each in programs], costs={"handshake": 100_000_000} | costs)
 
 
 def milliseconds(machines: Machines, programs: Sequence[str], **options: Any) -> list[float]:
@@ -165,16 +166,17 @@ It looks for the function in the vDSO, and puts its address in the place of eigh
 
 
 def test_a_program_computes_before_its_second_reading_by_the_vdso(machines: Machines) -> None:
+    """Half of what is left, before each reading."""
     binary = base64.b64encode(program(TAKE)).decode()
     script = f"cd /logs; echo {binary} | base64 -d >program; for i in c000000001 40; do {START}$i >$i; done"
-    costs = {"clock": 500, "handshake": 50_000_000}
+    costs = {"clock": 500, "handshake": 50_000_000, "received": 40_000}
     files = machines.boot(script, patience=PATIENCE, costs=costs).files
     steps = []
     for name in ("c000000001", "40"):
         words = struct.unpack("<6Q", files[f"client/logs/{name}"])
         times = [seconds * 10**9 + rest for seconds, rest in zip(words[::2], words[1::2], strict=True)]
         steps.append([after - before for before, after in itertools.pairwise(times)])
-    assert steps == [[pytest.approx(50_000_500, abs=1000), 500], [500, 500]]
+    assert steps == [pytest.approx([25_020_500, 12_510_500], abs=1000), [20_500, 10_500]]
 
 
 def test_page_faults_take_no_time(machines: Machines) -> None:
@@ -227,6 +229,9 @@ UDP = (
 bytes (UDP_SEGMENT), and a file F."""
 
 
+SOCKETS = UDP[: UDP.index("open F")]
+
+
 def doing(each: str) -> str:
     """A program for ``milliseconds``."""
     return UDP.replace("DO", each)
@@ -267,10 +272,26 @@ def test_each_kind_of_call_and_each_datagram_has_its_cost(kind: str, machines: M
     assert found == pytest.approx(wanted, abs=0.05)
 
 
+def test_a_datagram_leaves_when_the_program_has_paid_for_it(machines: Machines) -> None:
+    """The datagrams of a call arrive together, after the costs of all of them."""
+    sends = "$begin = now(); if (!fork) { send(B, q(x) x 250, 0); exit } recv(A, $r, 999, 0); "
+    script = SOCKETS + sends + "print now() - $begin, qq(\n)'"
+    free, paid = (milliseconds(machines, [script], costs=costs)[0] for costs in ({}, {"sent": 20_000_000}))
+    assert paid - free == pytest.approx(60, abs=5)
+
+
+def test_a_program_takes_all_that_has_arrived_before_it_computes(machines: Machines) -> None:
+    """It pays for two after it has asked for a third one in vain, but for one before it can wait for another."""
+    script = SOCKETS + "send(B, q(x), 0) for 1..2; TAKES; $begin = now(); getppid; print now() - $begin, qq(\n)'"
+    takes = "recv(A, $r, 9, 64) for 1..3", "recv(A, $r, 9, 0) for 1..2"
+    programs = [script.replace("TAKES", each) for each in takes]
+    assert milliseconds(machines, programs, costs={"received": 30_000_000}) == pytest.approx([60, 30], abs=5)
+
+
 def test_a_program_that_polls_in_vain_makes_few_calls(machines: Machines) -> None:
     """Each takes at least a sixteenth of the time polled so far, and at most 10 µs, or as long as such a call takes."""
     polls = "$calls = 0; $begin = now(); do { POLL; $calls++ } while now() - $begin < LIMIT; print $calls, qq(\\n)"
-    script = UDP[: UDP.index("open F")] + polls + "'"
+    script = SOCKETS + polls + "'"
     poll, receive = "syscall(7, 0, 0, 0)", "syscall(45, fileno(A), $r = q(x), 1, 64, 0, 0)"
     cases = [(poll, 10_000), (poll, 1_000_000), (receive, 1_000_000), (poll, 10_000_000), ("getppid", 1_000_000)]
     programs = [script.replace("POLL", each).replace("LIMIT", str(limit)) for each, limit in cases]
