@@ -1,6 +1,9 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
 PYTEST = $(PYTHON) -m pytest --durations=15
+# Campaigns that `make bench-soak` kills, and their clock.
+KILLS = 50
+CLOCK = real
 # Tests in virtual time, at an engine of their own; no other test disturbs them, so that they yield to all others.
 VIRTUAL = tests/engine/test_virtual_links.py tests/engine/test_time_shares.py tests/engine/test_virtual_time.py tests/engine/test_workflows.py \
     tests/virtual_time
@@ -214,6 +217,9 @@ bench-worst-cases: setup-dev  ## memory and CPU time of the largest and slowest 
 
 bench-text-sinks: setup-dev  ## hostile words in everything that quicsat writes, opened by Chromium, Apache, nginx, Caddy and LaTeX (10 minutes)
 	$(PYTHON) -m bench.text_sinks
+
+bench-soak: images  ## kill KILLS=50 campaigns (CLOCK=virtual: in virtual time) with kill -9 at random moments; count lost runs and left-over containers
+	$(PYTHON) -m bench.soak --kills $(KILLS) --clock $(CLOCK)
 
 clean:  ## remove what an interrupted campaign left at the engine
 	$(PYTHON) run.py clean

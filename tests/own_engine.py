@@ -33,6 +33,8 @@ TRIES = 3
 SELDOM = {"GOGC": "400"}
 """Go's garbage collector works only when memory has grown fivefold: a daemon starts a program for each archive and each
 network, and at its start that program spends a quarter of its CPU time on memory that it is about to give back."""
+IDLE = ("dockerd", "containerd")
+"""What runs in the namespaces of an engine that has nothing to do, beside their first process."""
 SET_UP = (
     "ip link set lo up && mkdir -p /etc/docker && mount --bind {etc} /etc/docker && touch {ready} && "
     "exec {python} -c '{init}'"
@@ -61,6 +63,7 @@ class OwnEngine:
         wait_for(ready.exists, "the namespaces of an engine", self._holder, log)
         self._first = _child(self._holder)
         """Id of the first process of the namespaces, as the machine has it."""
+        self._inherited = self._namespaces()
         self._entry: subprocess.Popen[bytes] | None = None
         self._daemon = 0
         try:
@@ -121,6 +124,30 @@ class OwnEngine:
                 os.kill(self._daemon, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._entry.wait(GRACE)
+
+    def processes(self) -> dict[int, str]:
+        """Name of all that runs there but what runs in idleness, by its id inside."""
+        found = {}
+        for path in self._proc().glob("[0-9]*"):
+            with suppress(OSError):
+                found[int(path.name)] = (path / "comm").read_text().strip()
+        return {number: name for number, name in found.items() if number != 1 and name not in IDLE}
+
+    def networks(self) -> set[str]:
+        """Network namespaces made since: those in which something runs, and those that are kept by a mount."""
+        return self._namespaces() - self._inherited
+
+    def _namespaces(self) -> set[str]:
+        found = set()
+        for path in self._proc().glob("[0-9]*"):
+            with suppress(OSError):
+                found.add(str((path / "ns/net").readlink()))
+        mounts = (line.split() for line in (self._proc() / "1/mountinfo").read_text().splitlines())
+        return found | {words[3] for words in mounts if words[3].startswith("net:")}
+
+    def _proc(self) -> Path:
+        """/proc, as it is inside."""
+        return Path(f"/proc/{self._first}/root/proc")
 
 
 def _child(process: subprocess.Popen[bytes]) -> int:
