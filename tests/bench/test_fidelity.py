@@ -151,7 +151,8 @@ def test_marks_are_written_into_implementations_json(tmp_path: Path) -> None:
         return {name: link.clients for name, each in found.items() for link in each.virtual_only.links}
 
     assert written(pairs) == {"one": ("a", "d")}
-    assert '    "virtual time only": {"date": "2026-11-28", "links": {"sat": ["a", "d"]}}' in target.read_text().splitlines()
+    entry = '    "virtual time only": {"date": "2026-11-28", "links": {"sat": ["a", "d"]}}'
+    assert entry in target.read_text().splitlines()
     assert written(pairs[:2]) == {"one": ("*",)}
     servers.clear()
     assert written([]) == {}
