@@ -45,8 +45,8 @@ def marks(found: Mapping[str, Any]) -> dict[str, Links]:
 
 
 def _fails(row: Mapping[str, Any]) -> bool:
-    enough = min(row["real"], row["virtual"]) >= FEWEST_EQUIVALENT
-    return row["verdict"] == Agreement.DIFFERENT or (row["verdict"] == Agreement.UNDECIDED and enough)
+    verdict, runs = Agreement(row["verdict"]), min(row["real"], row["virtual"])
+    return verdict is Agreement.DIFFERENT or (verdict is Agreement.UNDECIDED and runs >= FEWEST_EQUIVALENT)
 
 
 def written(text: str, marked: Mapping[str, Links], date: str) -> str:

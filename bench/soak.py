@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.script import DAEMON, ROOT, counts_table, options_parser, run
+from prettytable import PrettyTable
+
+from bench.script import DAEMON, ROOT, options_parser, run
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import list_containers
 from quicsat.model.clock import Clock
@@ -204,20 +206,19 @@ def report(cases: Sequence[Case]) -> int:
         "processes left": sum(case.left.processes for case in cases),
         "campaigns left alone that were not successful": sum(case.status != 0 for case in alone),
     }
-    print(
-        counts_table(
-            [
-                ("campaigns", len(cases)),
-                ("killed with kill -9", sum(killed.values())),
-                *((f"  during: {during}", count) for during, count in killed.items()),
-                ("ended before their kill, or left alone", len(alone)),
-                ("results acknowledged", sum(case.acknowledged for case in cases)),
-                ("  of them before a kill", before),
-                *((name, count) for name, count in bars.items()),
-                ("longest until nothing was left, s", f"{max((case.cleaned for case in cases), default=0):.1f}"),
-            ]
-        )
-    )
+    rows: list[tuple[str, object]] = [
+        ("campaigns", len(cases)),
+        ("killed with kill -9", sum(killed.values())),
+        *((f"  during: {during}", count) for during, count in killed.items()),
+        ("ended before their kill, or left alone", len(alone)),
+        ("results acknowledged", sum(case.acknowledged for case in cases)),
+        ("  of them before a kill", before),
+        *((name, count) for name, count in bars.items()),
+        ("longest until nothing was left, s", f"{max((case.cleaned for case in cases), default=0):.1f}"),
+    ]
+    table = PrettyTable(["", "count"], align="l")
+    table.add_rows([[*row] for row in rows])
+    print(table)
     if killed and not before:
         print("No campaign was killed after a result: whether a kill loses results remains open.")
     return int(any(bars.values()) or bool(killed and not before))
