@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import merge
 from itertools import chain
@@ -13,6 +14,7 @@ from typing import Any, cast
 from quicsat.analysis.link_qlog import SCHEMA as LINK_SCHEMA
 from quicsat.analysis.link_qlog import LinkRun, link_events
 from quicsat.model.implementation import Role
+from quicsat.model.stored_files import open_file, resolved
 from quicsat.model.whole_file import new_file
 from quicsat.traces.qlog_events import SCHEMA, Event, Timed, endpoint_events, milliseconds, recovery_events
 from quicsat.traces.quic_series import QuicTracePair
@@ -24,6 +26,8 @@ LINK = "link"
 FILES = (f"{Role.CLIENT}{SUFFIX}", f"{Role.SERVER}{SUFFIX}", f"{LINK}{SUFFIX}")
 """Names of the files."""
 OLDER_SUFFIX = ".qlog"
+LONGEST_HEAD = 64 * 1024
+"""Bytes of a file that are looked at to recognise it."""
 OLDER_NAMES = {
     "quic:connection_started": "connectivity:connection_started",
     "quic:connection_closed": "connectivity:connection_closed",
@@ -31,6 +35,12 @@ OLDER_NAMES = {
 }
 """Names of events in qlog 0.3 that are not of its category ``transport``."""
 RECORD_SEPARATOR, LINE_FEED = b"\x1e", b"\n"
+HEADER = {
+    "file_schema": "urn:ietf:params:qlog:file:sequential",
+    "serialization_format": "application/qlog+json-seq",
+}
+OLDER_HEADER = {"qlog_version": "0.3", "qlog_format": "JSON"}
+"""What files begin with."""
 NANOSECONDS = 1_000_000_000
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -47,6 +57,21 @@ def write_qlogs(directory: Path, title: str, traces: RunTraces, link: LinkRun, *
         with new_file(paths[-1]) as file:
             file.writelines(content)
     return paths
+
+
+def file_names(*, older: bool = False) -> tuple[str, ...]:
+    """Those of the files of a run."""
+    return tuple(f"{name.removesuffix(SUFFIX)}{OLDER_SUFFIX}" for name in FILES) if older else FILES
+
+
+def is_export(path: Path) -> bool:
+    """Whether :func:`write_qlogs` wrote a file of this name."""
+    head = b""
+    with suppress(OSError), open_file(resolved(path)) as file:
+        head = file.read(LONGEST_HEAD)
+    start, rest = (OLDER_HEADER, b',"traces":[') if path.suffix == OLDER_SUFFIX else (HEADER, b',"trace":')
+    begin = _ENCODE(start).encode().removesuffix(b"}") + rest + b'{"title":"'
+    return head.removeprefix(RECORD_SEPARATOR).startswith(begin) and f': the {path.stem}",'.encode() in head
 
 
 def qlogs(
@@ -70,11 +95,11 @@ def qlogs(
         (f"{title}: the server", {"type": "server"}, SCHEMA, server),
         (f"{title}: the link", {"type": "network", "flow": "server"}, LINK_SCHEMA, network),
     )
-    for name, (about, place, schema, records) in zip(FILES, contents, strict=True):
+    for name, (about, place, schema, records) in zip(file_names(older=older), contents, strict=True):
         head = {"title": about, "common_fields": clock, "vantage_point": place, "event_schemas": [schema]}
         events = (event for _, event in records)
         if older:
-            yield f"{name.removesuffix(SUFFIX)}{OLDER_SUFFIX}", _older(head, events)
+            yield name, _older(head, events)
         else:
             yield name, _sequence(head, events)
 
@@ -95,12 +120,7 @@ def _records(events: Iterable[tuple[Timed, str]]) -> Iterator[Record]:
 
 def _sequence(head: Event, events: Iterable[Event]) -> Iterator[bytes]:
     """A header and the events as JSON-SEQ (RFC 7464)."""
-    header = {
-        "file_schema": "urn:ietf:params:qlog:file:sequential",
-        "serialization_format": "application/qlog+json-seq",
-        "trace": head,
-    }
-    for record in chain([header], events):
+    for record in chain([HEADER | {"trace": head}], events):
         yield RECORD_SEPARATOR + _ENCODE(record).encode() + LINE_FEED
 
 
@@ -108,7 +128,7 @@ def _older(head: Event, events: Iterable[Event]) -> Iterator[bytes]:
     """The same as one JSON object of qlog 0.3, which qvis reads, an event a line."""
     trace = {name: head[name] for name in ("title", "vantage_point")}
     trace |= {"common_fields": {"time_format": "relative", "reference_time": 0}, "events": []}
-    begin, end = _ENCODE({"qlog_version": "0.3", "qlog_format": "JSON", "traces": [trace]}).rsplit("[]", 1)
+    begin, end = _ENCODE(OLDER_HEADER | {"traces": [trace]}).rsplit("[]", 1)
     yield f"{begin}[".encode()
     for number, event in enumerate(_older_events(events)):
         yield (b",\n" if number else b"\n") + _ENCODE(event).encode()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import console, other_runners
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.options import QIR, QIR_SE
-from quicsat.cli.output_files import check_outputs, check_place
+from quicsat.cli.output_files import check_earlier, check_no_run, check_outputs, check_place, check_target, is_plain
 from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.cli.stored_run import stored_run
 from quicsat.model.errors import HarnessFault, InputError
+from quicsat.model.stored_files import resolved
 from quicsat.model.text import escaped
 
 if TYPE_CHECKING:
@@ -98,11 +100,12 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
     from quicsat.analysis.reanalysis import planned
     from quicsat.analysis.run_capture import write_capture
     from quicsat.model.trace_size import trace_packets
-    from quicsat.model.whole_file import cannot_write, make_directories, new_file
+    from quicsat.model.whole_file import cannot_write, make_directories, write_atomically
     from quicsat.traces.quic_series import QuicTracePair
     from quicsat.traces.run_traces import check_traces, read_run
 
     results, result, place, named = stored_run(directory, EXAMPLES[1])
+    files = _checked_files(target, named, form)
     evidence = result.evidence
     case = planned(results.manifest, result).under(evidence.perturbation).test_case
     try:
@@ -116,19 +119,37 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
     if not isinstance(traces.trace_pair, QuicTracePair):
         raise InputError(f"{directory}: ran over TCP, and can only be exported with its campaign.")
     if form == PCAPNG:
-        file = target or named / CAPTURE
-        check_outputs([("FILE", file)])
-        try:
-            with new_file(file) as capture:
-                write_capture(capture, place, traces, case, evidence)
-            return [file]
-        except OSError as error:
-            raise cannot_write(file, error) from error
-    folder = target or named / QLOG_FOLDER
-    check_place(folder, str(folder))
+        capture = BytesIO()
+        write_capture(capture, place, traces, case, evidence)
+        write_atomically(files[0], capture.getvalue())
+        return files
     try:
         link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)
-        make_directories(folder if target is None else folder.resolve())
-        return write_qlogs(folder, str(result.key), traces, link, older=form == OLDER)
+        folder = resolved(files[0].parent)
+        make_directories(folder)
+        write_qlogs(folder, str(result.key), traces, link, older=form == OLDER)
     except OSError as error:
-        raise cannot_write(folder, error) from error
+        raise cannot_write(files[0].parent, error) from error
+    return files
+
+
+def _checked_files(target: Path | None, named: Path, form: str) -> list[Path]:
+    """The files to write of the run that the user names ``named``; raises InputError if anything else is there."""
+    from quicsat.analysis import qlog_export
+    from quicsat.traces import pcapng_writer
+
+    default = named / (CAPTURE if form == PCAPNG else QLOG_FOLDER)
+    place = target or default
+    if resolved(place) != resolved(named) / default.name:
+        check_no_run("FILE", place)
+    if form == PCAPNG:
+        check_target(place)
+        check_earlier("FILE", place, "export of this format", pcapng_writer.is_export)
+        return [place]
+    check_place(place, str(place))
+    files = [place / name for name in qlog_export.file_names(older=form == OLDER)]
+    for file in files:
+        if file.is_symlink() or not is_plain(file):
+            raise InputError(f"{file}: is no regular file. Choose another directory.")
+        check_earlier("FILE", file, "export of this format", qlog_export.is_export)
+    return files

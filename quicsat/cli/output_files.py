@@ -23,19 +23,31 @@ def check_outputs(
 ) -> None:
     """Raise InputError, before hours of measuring, if one of the files cannot be written at their end.
 
-    None of them may replace another one, one of the ``inputs``, or the results of a campaign. ``campaign``: the one
-    that is read, or whose directory will be there by then. ``exported``: the one of the outputs that may replace
-    result.json, because the journal has the same data; docs/guide/coming-from-qir.md tells what for.
+    None of them may replace another one, one of the ``inputs``, or the results of a campaign, or be in the directory
+    of a run. ``campaign``: the one that is read, or whose directory will be there by then. ``exported``: the one of the
+    outputs that may replace result.json, because the journal has the same data; docs/guide/coming-from-qir.md tells
+    what for.
 
     Whether a file that exists may be replaced also depends on what it contains, see :func:`check_earlier`.
     """
     wanted = [(name, file) for name, file in outputs if file is not None]
     for number, (name, file) in enumerate(wanted):
-        _check_target(file, campaign)
+        check_target(file, campaign)
+        check_no_run(name, file)
         _check_results(name, file, campaign, may_replace_document=file == exported)
         for other, known in (*inputs, *wanted[:number]):
             if known is not None and _are_same(file, known):
                 raise InputError(f"{name}: {file} is also what {other} names. Choose another file.")
+
+
+def check_no_run(name: str, path: Path) -> None:
+    """Raise InputError if a file or directory to write would be in the directory of a run of a campaign."""
+    from quicsat.model.run_key import LEVELS
+    from quicsat.results.store import find_campaign
+
+    campaign, place = find_campaign(path)
+    if campaign is not None and len(place.relative_to(campaign).parts) > LEVELS:
+        raise InputError(f"{name}: {path}: is in the directory of a run. Choose another place.")
 
 
 def _check_results(name: str, file: Path, campaign: Path | None, *, may_replace_document: bool) -> None:
@@ -76,7 +88,8 @@ def is_plain(file: Path) -> bool:
     return file.is_file() or not file.exists()
 
 
-def _check_target(file: Path, campaign: Path | None) -> None:
+def check_target(file: Path, campaign: Path | None = None) -> None:
+    """Raise InputError if a file cannot be written; ``campaign``: its directory will be there by then."""
     if file.is_dir():
         raise InputError(f"{file}: is a directory. Choose the name of a file.")
     if not is_plain(file):

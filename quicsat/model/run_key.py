@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from quicsat.model.names import pair_folder
 
+LEVELS = 3
+"""Directories of a run's path, below its campaign."""
+
 
 class RunKey(NamedTuple):
     """Identifies a run within its campaign. Its text is its path: ``quic-go_picoquic+bbr/sat/1``."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from heapq import merge
+from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
+from quicsat.model.stored_files import open_file, resolved
 from quicsat.traces.records import (
     ENHANCED_PACKET,
     INTERFACE,
@@ -42,8 +46,12 @@ class CapturedEnd(NamedTuple):
 
 
 def write_pcapng(file: BinaryIO, key_log: bytes, places: Sequence[CapturedEnd]) -> None:
-    """A section with an interface per place and link type, the key log if there is one, and all packets by time."""
-    file.write(_block(SECTION, struct.pack("<IHHQ", BYTE_ORDER, *VERSION, UNKNOWN_LENGTH)))
+    """A section with an interface per place and link type, the key log if there is one, and all packets by time.
+
+    ``file`` can seek.
+    """
+    begin = file.tell()
+    file.write(_section(UNKNOWN_LENGTH))
     if key_log:
         file.write(_block(SECRETS, struct.pack("<II", TLS_KEY_LOG, len(key_log)) + _padded(key_log)))
     interfaces: dict[tuple[int, int], int] = {}
@@ -60,6 +68,23 @@ def write_pcapng(file: BinaryIO, key_log: bytes, places: Sequence[CapturedEnd]) 
             _option(COMMENT, comment.encode()[:LONGEST_COMMENT]) + _option(END_OF_OPTIONS, b"") if comment else b""
         )
         file.write(_block(ENHANCED_PACKET, head + _padded(record.data) + options))
+    end = file.tell()
+    file.seek(begin)
+    file.write(_section(end - begin - len(_section(0))))
+    file.seek(end)
+
+
+def is_export(path: Path) -> bool:
+    """Whether :func:`write_pcapng` wrote a file: others do not state the length of a section that fills the file."""
+    with suppress(OSError), open_file(resolved(path)) as file:
+        head = _section(max(os.fstat(file.fileno()).st_size - len(_section(0)), 0))
+        return file.read(len(head)) == head
+    return False
+
+
+def _section(length: int) -> bytes:
+    """The header of a section; ``length``: bytes behind it."""
+    return _block(SECTION, struct.pack("<IHHQ", BYTE_ORDER, *VERSION, length))
 
 
 def _numbered(place: int, end: CapturedEnd) -> Iterable[tuple[int, int, PacketRecord, str]]:

@@ -231,6 +231,49 @@ def test_qlogs_that_cannot_be_written(stored: Path, tmp_path: Path, quicsat: Com
     (tmp_path / "file").touch()
     quicsat.refusal("export", stored, tmp_path / "file", "--format", "qlog")
     (stored / "qlog").symlink_to(tmp_path)
-    quicsat.refusal("export", stored, "--format", "qlog", status=3)
+    quicsat.refusal("export", stored, "--format", "qlog")
     assert not (tmp_path / "client.sqlog").exists()
     assert "needs FILE" in quicsat.refusal("export", tmp_path / "campaign")
+
+
+@pytest.mark.parametrize("form", ["qlog", "qlog-0.3", "pcapng"])
+def test_the_export_of_a_run_replaces_only_earlier_ones(
+    stored: Path, tmp_path: Path, quicsat: CommandLine, form: str
+) -> None:
+    place = tmp_path / ("run.pcapng" if form == "pcapng" else "")
+    files = [Path(line) for line in quicsat.out("export", stored, place, "--format", form).splitlines()]
+    whole = [file.read_bytes() for file in files]
+    files[0].write_bytes(b"")
+    quicsat.out("export", stored, place, "--format", form)
+    assert [file.read_bytes() for file in files] == whole
+    foreign = b"notes", whole[-1] + b"more"
+    for content in foreign if form == "pcapng" else foreign[:1]:
+        files[-1].write_bytes(content)
+        assert "is no earlier export" in quicsat.refusal("export", stored, place, "--format", form)
+        assert files[-1].read_bytes() == content
+
+
+def test_exports_change_nothing_that_belongs_to_a_run(stored: Path, tmp_path: Path, quicsat: CommandLine) -> None:
+    (tmp_path / "latest").symlink_to("campaign")
+    (stored / "client").mkdir(exist_ok=True)
+    (stored / "output.txt").touch()
+    (tmp_path / "trace").symlink_to(stored / CLIENT_TRACE)
+    before = {path: path.read_bytes() for path in stored.rglob("*") if path.is_file()}
+    for file in (stored / CLIENT_TRACE, stored / "output.txt", stored / "sim/new.pcapng", tmp_path / "trace"):
+        quicsat.refusal("export", stored, file, "--format", "pcapng")
+        quicsat.refusal("export", tmp_path / "campaign", file)
+    quicsat.refusal("export", stored, stored / "server/qlog", "--format", "qlog")
+    run = tmp_path / "latest" / stored.relative_to(tmp_path / "campaign")
+    for form in ("qlog", "pcapng"):
+        for place in ([], [run / ("qlog" if form == "qlog" else "run.pcapng")]):
+            assert quicsat.out("export", run, *place, "--format", form).startswith(f"{run}/")
+    new = {path for path in stored.rglob("*") if path.is_file()} - before.keys()
+    assert {path: path.read_bytes() for path in before} == before
+    assert {str(path.relative_to(stored)) for path in new} == {
+        "run.pcapng", "qlog/client.sqlog", "qlog/server.sqlog", "qlog/link.sqlog"
+    }  # fmt: skip
+
+
+def test_a_capture_goes_to_a_device(stored: Path, tmp_path: Path, quicsat: CommandLine) -> None:
+    quicsat.out("export", stored, "/dev/null", "--format", "pcapng")
+    assert Path("/dev/null").is_char_device()
