@@ -24,17 +24,14 @@ Spent = dict[TimeShare, float]
 
 def with_shares(results: ResultSet, case: TestCase) -> list[RunResult]:
     """The runs of a test case whose shares are known: of transfers that succeeded, and of those that timed out."""
-    mine = (each for each in results.results if each.test_case == case.name and each.measurement)
-    return [
-        each
-        for each in mine
-        if each.measurement and all(share.metric in each.measurement.values for share in TimeShare)
-    ]
+    return [each for each in results.results if each.test_case == case.name and shares_of(each)]
 
 
 def shares_of(run: RunResult) -> Spent:
-    """Those of a run that has them."""
+    """Those that the analysis of a run stored; empty if they are not known."""
     values = run.measurement.values if run.measurement else {}
+    if any(share.metric not in values for share in TimeShare):
+        return {}
     return {share: values[share.metric] for share in TimeShare}
 
 

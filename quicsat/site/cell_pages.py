@@ -28,6 +28,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import numbered
 from quicsat.model.trace_size import trace_packets
 from quicsat.model.units import KIB
+from quicsat.report.time_share_tables import shares_of
 from quicsat.results.summary import VIRTUAL_ONLY
 from quicsat.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
 from quicsat.site.campaigns import Key, SiteCampaign
@@ -193,7 +194,8 @@ def _packets(
         traces = _traces(job, result) if job.full or job.files else None
         found = sequence.of_traces(traces) if traces else None
         if traces:
-            more = [*sequence.flow_control(traces), *_time_shares(job, result, traces, series)]
+            more += sequence.flow_control(traces)
+        more += _time_shares(job, result, traces, series)
         if result.protocol is not Protocol.TCP:
             came = series.back.arrived[np.isfinite(series.back.arrived)]
             qlogs = run_directory(job.campaign, result) / QLOGS
@@ -207,12 +209,16 @@ def _packets(
     yield told
 
 
-def _time_shares(job: _Job, result: RunResult, traces: RunTraces, series: Series) -> list[packets.PackedColumn]:
-    """What the run waited for at each moment, if it is known."""
+def _time_shares(
+    job: _Job, result: RunResult, traces: RunTraces | None, series: Series
+) -> list[packets.PackedColumn]:
+    """What the run waited for, and if its ``traces`` are here, at each moment; nothing if it is not known."""
+    if not (stored := shares_of(result)) or traces is None:
+        return time_share_columns(None, stored)
     found = traces.optional(
         "time shares", lambda: run_time_shares(traces, series, _case(job, result), result.evidence), None
     )
-    return time_share_columns(found)
+    return time_share_columns(found, stored)
 
 
 def _traces(job: _Job, result: RunResult) -> RunTraces | None:

@@ -1,26 +1,35 @@
-"""What a run waited for at each moment, as columns for the browser; pure."""
+"""What a run waited for, in all and at each moment, as columns for the browser; pure."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from quicsat.analysis.time_shares import SHARES, Stretches
+from quicsat.model.time_shares import TimeShare
 from quicsat.site.packets import PackedColumn
 
 CELLS = 3000
 """Number of equal steps of time in a band: two for each pixel of a wide screen."""
 TICK = 1e-4
 """Seconds."""
+AGREEMENT = 0.005
+"""Of the transfer's time, by which a share of the band differs from the stored one at most: half of what words show."""
 
 
-def time_share_columns(found: Stretches | None) -> list[PackedColumn]:
-    """When each stretch begins, with the place of its share in ``SHARES``, the last row is the end; and the seconds of
-    each share. Empty without.
+def time_share_columns(found: Stretches | None, stored: Mapping[TimeShare, float]) -> list[PackedColumn]:
+    """The ``stored`` seconds of each share, as all outputs state them; and the band: when each stretch begins, with the
+    place of its share in ``SHARES``. Its last row is the end. Empty if nothing is stored.
 
-    Each of ``CELLS`` parts of the time has the share that took most of it.
+    Each of ``CELLS`` parts of the time has the share that took most of it. There is no band without stretches, or if
+    these were found by other rules than the stored shares.
     """
-    if found is None:
+    if not stored:
         return []
+    seconds = PackedColumn("share_seconds", np.array([stored[share] for share in SHARES]), TICK)
+    if found is None or not _agree(found, stored):
+        return [seconds]
     edges = np.linspace(0.0, found.time[-1], CELLS + 1)
     lengths = np.diff(found.time)
     spent = [
@@ -32,5 +41,10 @@ def time_share_columns(found: Stretches | None) -> list[PackedColumn]:
     return [
         PackedColumn("share_time", np.append(edges[first], edges[-1]), TICK),
         PackedColumn("share", np.append(most[first], most[-1]), 1.0),
-        PackedColumn("share_seconds", np.array([*found.seconds.values()]), TICK),
+        seconds,
     ]
+
+
+def _agree(found: Stretches, stored: Mapping[TimeShare, float]) -> bool:
+    tolerance = AGREEMENT * float(found.time[-1] - found.time[0])
+    return all(abs(spent - stored[share]) <= tolerance for share, spent in found.seconds.items())

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
+from quicsat.analysis.time_shares import run_time_shares
 from quicsat.model.implementation import Protocol
+from quicsat.model.results import Measurement
 from quicsat.model.time_shares import TimeShare
 from quicsat.site.serve import server
 from quicsat.traces import series
@@ -186,10 +188,18 @@ COLOURS = """panel => {
 
 
 def test_a_band_shows_what_the_transfer_waited_for(page: Watched, tmp_path: Path) -> None:
-    directory = builder.on_disk(tmp_path / "results", result_set(runs(8e6)))
+    made = tmp_path / "made"
+    made.mkdir()
+    endpoints = transfer([600_000], pause=(100_000, 8.0), max_data=10_000_000, max_stream_data=10_000_000)
+    endpoints.write(made)
+    traces = read_run(made, Protocol.HQ, SAT.link, check_traces(made, Protocol.HQ))
+    [run] = runs(8e6)
+    found = run_time_shares(traces, traces.series(), SAT, run.evidence)
+    assert found
+    analysed = replace(run, measurement=Measurement({share.metric: spent for share, spent in found.seconds.items()}))
+    directory = builder.on_disk(tmp_path / "results", result_set([analysed]))
     place = directory / "picoquic_quiche/sat/1"
-    transfer([600_000], pause=(100_000, 8.0), max_data=10_000_000, max_stream_data=10_000_000).write(place)
-    traces = read_run(place, Protocol.HQ, SAT.link, check_traces(place, Protocol.HQ))
+    endpoints.write(place)
     series.save(traces.series(), place)
     builder.build(directory, tmp_path / "site", files=True)
     [path] = (tmp_path / "site").glob(CELL)

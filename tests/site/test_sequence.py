@@ -6,6 +6,7 @@ import pytest
 from quicsat.analysis.time_shares import Stretches
 from quicsat.model.emulated_link import Direction, EmulatedLink
 from quicsat.model.implementation import Protocol
+from quicsat.model.time_shares import TimeShare
 from quicsat.site import sequence
 from quicsat.site.packets import pack, unpack
 from quicsat.site.time_share_band import time_share_columns
@@ -85,11 +86,21 @@ def test_the_limit_is_above_what_was_sent(run: tuple[RunTraces, Link]) -> None:
 
 def test_the_band_has_the_share_that_took_most_of_each_part_of_the_time() -> None:
     found = Stretches(np.array([0.0, 1.0, 1.0005, 2.0, 3.0]), np.array([0, 5, 3, 2]))
-    columns = unpack(pack(time_share_columns(found)))
+    columns = unpack(pack(time_share_columns(found, found.seconds)))
     assert columns["share"].tolist() == [0, 3, 2, 2]
     assert columns["share_time"] == pytest.approx([0, 1.0, 2.0, 3.0], abs=0.001)
     assert columns["share_seconds"][:6] == pytest.approx([1.0, 0, 1.0, 0.9995, 0, 0.0005], abs=1e-4)
-    assert time_share_columns(None) == []
+
+
+@pytest.mark.parametrize(("differs", "band"), [(0.01, True), (0.05, False)])
+def test_the_stored_shares_are_shown_and_a_band_only_if_it_agrees(differs: float, band: bool) -> None:
+    found = Stretches(np.array([0.0, 1.0, 3.0]), np.array([0, 2]))
+    stored = found.seconds | {TimeShare.HANDSHAKE: 1.0 - differs, TimeShare.SLOW_START: differs}
+    columns = unpack(pack(time_share_columns(found, stored)))
+    assert columns["share_seconds"][:4] == pytest.approx([1.0 - differs, 0, 2.0, differs], abs=1e-4)
+    assert ("share" in columns) is band
+    assert [each.name for each in time_share_columns(None, stored)] == ["share_seconds"]
+    assert time_share_columns(found, {}) == []
 
 
 def test_without_traces_the_series_tell_datagrams_and_responses() -> None:

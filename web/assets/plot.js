@@ -173,12 +173,13 @@
       for (const { x, y, width, height, colour } of bandOf(plot, column)) { plot.ctx.fillStyle = colour; plot.ctx.fillRect(x, y, width, height); }
     };
     // The shares of the transfer in words, the largest first.
-    const tellShares = ({ column: { runs, bright }, shares }) => {
+    const tellShares = ({ column, shares }) => {
+      const { runs, bright } = column;
       const spent = runs.find(({ number }) => number === bright)?.data?.column("share_seconds") || [];
       const total = spent.reduce((sum, value) => sum + value, 0);
       const known = [...spent.entries()].filter(([, value]) => value >= 0.005 * total).sort((one, other) => other[1] - one[1]);
       shares.replaceChildren(...known.map(([kind, value]) => make("span", {}, square(timeShares[kind][1]), ` ${timeShares[kind][0]} ${Math.round((100 * value) / total)} %`)));
-      if (total) shares.prepend("The band shows what the transfer waited for:");
+      if (total) shares.prepend(sharesOf(column).length ? "The band shows what the transfer waited for:" : "The transfer waited for:");
       shares.hidden = !total;
     };
     // Moments of the run in colour: ticks at the bottom, and states of its congestion control.
