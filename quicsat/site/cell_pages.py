@@ -40,7 +40,7 @@ from quicsat.traces.congestion import recovery
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.records import Condition
 from quicsat.traces.run_traces import QLOGS, RunTraces, check_traces, read_run
-from quicsat.traces.series import FILE_NAME, Series, SeriesError, load
+from quicsat.traces.series import FILE_NAME, SeriesError, load
 
 Pair = tuple[str, str]
 """Server and client."""
@@ -195,7 +195,7 @@ def _packets(
         found = sequence.of_traces(traces) if traces else None
         if traces:
             more += sequence.flow_control(traces)
-        more += _time_shares(job, result, traces, series)
+        more += _time_shares(job, result, traces)
         if result.protocol is not Protocol.TCP:
             came = series.back.arrived[np.isfinite(series.back.arrived)]
             qlogs = run_directory(job.campaign, result) / QLOGS
@@ -209,14 +209,15 @@ def _packets(
     yield told
 
 
-def _time_shares(
-    job: _Job, result: RunResult, traces: RunTraces | None, series: Series
-) -> list[packets.PackedColumn]:
-    """What the run waited for, and if its ``traces`` are here, at each moment; nothing if it is not known."""
+def _time_shares(job: _Job, result: RunResult, traces: RunTraces | None) -> list[packets.PackedColumn]:
+    """What the run waited for, and if its ``traces`` are here, at each moment; nothing if it is not known.
+
+    As in the analysis, from series with the times of the traces: the times of stored ones are rounded.
+    """
     if not (stored := shares_of(result)) or traces is None:
         return time_share_columns(None, stored)
     found = traces.optional(
-        "time shares", lambda: run_time_shares(traces, series, _case(job, result), result.evidence), None
+        "time shares", lambda: run_time_shares(traces, traces.series(), _case(job, result), result.evidence), None
     )
     return time_share_columns(found, stored)
 

@@ -196,7 +196,9 @@ def test_a_band_shows_what_the_transfer_waited_for(page: Watched, tmp_path: Path
     [run] = runs(8e6)
     found = run_time_shares(traces, traces.series(), SAT, run.evidence)
     assert found
-    analysed = replace(run, measurement=Measurement({share.metric: spent for share, spent in found.seconds.items()}))
+    assert run.measurement
+    shares = {share.metric: spent for share, spent in found.seconds.items()}
+    analysed = replace(run, measurement=Measurement(run.measurement.values | shares))
     directory = builder.on_disk(tmp_path / "results", result_set([analysed]))
     place = directory / "picoquic_quiche/sat/1"
     endpoints.write(place)
