@@ -286,6 +286,8 @@ class ResultSet:
     """Of a baseline: the same runs, measured again with an irrelevant difference."""
     selected: tuple[Pair, ...] | None = None
     """The pairs that a user has chosen, see ``of_pairs``; None for all of the campaign."""
+    filtered: bool = False
+    """Whether a user has chosen runs by facts: pairs without such a run in a test case are then none of it."""
 
     @cached_property
     def by_test_case(self) -> dict[str, list[RunResult]]:
@@ -325,8 +327,9 @@ class ResultSet:
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """Those of ``planned`` that a user has chosen."""
-        return tuple(pair for pair in self.planned if self.selected is None or pair in self.selected)
+        """Those of ``planned`` that a user has chosen, or whose runs are."""
+        chosen = {(each.server, each.client) for each in self.results} if self.filtered else self.selected
+        return tuple(pair for pair in self.planned if chosen is None or pair in chosen)
 
     def of_pairs(self, pairs: Collection[Pair]) -> ResultSet:
         """The results of these pairs; all if there are none."""

@@ -57,11 +57,13 @@ def check_fact(name: str) -> None:
 
 
 def where(results: ResultSet, conditions: Sequence[FactCondition]) -> ResultSet:
-    """The runs for which all conditions hold; all runs without conditions."""
+    """The runs for which all conditions hold, with their earlier attempts; all runs without conditions."""
     if not conditions:
         return results
     kept = tuple(each for each in results.results if all(condition.holds(each) for condition in conditions))
-    return replace(results, results=kept)
+    keys = {each.key for each in kept}
+    earlier = tuple(each for each in results.earlier if each.key in keys)
+    return replace(results, results=kept, earlier=earlier, filtered=True)
 
 
 def fact_of(result: RunResult, name: str) -> int | str | None:

@@ -173,7 +173,7 @@ def find_case(cases: Iterable[TestCase], name: str) -> TestCase | None:
 
 
 def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> tuple[Sample, ...]:
-    """Every pair of ``result_set.pairs`` in ``test_case``, in their order."""
+    """Every pair of ``result_set.pairs`` in ``test_case``, in their order; of filtered results, those with a run."""
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for result in result_set.by_test_case.get(test_case, ()):
         if result.verdict.outcome is not Outcome.SKIPPED:
@@ -181,6 +181,7 @@ def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> 
     return tuple(
         _sample(server, client, test_case, groups.get((server, client), ()), metric)
         for server, client in result_set.pairs
+        if not result_set.filtered or (server, client) in groups
     )
 
 

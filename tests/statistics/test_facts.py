@@ -8,6 +8,7 @@ from quicsat.model.errors import InputError
 from quicsat.model.negotiated import Negotiated
 from quicsat.model.results import Measurement, RunResult
 from quicsat.statistics.facts import read_condition, where
+from quicsat.statistics.samples import samples
 from tests.results_builder import result_set, run_result
 
 
@@ -57,6 +58,26 @@ def test_shares_of_the_time(condition: str, expected: list[int]) -> None:
     found = [replace(run(number, None), measurement=Measurement(values)) for number, values in enumerate(spent, 1)]
     kept = where(result_set(found, repetitions=3), [read_condition(condition)])
     assert [result.repetition for result in kept.results] == expected
+
+
+def test_pairs_and_attempts_without_a_chosen_run_are_left_out() -> None:
+    chosen = Negotiated(1, 0x1301, "h3", client=None, server=None)
+    found = [
+        replace(run_result(1e6, server=server, test_case=case), measurement=Measurement({}, negotiated=facts))
+        for server, case, facts in (
+            ("a", "sat", chosen),
+            ("a", "satl", None),
+            ("b", "sat", None),
+            ("b", "satl", chosen),
+        )
+    ]
+    all_runs = result_set(found, servers=("a", "b"))
+    both = replace(all_runs, earlier=tuple(replace(each, attempt=0) for each in found))
+    kept = where(both, [read_condition("alpn=h3")])
+    assert {case: [each.server for each in samples(kept, case)] for case in ("sat", "satl")} == {
+        "sat": ["a"], "satl": ["b"]
+    }  # fmt: skip
+    assert [each.key for each in kept.earlier] == [found[0].key, found[3].key]
 
 
 @pytest.mark.parametrize(
