@@ -44,7 +44,7 @@ def run(options: Options, program: Program) -> int:
     from quicsat.analysis.run_outcome import cited_frames
     from quicsat.model.run import OUTPUT
     from quicsat.report.parity_line import parity_line
-    from quicsat.report.run_story import end_of, flow_control_line, fragility, hop_lines, time_line
+    from quicsat.report.run_story import end_of, fragility, help_line, hop_lines, time_line
     from quicsat.report.unused_link import why_slow
     from quicsat.results.compression import stored
     from quicsat.results.summary import VIRTUAL_ONLY
@@ -60,7 +60,7 @@ def run(options: Options, program: Program) -> int:
     console.show(f"{result.key}{number}: {verdict.summary}")
     reason = printable(verdict.reason or result.evidence.fault, None)
     virtual_only = (result.server, result.client, result.test_case) in results.virtual_only
-    spent = time_line(result), flow_control_line(result, case)
+    spent = time_line(result), help_line(result, case)
     beside = parity_line(results, result, case)
     for line in filter(None, (reason, f"This pair {VIRTUAL_ONLY}." if virtual_only else "", *spent, beside)):
         console.show(line)

@@ -12,17 +12,14 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
-from quicsat.model.time_shares import FLOW_CONTROL, TimeShare
 from quicsat.model.units import byte_size, mbit_per_s, percent, seconds
-from quicsat.report.time_share_tables import enough_window
+from quicsat.report.time_share_tables import LEAST_SHARE, enough_window, shares_of, what_would_help
 from quicsat.results.summary import figures
 from quicsat.statistics.samples import GOODPUT, samples
 from quicsat.traces.series import UNKNOWN, Packets, Series, StreamData
 
 SILENCE_TRIPS, SILENCE_LEAST = 3.0, 0.5
 """Round trips, and seconds, for which neither end sends before the story tells it."""
-LEAST_SHARE = 0.05
-"""Of a transfer's time, for one that the story names."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +95,7 @@ def time_line(result: RunResult) -> str:
 
     Shares of less than ``LEAST_SHARE`` are summed up.
     """
-    values = result.measurement.values if result.measurement else {}
-    spent = {share: values[share.metric] for share in TimeShare if share.metric in values}
+    spent = shares_of(result)
     total = sum(spent.values())
     if not total:
         return ""
@@ -113,21 +109,10 @@ def time_line(result: RunResult) -> str:
     return f"The transfer's {seconds(total)}{late}: {', '.join(words)}."
 
 
-def flow_control_line(result: RunResult, case: TestCase) -> str:
-    """Which limits of flow control a transfer waited for, and the window that removes them; empty if for none.
-
-    ``LEAST_SHARE`` of its time at least.
-    """
-    values = result.measurement.values if result.measurement else {}
-    total = sum(values.get(share.metric, 0.0) for share in TimeShare)
-    limits = [share for share in FLOW_CONTROL if values.get(share.metric, 0.0) >= LEAST_SHARE * total > 0]
-    window = enough_window(result, case)
-    if not limits or not window:
-        return ""
-    named = " and ".join(share.label for share in limits)
-    spent = sum(values[share.metric] for share in limits)
-    without = f"Without {named}, it would take up to {seconds(spent)} less"
-    return f"{without}: a window of {byte_size(window)} or more removes it."
+def help_line(result: RunResult, case: TestCase) -> str:
+    """What would help a run, as in the table of shares; empty if no share is large that the endpoints decide."""
+    bounds = what_would_help(shares_of(result), enough_window(result, case) or 0.0)
+    return bounds and f"What would help: {bounds}."
 
 
 def fragility(results: ResultSet, of: RunResult) -> str:

@@ -11,11 +11,13 @@ from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase, path_rate
 from quicsat.model.text import counted
 from quicsat.model.time_shares import AVOIDABLE, FLOW_CONTROL, TimeShare
-from quicsat.model.units import byte_size, percent
+from quicsat.model.units import byte_size, percent, seconds
 from quicsat.report.table import Column, Table, Unit
 
 ATTRIBUTED = 0.95
 """Of the time of a run, from which on it counts as explained."""
+LEAST_SHARE = 0.05
+"""Of a transfer's time, for a share that words name."""
 TO_LAST_BYTE = "the time ends with the last byte that arrived"
 """What the time of a transfer is that timed out."""
 Spent = dict[TimeShare, float]
@@ -93,6 +95,21 @@ def enough_window(run: RunResult, case: TestCase) -> float | None:
     return path_rate(case.link) * trip / 8 if trip and case.link.forward.rate else None
 
 
+def what_would_help(spent: Spent, window: float) -> str:
+    """A lower bound of the time without each share that the endpoints decide, the largest first; empty if none is
+    ``LEAST_SHARE`` of the time.
+
+    ``window``: bytes that flow control must allow, 0 if unknown.
+    """
+    total = sum(spent.values())
+    large = [share for share in TimeShare if share in AVOIDABLE and spent.get(share, 0.0) >= LEAST_SHARE * total > 0]
+    parts = list[str]()
+    for share in sorted(large, key=lambda each: -spent[each]):
+        how = f" (a window of {byte_size(window)} or more)" if share in FLOW_CONTROL and window else ""
+        parts.append(f"without {share.label}{how} at least {seconds(total - spent[share])}")
+    return "; ".join(parts)
+
+
 def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     """A row per pair and test case: the largest reason that the endpoints decide, and all shares that a pair has.
 
@@ -104,13 +121,13 @@ def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("time", Unit.SECONDS, 2),
         Column("largest reason"), Column("share", Unit.SHARE, 1), Column("time without it, at least", Unit.SECONDS, 2),
-        Column("window that removes it"), *(Column(share.label, Unit.SHARE, 1) for share in present),
+        Column("what would help"), *(Column(share.label, Unit.SHARE, 1) for share in present),
         Column("n", Unit.COUNT), *([Column("timed out", Unit.COUNT)] if late else []),
     )  # fmt: skip
     rows: list[tuple[str | float | int, ...]] = [
         (
             *each.key, each.total, each.reason.label, each.share(each.reason), each.total - each.spent[each.reason],
-            byte_size(each.window) if each.reason in FLOW_CONTROL and each.window else "–",
+            what_would_help(each.spent, each.window) or "–",
             *map(each.share, present), each.count, *([each.timeouts] if late else []),
         )
         for each in pairs
@@ -119,9 +136,9 @@ def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     unknown = f"at most {percent(1 - ATTRIBUTED)} of the time is unknown"
     note = (
         f"In {attributed(runs)} of {counted(len(runs), 'run')}, {unknown}. Values are means of n repetitions. The "
-        "reason is the largest share of the time that the endpoints decide. If it vanished, another reason could take "
-        "its place, so the time without it is a lower bound. The window is what the link carries in the shortest round "
-        "trip."
+        "reason is the largest share of the time that the endpoints decide; what would help are all of "
+        f"{percent(LEAST_SHARE)} or more. If one vanished, another could take its place, so the time without it is a "
+        "lower bound. The window is what the link carries in the shortest round trip."
     )
     notes = [note, *([f"{counted(late, 'run')} timed out: {TO_LAST_BYTE}."] if late else [])]
     return Table("time-shares", "Shares of the transfer's time", columns, tuple(rows), tuple(notes) if rows else ())

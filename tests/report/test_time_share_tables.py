@@ -9,7 +9,7 @@ import pytest
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Measurement
 from quicsat.model.time_shares import TimeShare
-from quicsat.report.run_story import flow_control_line, time_line
+from quicsat.report.run_story import help_line, time_line
 from quicsat.report.time_share_tables import enough_window, time_shares
 from tests.results_builder import SAT, result_set, run_result
 
@@ -26,7 +26,21 @@ def test_the_largest_reason_of_each_pair() -> None:
     table = time_shares(result_set([other, first, second, unknown]), (SAT,))
     [longer, shorter] = table.rows
     assert "In 2 of 3 runs" in table.notes[0]
-    assert list(longer[2:]) == ["aioquic", 10.0, "pacing", 0.3, 7.0, "–", 0.6, 0.1, 0.3, 0.0, 0.0, 0.0, 1]
+    assert list(longer[2:]) == [
+        "aioquic",
+        10.0,
+        "pacing",
+        0.3,
+        7.0,
+        "without pacing at least 7.0 s",
+        0.6,
+        0.1,
+        0.3,
+        0.0,
+        0.0,
+        0.0,
+        1,
+    ]
     assert shorter[4] == "silence until a PTO"
     numbers = [shorter[place] for place in (3, 5, 6, 9, 13, 14)]
     assert numbers == pytest.approx([9.0, 5 / 18, 6.5, 4 / 9, 1 / 9, 2])
@@ -57,9 +71,20 @@ def test_the_window_that_removes_flow_control() -> None:
     run = replace(run_result(5e6), measurement=Measurement({**spent.values, "rtt_min": 0.6}))
     assert enough_window(run, SAT) == pytest.approx(20e6 * 0.6 / 8)
     [row] = time_shares(result_set([run]), (SAT,)).rows
-    assert (row[4], row[7]) == ("stream flow control", "1.431 MiB")
-    line = flow_control_line(run, SAT)
-    assert "stream flow control" in line
-    assert "6.0 s" in line
-    assert "1.431 MiB" in line
-    assert flow_control_line(replace(run, measurement=values(pacing=1.0)), SAT) == ""
+    assert row[4] == "stream flow control"
+    assert "(a window of 1.431 MiB or more) at least 4.0 s" in str(row[7])
+
+
+def test_all_large_shares_that_the_endpoints_decide_are_bounds() -> None:
+    spent = values(slow_start=2.0, stream_flow_control=1.6, recovery=0.1, full_rate=4.0, handshake=2.0, pacing=0.3)
+    run = replace(run_result(5e6), measurement=Measurement({**spent.values, "rtt_min": 0.6}))
+    [row] = time_shares(result_set([run]), (SAT,)).rows
+    bounds = (
+        "without slow start at least 8.0 s; without stream flow control (a window of 1.431 MiB or more) at least 8.4 s"
+    )
+    assert row[7] == bounds
+    assert help_line(run, SAT) == f"What would help: {bounds}."
+    busy = replace(run, measurement=values(full_rate=9.0, recovery=0.2))
+    assert help_line(busy, SAT) == ""
+    assert time_shares(result_set([busy]), (SAT,)).rows[0][7] == "–"
+    assert help_line(run_result(5e6), SAT) == ""
