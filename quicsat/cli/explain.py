@@ -62,7 +62,9 @@ def run(options: Options, program: Program) -> int:
     virtual_only = (result.server, result.client, result.test_case) in results.virtual_only
     spent = time_line(result), help_line(result, case)
     beside = parity_line(results, result, case)
-    for line in filter(None, (reason, f"This pair {VIRTUAL_ONLY}." if virtual_only else "", *spent, beside)):
+    measured = result.measurement.notes if result.measurement is not None else ()
+    notes = [printable(note, None) for note in (*result.evidence.notes, *measured)]
+    for line in filter(None, (reason, f"This pair {VIRTUAL_ONLY}." if virtual_only else "", *spent, beside, *notes)):
         console.show(line)
     output = stored(place / OUTPUT)
     logs = directory / output.name if is_file(output) else None

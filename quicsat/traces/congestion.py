@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from quicsat.model.arrays import Floats
-from quicsat.model.stored_files import files_below
+from quicsat.model.stored_files import walk
 from quicsat.model.text import counted, printable
 from quicsat.traces import qlog
 from quicsat.traces.series import Samples
@@ -65,28 +66,30 @@ def recovery(folder: Path, start: float) -> Recovery:
     given_up, notes = list[float](), list[str]()
     windows, thresholds, states = list[Change](), list[Change](), list[tuple[float, str]]()
     room = qlog.Room()
-    packed = [path for path in files_below(folder) if path.name.endswith(PACKED) and "qlog" in path.name]
-    notes += [
-        f"{qlog.shown_name(path)} is not read: of compressed qlogs, only those of gzip and zstd are." for path in packed
-    ]
-    for path in _qlogs(folder):
+    for path, state in sorted(walk(folder)):
+        name, packed = qlog.shown_name(path, folder), path.name.endswith(PACKED) and "qlog" in path.name
+        if not (packed or path.name.endswith(SUFFIXES)):
+            continue
+        if packed or not stat.S_ISREG(state.st_mode):
+            notes.append(f"{name} is not read: {_obstacle(state.st_mode)}.")
+            continue
         try:
-            found = qlog.read(path, *WORDS, members=MEMBERS, room=room)
+            found = qlog.read(path, *WORDS, members=MEMBERS, room=room, name=name)
         except OSError as error:
-            notes.append(f"{qlog.shown_name(path)} cannot be read: {error.strerror or error}.")
+            notes.append(f"{name} cannot be read: {error.strerror or error}.")
             continue
         except ValueError as error:
             notes.append(str(error))
             continue
         faults = Counter(found.passed_over)
-        mine = _timed(found, start, notes, qlog.shown_name(path))
+        mine = _timed(found, start, notes, name)
         windows += _changes(mine, WINDOWS, faults)
         thresholds += [each for each in _changes(mine, THRESHOLDS, faults) if 0 < each[1] < UNLIMITED]
         states += _states(mine, faults)
         given_up += [time for time, event in mine if event.name == LOST]
         if faults:
             listed = ", ".join(f"{reason} ({count})" for reason, count in faults.items())
-            notes.append(f"{qlog.shown_name(path)}: passed over: {listed}.")
+            notes.append(f"{name}: passed over: {listed}.")
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{counted(len(notes) - MOST_NOTES, 'more qlog')} could not be read as a whole."]
     states.sort(key=lambda each: each[0])
@@ -99,8 +102,11 @@ def recovery(folder: Path, start: float) -> Recovery:
     )
 
 
-def _qlogs(folder: Path) -> list[Path]:
-    return [path for path in files_below(folder) if path.name.endswith(SUFFIXES)]
+def _obstacle(mode: int) -> str:
+    """Why an entry with the name of a qlog is not read."""
+    if stat.S_ISLNK(mode):
+        return "it is a symbolic link"
+    return "of compressed qlogs, only those of gzip and zstd are" if stat.S_ISREG(mode) else "it is no regular file"
 
 
 def _timed(found: qlog.Qlog, start: float, notes: list[str], name: str) -> list[Timed]:

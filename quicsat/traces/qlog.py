@@ -32,6 +32,8 @@ LIMIT = 128 * 1024 * 1024
 """Bytes of qlogs that are read together, after decompression; 10 MiB take up to about 40 MB."""
 MOST_RECORDS = 500_000
 """Records of qlogs that are looked at together."""
+LONGEST_NAME = 200
+"""Characters of the name of a qlog in a message."""
 LONGEST_RECORD = 1024 * 1024
 """Bytes; longer ones are passed over, since a value takes up to 30 times the memory of its text."""
 CATEGORIES = frozenset({"connectivity", "http", "metric_update", "quic", "recovery", "security", "transport"})
@@ -142,14 +144,17 @@ def number(value: Any) -> float | None:
     return found if math.isfinite(found) and found >= 0 else None
 
 
-def read(path: Path, *words: str, members: Collection[str] | None = None, room: Room | None = None) -> Qlog:
+def read(
+    path: Path, *words: str, members: Collection[str] | None = None, room: Room | None = None, name: str = ""
+) -> Qlog:
     """The events of a qlog; raises OSError, and ValueError with a sentence if it has no event of QUIC or HTTP/3.
 
     If ``words`` are given, only the first event of each trace is kept, and those whose name or a member of whose data
     is one of them, unless the numbers of these members are those of the event kept before. ``members`` of the data are
-    kept, all if it is None. What lies beyond ``room`` is not read, and ``room`` has less of it afterwards.
+    kept, all if it is None. What lies beyond ``room`` is not read, and ``room`` has less of it afterwards. ``name``:
+    for messages, see :func:`shown_name`.
     """
-    name = shown_name(path)
+    name = name or shown_name(path, path.parent)
     room = room or Room(LIMIT)
     reader = _Reader(words, members, room)
     content, fault = _content(path, room.size)
@@ -167,9 +172,9 @@ def read(path: Path, *words: str, members: Collection[str] | None = None, room: 
     return Qlog(tuple(found), dict(+reader.faults))
 
 
-def shown_name(path: Path) -> str:
-    """For messages: the name that the endpoint gave it, so that they stay the same when quicsat compresses it."""
-    return escaped(path.name.removesuffix(".gz"), 80)
+def shown_name(path: Path, folder: Path) -> str:
+    """For messages: the path of a file below ``folder``."""
+    return escaped(str(path.relative_to(folder)), LONGEST_NAME)
 
 
 def _content(path: Path, limit: int) -> tuple[bytes, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from quicsat.analysis.endpoint_log_tail import quote
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
+from quicsat.model.results import Measurement
 from quicsat.results.store import load, write_result_json
 from quicsat.traces.key_log import key_lines
 from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS
@@ -48,6 +49,15 @@ def test_a_run_with_traces(campaign: Path, quicsat: CommandLine) -> None:
     assert 8 <= len(lines) <= 14
     assert len(words) >= 5
     assert quicsat(*words)[0] in (0, 3)  # 3: tshark is not installed
+
+
+def test_the_notes_of_a_run(campaign: Path, quicsat: CommandLine) -> None:
+    found = run_result(1e6)
+    evidence = replace(found.evidence, notes=("A log was cut.",))
+    measurement = Measurement({"goodput": 1e6}, ("Server's qlog: zz.qlog is no qlog.",))
+    write_result_json(campaign, result_set([replace(found, evidence=evidence, measurement=measurement)]))
+    lines = quicsat.out("explain", campaign / "picoquic_quiche/sat/1").splitlines()
+    assert {"A log was cut.", "Server's qlog: zz.qlog is no qlog."} <= {*lines}
 
 
 def test_a_pair_that_holds_in_virtual_time_only(campaign: Path, quicsat: CommandLine) -> None:
