@@ -25,7 +25,10 @@ from quicsat.traces.spin_bit import spin_round_trips
 
 WINDOWS = 150
 """Stretches of time of which a line shows the medians."""
-SPIN = "Crosses are periods of the spin bit at the server, and the path has the delays of packets sent when they begin"
+SPIN = (
+    "Each cross is a period of the spin bit at the server, and the path is the delay of a packet that the server sends "
+    "when this period begins, plus that of a packet that the client sends when it arrives"
+)
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
