@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import eq, ge, le
@@ -15,12 +16,16 @@ from quicsat.model.time_shares import TimeShare
 
 SHARES = {f"share.{share}": share for share in TimeShare}
 """Names of shares of the transfer's time."""
+_NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,9})?")
 _SIGNS: dict[str, Callable[[float, float], bool]] = {">=": ge, "<=": le, "=": eq}
 
 
 @dataclass(frozen=True)
 class FactCondition:
-    """What a fact of a run must be: ``client.initial_max_data>=1048576``, ``cipher=AES-128-GCM``."""
+    """What a fact of a run must be: ``client.initial_max_data>=1048576``, ``cipher=AES-128-GCM``.
+
+    ``=`` compares a share of the time as rounded to the decimals of the value.
+    """
 
     fact: str
     sign: str
@@ -28,12 +33,13 @@ class FactCondition:
 
     def holds(self, result: RunResult) -> bool:
         """Whether it holds for a run; a run without the fact fulfils none."""
-        found = fact_of(result, self.fact)
-        if isinstance(found, int):
-            try:
-                return _SIGNS[self.sign](found, int(self.value))
-            except ValueError:
+        found = _percent(result, SHARES[self.fact]) if self.fact in SHARES else fact_of(result, self.fact)
+        if isinstance(found, int | float):
+            if not _NUMBER.fullmatch(self.value):
                 return False
+            digits = len(self.value.partition(".")[2])
+            wanted = float(self.value) if digits else int(self.value)
+            return _SIGNS[self.sign](round(found, digits) if self.sign == "=" else found, wanted)
         return found is not None and found.casefold() == self.value.casefold()
 
 
@@ -43,8 +49,8 @@ def read_condition(text: str) -> FactCondition:
         fact, found, value = text.partition(sign)
         if found:
             check_fact(fact)
-            if sign != "=" and not value.isdecimal():
-                raise InputError(f"{quoted(text)}: {sign} needs a whole number.")
+            if sign != "=" and not _NUMBER.fullmatch(value):
+                raise InputError(f"{quoted(text)}: {sign} needs a number, such as 30 or 3.4.")
             return FactCondition(fact, sign, value)
     raise InputError(f"{quoted(text)} is no condition; write for example client.initial_max_data>=1048576.")
 
@@ -70,8 +76,14 @@ def fact_of(result: RunResult, name: str) -> int | str | None:
     """A fact of a run, a share of its time in whole percent; None if it is unknown."""
     measurement = result.measurement
     if measurement is not None and name in SHARES:
-        total = sum(measurement.values.get(share.metric, 0.0) for share in TimeShare)
-        return round(100 * measurement.values.get(SHARES[name].metric, 0.0) / total) if total else None
+        exact = _percent(result, SHARES[name])
+        return None if exact is None else round(exact)
     if measurement is None or measurement.negotiated is None:
         return None
     return measurement.negotiated.facts.get(name)
+
+
+def _percent(result: RunResult, share: TimeShare) -> float | None:
+    values = result.measurement.values if result.measurement else {}
+    total = sum(values.get(each.metric, 0.0) for each in TimeShare)
+    return 100 * values.get(share.metric, 0.0) / total if total else None

@@ -51,12 +51,29 @@ def test_conditions(conditions: list[str], expected: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "expected"), [("share.recovery>=25", [1]), ("share.recovery<=24", [2]), ("share.pacing=75", [1])]
+    ("condition", "expected"),
+    [
+        ("share.recovery>=25", [1]),
+        ("share.recovery<=24", [2, 3]),
+        ("share.pacing=75", [1]),
+        ("share.tail>=7.6", [3]),
+        ("share.tail>=7.7", []),
+        ("share.tail<=7.6", [1, 2]),
+        ("share.tail=8", [3]),
+        ("share.tail=7.7", [3]),
+        ("share.tail=8.0", []),
+        ("share.tail=many", []),
+    ],
 )
 def test_shares_of_the_time(condition: str, expected: list[int]) -> None:
-    spent: list[dict[str, float]] = [{"time_in_recovery": 1.0, "time_in_pacing": 3.0}, {"time_in_pacing": 3.0}, {}]
+    spent: list[dict[str, float]] = [
+        {"time_in_recovery": 1.0, "time_in_pacing": 3.0},
+        {"time_in_pacing": 3.0},
+        {"time_in_tail": 1.0, "time_in_pto": 12.0},
+        {},
+    ]
     found = [replace(run(number, None), measurement=Measurement(values)) for number, values in enumerate(spent, 1)]
-    kept = where(result_set(found, repetitions=3), [read_condition(condition)])
+    kept = where(result_set(found, repetitions=4), [read_condition(condition)])
     assert [result.repetition for result in kept.results] == expected
 
 
@@ -85,7 +102,8 @@ def test_pairs_and_attempts_without_a_chosen_run_are_left_out() -> None:
     [
         ("cipher", "is no condition"),
         ("ciphre=x", "Did you mean cipher?"),
-        ("client.max_ack_delay>=x", "needs a whole number"),
+        ("client.max_ack_delay>=x", "needs a number"),
+        ("share.tail>=3,4", "needs a number"),
     ],
 )
 def test_what_is_no_condition(text: str, fault: str) -> None:
