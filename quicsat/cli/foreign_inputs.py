@@ -31,6 +31,8 @@ STAGED = Path("unknown_unknown", "captures")
 """Directory of runs that are made of such captures: their implementations are not known."""
 CAPTURE = re.compile(r".+\.p?cap(ng)?(\.(gz|zst|lz4))?", re.IGNORECASE)
 """Names of captures, which may be given alone."""
+QLOG = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE)
+"""Names of qlogs, of endpoints and exported ones. Both are read only beside traces, or by other tools."""
 MOST_NOTES = 20
 """Notes on runs that are shown."""
 
@@ -82,8 +84,14 @@ class CampaignsOptions(FileSizeOptions, group="selection"):
 def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:
     """The places with their names, with one directory instead of all ``TRIPLE``, each of which is a run in it.
 
-    Raises InputError if a file of them is missing.
+    Raises InputError if a file of them is missing, or a place is a qlog.
     """
+    for place in places:
+        if QLOG.fullmatch(place.name) and place.is_file():
+            raise InputError(
+                f"{place}: is a qlog. explain, packets, analyse and all other commands read traces instead. "
+                "Pass the directory of the run, or the capture of the run that export --format pcapng writes."
+            )
     triples = [place for place in places if _is_triple(place)]
     others = [(place, str(place)) for place in places if place not in triples]
     if not triples:

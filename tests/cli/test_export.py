@@ -221,6 +221,15 @@ def test_a_capture_of_a_run_is_read_back(stored: Path, tmp_path: Path, quicsat: 
     assert "frame 1" in quicsat.out("packets", file, 1)
 
 
+@pytest.mark.parametrize("form", ["qlog", "qlog-0.3"])
+def test_an_exported_qlog_is_not_taken_for_its_run(form: str, stored: Path, quicsat: CommandLine) -> None:
+    [file, *_] = quicsat.out("export", stored, "--format", form).splitlines()
+    for words in (["explain", file], ["packets", file, 3], ["analyse", file], ["tables", file]):
+        told = quicsat.refusal(*words)
+        assert f"{file}: is a qlog." in told
+        assert "export --format pcapng" in told
+
+
 def test_qlogs_that_cannot_be_written(stored: Path, tmp_path: Path, quicsat: CommandLine) -> None:
     assert "no traces of both ends. There is no file trace_node_left.pcap." in quicsat.refusal(
         "export", stored.parent / "2", "--format", "qlog"
