@@ -142,7 +142,8 @@ def _cell(job: _Job, key: Key, cases: Sequence[str], unreadable: list[str]) -> c
     )  # fmt: skip
     for run in shown.repetitions:
         for each in run.logs:
-            whole = dict(taken.get(run.number, ())).get(files.taken_as(each.log.name), "")
+            name = files.taken_as(each.log.name)
+            whole = next((file.address for file in taken.get(run.number, ()) if file.name == name), "")
             site.show(
                 folder / each.address, "log.html", campaign, "",
                 log=each.log, key=key, repetition=run.number, whole=whole,
@@ -235,17 +236,17 @@ def _traces(job: _Job, result: RunResult) -> RunTraces | None:
         return None
 
 
-def _files(job: _Job, folder: PurePosixPath, result: RunResult, whole: bool) -> list[tuple[str, str]]:
-    """Name and address of the files of a run that were put into the site.
+def _files(job: _Job, folder: PurePosixPath, result: RunResult, whole: bool) -> list[files.TakenFile]:
+    """The files of a run that were put into the site.
 
     ``whole``: also what ``export`` makes of the run.
     """
-    taken = []
+    taken = list[files.TakenFile]()
     exported = _exported(job, result) if whole else []
     for name, content in chain(files.downloads(run_directory(job.campaign, result)), exported):
         target = f"files-{result.repetition}/{name}"
         job.site.put(folder / target, content)
-        taken.append((name, target))
+        taken.append(files.TakenFile(name, target, files.opens_in_qvis(name, content)))
     return taken
 
 

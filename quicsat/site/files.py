@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from quicsat.model.errors import HarnessFault
 from quicsat.model.run import OUTPUT
@@ -20,6 +21,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _SUFFIXES = {".txt": ".txt", ".json": ".json", ".qlog": ".qlog.json", ".sqlog": ".sqlog.json"}
 """Suffixes under which files are handed out, by their own; all others become text. Every web server knows the types of
 these, without which browsers guess, and may take a file for a page."""
+_QVIS_HEAD = 1024
+"""Bytes of a file in which qvis looks for its version."""
+_QVIS_VERSION = re.compile(rb'"qlog_version"\s*:\s*"(0\.[13]|draft-0[012]|draft-02-wip)"')
+"""Of qlogs that qvis opens (its QlogLoader.ts of 2025-10-08). Later drafts have no version, but a schema."""
+_QVIS_SEQUENCE = re.compile(rb'"qlog_format"\s*:\s*"JSON-SEQ"')
 _TRACES = {
     "trace_node_left.pcap": "client-side.pcapng",
     "trace_node_right.pcap": "server-side.pcapng",
@@ -28,6 +34,16 @@ _TRACES = {
     "tunnel_left.pcap": "client-side-tunnel.pcapng",
     "tunnel_right.pcap": "server-side-tunnel.pcapng",
 }
+
+
+class TakenFile(NamedTuple):
+    """A file of a run in the site."""
+
+    name: str
+    address: str
+    """From the page of its cell."""
+    in_qvis: bool
+    """Whether qvis opens it."""
 
 
 def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
@@ -62,6 +78,14 @@ def taken_as(log: str) -> str:
     """Under which name a file is handed out: ``client/log.txt`` as ``client-log.txt``."""
     role, *folders = log.split("/")
     return f"{role}-{harmless(folders[-1])}" if folders else harmless(role)
+
+
+def opens_in_qvis(name: str, start: bytes) -> bool:
+    """Whether qvis opens a file that is handed out as ``name`` and starts like this."""
+    head = start[:_QVIS_HEAD]
+    if not name.endswith("qlog.json") or not _QVIS_VERSION.search(head):
+        return False
+    return not name.endswith(".sqlog.json") or _QVIS_SEQUENCE.search(head) is not None
 
 
 def _unlike(taken: set[str], name: str) -> str:

@@ -203,12 +203,15 @@ def test_a_band_shows_what_the_transfer_waited_for(page: Watched, tmp_path: Path
     place = directory / "picoquic_quiche/sat/1"
     endpoints.write(place)
     series.save(traces.series(), place)
+    (place / "server/older.qlog").write_text('{"qlog_version": "0.3", "qlog_format": "JSON", "traces": []}')
     builder.build(directory, tmp_path / "site", files=True)
     [path] = (tmp_path / "site").glob(CELL)
     page.open(path.as_uri())
     for name in ("run-client.sqlog.json", "run-server.sqlog.json", "run-link.sqlog.json", "run.pcapng"):
         assert page.page.locator(f"a[href='files-1/{name}'][download]").count() == 1
         assert (path.parent / "files-1" / name).stat().st_size > 10_000
+    logged = page.page.locator("a[data-qvis]").evaluate_all("links => links.map(link => link.textContent)")
+    assert logged == ["server-older.qlog.json"]
     page.page.wait_for_selector("#plots[data-ready]")
     panel = page.page.locator("[data-panel=offset]")
     panel.scroll_into_view_if_needed()

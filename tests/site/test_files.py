@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.site.files import downloads, harmless, taken_as
+from quicsat.site.files import downloads, harmless, opens_in_qvis, taken_as
 from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
 from quicsat.traces.records import INTERFACE, PacketRecord, records
 
@@ -51,6 +51,23 @@ def test_what_was_printed_and_files_of_one_name_are_all_taken(tmp_path: Path) ->
         "server-a.qlog.json": "server/a.qlog",
         taken_as("server/log.txt"): "server/log.txt",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "opens"),
+    [
+        ("server-a.qlog.json", b'{"qlog_format": "JSON", "qlog_version": "0.3", "traces": [', True),
+        ("server-a.qlog.json", b'{ "qlog_version": "draft-00", "title": "x"', True),
+        ("server-a.sqlog.json", b'\x1e{"qlog_version":"0.3","qlog_format":"JSON-SEQ"', True),
+        ("server-a.sqlog.json", b'{"qlog_version":"0.3","qlog_format":"NDJSON"', False),
+        ("server-a.sqlog.json", b'\x1e{"file_schema":"urn:ietf:params:qlog:file:sequential"', False),
+        ("server-a.qlog.json", b'{"qlog_version": "0.4"', False),
+        ("server-a.qlog.json", b" " * 1024 + b'{"qlog_version": "0.3"', False),
+        ("server-a.txt", b'{"qlog_version": "0.3"', False),
+    ],
+)
+def test_qlogs_that_qvis_opens(name: str, start: bytes, opens: bool) -> None:
+    assert opens_in_qvis(name, start) is opens
 
 
 def test_without_secrets_there_is_no_block_for_them(tmp_path: Path) -> None:

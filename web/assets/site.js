@@ -51,7 +51,7 @@
   const qvis = byId("qvis");
   const isPublic = location.protocol === "https:" && location.hostname.includes(".");
   if (qvis && isPublic) {
-    for (const log of document.querySelectorAll("a[download][href$='qlog.json']")) {
+    for (const log of document.querySelectorAll("a[data-qvis]")) {
       const row = log.closest("tr").cells[0].textContent;
       qvis.append(make("a", `${log.textContent} of repetition ${row} in qvis`, { href: `https://qvis.quictools.info/?file=${encodeURIComponent(log.href + (log.href.endsWith(".sqlog.json") ? "#.sqlog" : ""))}` }), " ");
     }
