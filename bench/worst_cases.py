@@ -29,7 +29,7 @@ from bench.script import ROOT, options_parser
 from quicsat.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from quicsat.cli import entry_point
 from quicsat.cli.main import main as command_line
-from quicsat.cli.other_runners import LARGEST_JSON
+from quicsat.cli.output_files import LARGEST_JSON
 from quicsat.docker.archive import ArchiveLimits, unpack
 from quicsat.links.artefact_limits import LARGEST_REPORT
 from quicsat.links.simulator_report import read_report

@@ -12,6 +12,7 @@ from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.outcome_status import exit_status_for
+from quicsat.cli.output_files import check_json
 from quicsat.cli.program import Program, flag, option
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
@@ -73,6 +74,7 @@ class Options(CampaignsOptions, group="output"):
 def run(options: Options, program: Program) -> int:
     """Print the comparison."""
     from quicsat.report import campaign_tables
+    from quicsat.report.comparison_lines import KEYS
     from quicsat.report.table import Unit, render
     from quicsat.statistics import comparison
 
@@ -82,6 +84,7 @@ def run(options: Options, program: Program) -> int:
         )
     if len(options.directories) == 1 and not options.previous and not options.test:
         raise InputError(SECOND_IS_MISSING)
+    check_json(options.json, "comparison", KEYS, options.directories)
     passed_over = list[str]()
     if options.previous and not _find_previous(options, passed_over):
         return _without_previous(options, passed_over)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from quicsat.cli import console
 from quicsat.cli.image_actions import ImageRequest, Report
+from quicsat.cli.output_files import check_json
 from quicsat.config.inventory import Inventory
 from quicsat.docker.daemon_images import DaemonImages
 from quicsat.docker.ssh_tunnel import connected
@@ -26,12 +27,17 @@ RELEASES = ("release", "image", "size")
 HEADER = ("implementation", "version", "age", "newest", "date")
 
 
+KEYS = frozenset({"implementation", "registry", "package", "newest"})
+"""Of each version in the JSON file."""
+
+
 def outdated(names: Sequence[str], root: Path, file: Path | None) -> Report:
     """A row for each implementation; also writes ``file`` as JSON. Failed if a version is outdated.
 
     A registry that does not answer makes the report incomplete (``missing``). Raises :class:`InputError` if nothing
     that was named is built from a package, and :class:`MachineError` if a Dockerfile names no version.
     """
+    check_json(file, "list of versions", KEYS)
     known = Inventory(root).implementations
     chosen = dict.fromkeys(base_name(each.name) for each in select_images(names, known)[0])
     releases = releases_of(root, (known[name] for name in chosen))

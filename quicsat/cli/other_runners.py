@@ -11,20 +11,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quicsat.cli.output_files import holds_something
+from quicsat.cli.output_files import LARGEST_JSON, holds_something
 from quicsat.cli.program import CommandOptions, option
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import is_file, read_file, resolved
 from quicsat.model.text import command_line
-from quicsat.model.units import MIB
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
 
 PROTOCOLS = ("quic", "webtransport")
 SAVE_FILES = "it has no value; write -f alone. The results go to the file that you specify with -j"
-LARGEST_JSON = 16 * MIB
-"""Bytes of a file of results that is looked at."""
 
 
 class Refusal(argparse.Action):

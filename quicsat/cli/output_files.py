@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
 from quicsat.model.errors import InputError
+from quicsat.model.stored_files import read_file, resolved
+from quicsat.model.units import MIB
 
+LARGEST_JSON = 16 * MIB
+"""Bytes of a document that is looked at."""
 NamedFile = tuple[str, Path | None]
 """An option or argument, and the file that it names; None if it is not given."""
 
@@ -69,6 +74,24 @@ def check_earlier(name: str, file: Path | None, kind: str, is_earlier: Callable[
     """Raise InputError if ``file`` contains anything but an earlier file of this ``kind``; ``is_earlier`` tells."""
     if file is not None and holds_something(file) and not is_earlier(file):
         raise InputError(f"{name}: {file} exists, and is no earlier {kind}. Choose another file.")
+
+
+def check_json(file: Path | None, kind: str, keys: Set[str], inputs: Sequence[Path] = ()) -> None:
+    """Raise InputError if ``-j`` cannot write ``file``, or would replace anything but an earlier one of this ``kind``.
+
+    ``keys``: those that such a document, or each of a list, has. ``inputs``: campaigns that are read.
+    """
+    check_outputs([("-j", file)], [("DIR", each) for each in inputs])
+    check_earlier("-j", file, kind, lambda path: _has_keys(path, keys))
+
+
+def _has_keys(file: Path, keys: Set[str]) -> bool:
+    try:
+        document = json.loads(read_file(resolved(file), LARGEST_JSON))
+    except (OSError, ValueError, RecursionError):
+        return False
+    parts = document if isinstance(document, list) else [document]
+    return bool(parts) and all(isinstance(part, dict) and keys <= part.keys() for part in parts)
 
 
 def holds_something(file: Path) -> bool:

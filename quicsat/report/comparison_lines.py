@@ -48,6 +48,10 @@ def incomplete(results: ResultSet) -> str:
     return f"{started} ({len(results.done)} of {counted(results.manifest.planned_runs, 'run')})"
 
 
+KEYS = frozenset({"before", "after", "passed over", "changes"})
+"""Of each document."""
+
+
 def document(
     found: Comparison | None, before: ResultSet | None, after: ResultSet, place: str, passed_over: Iterable[str]
 ) -> dict[str, Any]:

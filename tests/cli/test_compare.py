@@ -89,6 +89,14 @@ def test_a_campaign_without_an_earlier_one_is_undecided(tmp_path: Path, quicsat:
     assert "there is no earlier campaign" in err
     told = json.loads(file.read_text())
     assert (told["before"], told["undecided"], told["changes"]) == (None, True, [])
+    quicsat.err("compare", "--previous", place, "-j", file, draw=Draws(), status=ExitStatus.UNDECIDED)
+    (place / "a_b/sat/1/sim").mkdir(parents=True)
+    for other in (tmp_path / "notes.txt", place / "result.json", place / "a_b/sat/1/sim/link.json"):
+        if not other.exists():
+            other.write_text("[]")
+        before = other.read_bytes()
+        quicsat.refusal("compare", "--previous", place, "-j", other)
+        assert other.read_bytes() == before
 
 
 def test_a_comparison_that_cannot_show_a_loss_is_no_success(tmp_path: Path, quicsat: CommandLine) -> None:

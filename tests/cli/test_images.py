@@ -341,6 +341,10 @@ def test_outdated_tells_cron_whether_a_version_is_outdated_or_a_registry_did_not
     told = json.loads(file.read_text(encoding="utf-8"))
     assert [each["state"] for each in told] == list(states)
     assert told[0]["released"] == "2026-01-02"
+    assert images("outdated", "quic-go", "-j", file)[0] == status
+    file.write_text('{"mine": 1}')
+    assert images("outdated", "quic-go", "-j", file)[0] == 2
+    assert file.read_text() == '{"mine": 1}'
 
 
 def test_the_table_of_releases_fits_a_terminal_and_says_why_a_registry_did_not_answer() -> None:
