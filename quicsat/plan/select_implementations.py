@@ -113,7 +113,7 @@ def replace_images(
         if not given or not image:
             problems.append(f'{quoted(word)} is no replacement; write "name=image".')
         elif RELEASE_SIGN in given:
-            problems.append(f'{quoted(given)} is built here; write "{base_name(given)}=image".')
+            problems.append(f"{quoted(given)} is built here; write {quoted(f'{base_name(given)}=image')}.")
         elif VARIANT_SIGN in given:
             base = base_name(given)
             problems.append(f'{quoted(given)} has the image of its implementation; write "{base}=image".')

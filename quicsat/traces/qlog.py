@@ -173,8 +173,8 @@ def read(
 
 
 def shown_name(path: Path, folder: Path) -> str:
-    """For messages: the path of a file below ``folder``."""
-    return escaped(str(path.relative_to(folder)), LONGEST_NAME)
+    """For messages: the path of a file below ``folder``, without ``.gz``, which quicsat adds later."""
+    return escaped(str(path.relative_to(folder)).removesuffix(".gz"), LONGEST_NAME)
 
 
 def _content(path: Path, limit: int) -> tuple[bytes, str]:

@@ -20,8 +20,11 @@ NO_KEY_LOG = {("kwik", Role.SERVER), ("nginx", Role.SERVER), ("haproxy", Role.SE
 """Stacks without a way to get the keys."""
 NO_QLOG = {"s2n-quic", "msquic", "kwik", "lsquic", "nginx", "haproxy", "chromium", "deno"}
 """Stacks without a qlog."""
+FAULTY = {("qh3", Role.SERVER): pytest.mark.xfail(reason="the stack closes the connection of a file of 10 MiB")}
+"""Stacks that break the contract themselves."""
+CASES = [pytest.param(*each, id="-".join(each), marks=FAULTY.get(each, ())) for each in OURS]
 
-pytestmark = pytest.mark.parametrize(("name", "role"), OURS, ids=[f"{name}-{role}" for name, role in OURS])
+pytestmark = pytest.mark.parametrize(("name", "role"), CASES)
 Looker = Callable[[str, Role], Look]
 
 

@@ -180,7 +180,7 @@ def test_links_and_special_files_are_named(tmp_path: Path) -> None:
     found = recovery(tmp_path, 0.0)
     assert found.window.value.tolist() == [12]
     assert found.notes == (
-        "b.qlog is not read: it is a symbolic link.", "of/c.sqlog.gz is not read: it is no regular file."
+        "b.qlog is not read: it is a symbolic link.", "of/c.sqlog is not read: it is no regular file."
     )  # fmt: skip
 
 
