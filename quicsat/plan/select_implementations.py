@@ -115,8 +115,8 @@ def replace_images(
         elif RELEASE_SIGN in given:
             problems.append(f"{quoted(given)} is built here; write {quoted(f'{base_name(given)}=image')}.")
         elif VARIANT_SIGN in given:
-            base = base_name(given)
-            problems.append(f'{quoted(given)} has the image of its implementation; write "{base}=image".')
+            right = quoted(f"{base_name(given)}=image")
+            problems.append(f"{quoted(given)} has the image of its implementation; write {right}.")
         elif name is None:
             hint = did_you_mean(given, implementations)
             problems.append(f"No implementation {quoted(given)} to replace.{hint} Known: {listed(implementations)}.")

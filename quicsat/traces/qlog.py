@@ -63,7 +63,7 @@ RECORD_SIGN = "\x1e"
 SPACE = " \t\n\r\v\f"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 CHUNK, MOST_CUTS = 64 * 1024, 8
-"""Bytes of an array whose elements are told apart at once, and places that are tried as the end of the last of them."""
+"""Bytes of an array that are split into elements at once, and places that are tried as the end of the last element."""
 MOST_FAULTS, MOST_TOKENS = 100, 1_000_000
 """Records of a damaged document that are no JSON, and brackets and texts in one of them, at which reading ends."""
 LONGEST, LATEST = 30 * 86400.0, 4_102_444_800.0

@@ -197,7 +197,7 @@ def test_a_known_window_tells_it_from_pacing(tmp_path: Path) -> None:
     ],
 )
 def test_pauses_between_paced_bursts(packets: int, pause: float, share: TimeShare) -> None:
-    """Of 1,400 bytes each, with 28,000 bytes in flight, of which those of the last burst take 0.3 s of a round trip."""
+    """A packet has 1,400 bytes. 28,000 bytes are in flight, and the last burst is worth 0.3 s of a round trip."""
     bursts = np.arange(2.0, 2.0 + 4.5 * pause, pause)
     sent = np.repeat(bursts, packets)
     whole = np.zeros(len(sent), dtype=np.int64)

@@ -216,7 +216,7 @@ PARTS = {"site": 2, "plot": 1, "analyse": 2, "import": 1} | dict.fromkeys(
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What each command begins with: two campaigns, of which one has a site."""
+    """Each command begins with two campaigns; one has a site."""
     place = tmp_path_factory.mktemp("kills")
     hostile_results.good(place / GOOD)
     hostile_results.campaign(place / "results/hostile")

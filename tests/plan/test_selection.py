@@ -407,7 +407,7 @@ def test_images_are_replaced_and_marked() -> None:
 
 
 @given(st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)))
-@example([], [], ["\x1b@=0"])
+@example([], [], ["\x1b@=0", "\x1b:=0"])
 def test_no_option_raises_anything_but_input_error(servers: list[str], tests: list[str], images: list[str]) -> None:
     def not_there(path: Path, *_: object) -> tuple[TestCase, ...]:
         raise InputError(f"{quoted(str(path))}: no such file.")
