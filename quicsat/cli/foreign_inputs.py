@@ -14,8 +14,8 @@ from quicsat.config import quantities
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Role
-from quicsat.model.stored_files import resolved
-from quicsat.model.text import counted
+from quicsat.model.stored_files import files, resolved
+from quicsat.model.text import counted, escaped
 from quicsat.model.whole_file import scratch_directory, take_file
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from quicsat.model.test_case import TestCase
     from quicsat.results.document import StoredResults
     from quicsat.results.qir_logs import ForeignRun, Tree
+    from quicsat.traces.qlog_packets import QlogPackets
 
 LOGS = "logs of QIR and QIR-SE"
 TRIPLE = "LEFT.pcap:RIGHT.pcap:KEYS"
@@ -31,6 +32,8 @@ STAGED = Path("unknown_unknown", "captures")
 """Directory of runs that are made of such captures: their implementations are not known."""
 CAPTURE = re.compile(r".+\.p?cap(ng)?(\.(gz|zst|lz4))?", re.IGNORECASE)
 """Names of captures, which may be given alone."""
+ENDS = (*Role, "link")
+"""Names of exported qlogs, without their suffixes."""
 QLOG = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE)
 """Names of qlogs, of endpoints and exported ones. Both are read only beside traces, or by other tools."""
 MOST_NOTES = 20
@@ -79,6 +82,48 @@ class CampaignsOptions(FileSizeOptions, group="selection"):
 
 
 # ---- what a path names ----------------------------------------------------------------------
+
+
+def qlogs_at(place: Path) -> list[Path]:
+    """The qlogs that a place names: one, several with colons between them, or a directory of exported ones."""
+    if place.is_dir():
+        found = {file.name: file for file in files(resolved(place)) if QLOG.fullmatch(file.name)}
+        for suffix in (".sqlog", ".qlog"):
+            known = [found[name] for name in sorted(found) if name.startswith(tuple(f"{end}{suffix}" for end in ENDS))]
+            if known:
+                return known
+        return []
+    parts = [Path(part) for part in str(place).split(":")] if not place.exists() else [place]
+    return parts if all(QLOG.fullmatch(part.name) for part in parts) else []
+
+
+def one_qlog(place: Path, role: Role) -> QlogPackets | None:
+    """The packets of the qlog that a place names, of several that of ``role``; None if it names none.
+
+    Raises InputError if it cannot be read, or if none is of this role.
+    """
+    from quicsat.traces.qlog import MOST_RECORDS
+    from quicsat.traces.qlog_packets import read_packets
+
+    named = sorted(qlogs_at(place), key=lambda path: not path.name.startswith(role))
+    if len(named) > 1:
+        named = [path for path in named if not path.name.startswith(ENDS[-1])]
+    problems = list[str]()
+    for path in named:
+        try:
+            found = read_packets(resolved(path), escaped(path.name), role, MOST_RECORDS)
+        except ValueError as error:
+            problems.append(f"{place}: {error}")
+        except OSError as error:
+            problems.append(f"{path}: cannot be read: {error.strerror or error}.")
+        else:
+            if found.role is role or len(named) == 1:
+                for note in found.notes:
+                    console.message(note)
+                return found
+    if named:
+        raise InputError(*problems or [f"{place}: has no qlog of the {role}."])
+    return None
 
 
 def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:

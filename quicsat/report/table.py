@@ -76,6 +76,10 @@ class Table:
     rows: tuple[tuple[Value, ...], ...]
     notes: tuple[str, ...] = ()
 
+    def texts(self, row: Sequence[Value]) -> list[str]:
+        """A row as it is shown: rounded values."""
+        return _fields(row, self.columns)
+
 
 def render(table: Table, form: str, width: int | None = None) -> str:
     """The table in one of ``FORMATS``, with its title and notes; ``width`` of a terminal, for text."""
@@ -85,7 +89,7 @@ def render(table: Table, form: str, width: int | None = None) -> str:
         return _latex(table)
     markdown = form == "markdown"
     right = [column.shown for column in table.columns if column.unit is not Unit.WORDS]
-    rows = [_fields(row, table.columns) for row in table.rows]
+    rows = [table.texts(row) for row in table.rows]
     words = len(list(takewhile(lambda column: column.unit is Unit.WORDS, table.columns)))
     keys = min(words, MOST_KEYS) + any(column.name == REPETITION for column in table.columns[words : words + 1])
     body = draw(

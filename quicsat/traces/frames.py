@@ -37,6 +37,8 @@ FIELDS = {
 """The fields of the frames of ``Signals``: n, a number that is kept; t, one kept as text; -, another one; d, the data
 of a path; i, a connection id and its reset token; b, bytes behind their length; p, such a phrase; r, the rest of
 the packet, of which the length is kept; s, bytes behind their length, of which that is kept."""
+NO_MARKS = (-1, -1, -1)
+"""Counts of ECN marks of an ACK frame without them."""
 PATH_DATA, RESET_TOKEN = 8, 16
 QUIET = frozenset({Frame.CLOSE, Frame.CLOSE_APPLICATION, Frame.TIME_STAMP})
 """Frames other than ACK and PADDING that ask for no acknowledgement."""
@@ -89,7 +91,7 @@ class FrameColumns:
                     offset, at = varint(data, at + 1)
                     size, at = varint(data, at)
                     piece, at, eliciting = data[at : at + size], at + size, True
-                    self._crypto.fromlist([row, offset, len(piece)])
+                    self.add_crypto(row, offset, len(piece))
                     crypto.append((offset, piece))
                 else:
                     kind, at = varint(data, at)
@@ -112,7 +114,7 @@ class FrameColumns:
             length = len(data) - at
         if at + length > len(data):
             raise IndexError(at)
-        self._stream.fromlist([row, stream, offset, length, kind & FIN_BIT])
+        self.add_stream(row, stream, offset, length, kind & FIN_BIT)
         return at + length
 
     def _ack(self, row: int, data: bytes, at: int, kind: int) -> int:
@@ -121,7 +123,7 @@ class FrameColumns:
         count, at = varint(data, at)
         first, at = varint(data, at)
         numbers, at = varints(data, at, 2 * count)
-        start, low = len(self._ranges) // 2, largest - first
+        low = largest - first
         ranges = [low, largest]
         for gap, size in zip(numbers[::2], numbers[1::2], strict=True):
             top = low - gap - 2
@@ -129,14 +131,13 @@ class FrameColumns:
             ranges += (low, top)
         if low < 0:
             raise IndexError(at)
-        self._ranges.fromlist(ranges[: 2 * RANGES_LIMIT])
-        marks = (-1, -1, -1)
+        marks = NO_MARKS
         if kind == ACK_ECN:
             ect0, at = varint(data, at)
             ect1, at = varint(data, at)
             ce, at = varint(data, at)
             marks = (ect0, ect1, ce)
-        self._acks.fromlist([row, largest, delay, len(self._ranges) // 2 - start, start, *marks])
+        self.add_ack(row, delay, ranges, marks)
         return at
 
     def _signal(self, row: int, data: bytes, at: int, kind: int) -> tuple[int, bytes]:
@@ -151,9 +152,29 @@ class FrameColumns:
         if kind == Frame.NEW_CONNECTION_ID:
             new_id = bytes.fromhex(text)
             self.reset_tokens.add(data[at - RESET_TOKEN : at])
+        self.add_signal(row, kind, first, second, text)
+        return at, new_id
+
+    # ---- rows -------------------------------------------------------------------------------
+
+    def add_stream(self, row: int, stream: int, offset: int, length: int, fin: int) -> None:
+        """A STREAM frame of the packet in a row."""
+        self._stream.fromlist([row, stream, offset, length, fin])
+
+    def add_crypto(self, row: int, offset: int, length: int) -> None:
+        """A CRYPTO frame."""
+        self._crypto.fromlist([row, offset, length])
+
+    def add_ack(self, row: int, delay: int, ranges: list[int], marks: tuple[int, int, int]) -> None:
+        """An ACK frame: its ranges from the highest down, both ends of each, and the counts of ECN marks."""
+        start = len(self._ranges) // 2
+        self._ranges.fromlist(ranges[: 2 * RANGES_LIMIT])
+        self._acks.fromlist([row, ranges[1], delay, len(self._ranges) // 2 - start, start, *marks])
+
+    def add_signal(self, row: int, kind: int, first: int, second: int, text: str) -> None:
+        """Another frame, as in ``Signals``."""
         self._texts_size += len(text)
         self._signals.fromlist([row, kind, first, second, self._texts.setdefault(text, len(self._texts))])
-        return at, new_id
 
     def tables(self) -> dict[str, Any]:
         """The members of ``Trace`` that hold frames, in the order of their packets; ranges in that of reading."""

@@ -51,7 +51,8 @@ class PacketColumns:
         """``most``: packets of the trace ``name``, from which limits of all columns follow."""
         self._name, self._most = name, most
         self._values = array("q")
-        self._frames = FrameColumns()
+        self.frame_columns = FrameColumns()
+        """The tables of frames."""
         self._paths: dict[str, int] = {}
         self._ids: dict[bytes, int] = {b"": 0}
         self._tokens: dict[bytes, int] = {b"": 0}
@@ -105,19 +106,23 @@ class PacketColumns:
     @property
     def reset_tokens(self) -> frozenset[bytes]:
         """Tokens of NEW_CONNECTION_ID frames."""
-        return frozenset(self._frames.reset_tokens)
+        return frozenset(self.frame_columns.reset_tokens)
 
     def frames(self, row: int, payload: bytes) -> tuple[list[tuple[int, bytes]], list[bytes]]:
         """Take down the frames of a packet; its CRYPTO data and the connection ids that it makes known."""
-        eliciting, crypto, ids = self._frames.read(row, payload)
-        if self._frames.size > self._most * FRAMES:
-            raise too_large(self._name, self._most * FRAMES, "numbers in its frames")
+        eliciting, crypto, ids = self.frame_columns.read(row, payload)
+        self.check_frames()
         self._values[row * WIDTH + ELICITING] = eliciting
         return crypto, ids
 
+    def check_frames(self) -> None:
+        """Raise HarnessFault (trace-limit) if the frames have more numbers than those of so many packets can have."""
+        if self.frame_columns.size > self._most * FRAMES:
+            raise too_large(self._name, self._most * FRAMES, "numbers in its frames")
+
     def message(self, row: int, kind: int, size: int) -> None:
         """A TLS message that became whole in this packet."""
-        self._frames.message(row, kind, size)
+        self.frame_columns.message(row, kind, size)
 
     def trace(self, connections: tuple[Connection, ...]) -> Trace:
         """The frozen columns."""
@@ -130,7 +135,7 @@ class PacketColumns:
         return Trace(
             epoch=epoch,
             **columns,
-            **self._frames.tables(),
+            **self.frame_columns.tables(),
             connections=connections,
             paths=tuple(self._paths),
             connection_ids=tuple(each.hex() for each in self._ids),

@@ -14,7 +14,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -52,7 +52,7 @@ RENAMED = {"cc_state_update": "congestion_state_updated", "metric_update": "metr
 """Names of events in draft-00 -> names since draft-01."""
 OWN_NAMES = ("event", "event_type", "type")
 """Members with the name of an event beside its category, in the drafts so far."""
-MEMBERS = ("configuration", "common_fields", "event_fields", "vantage_point")
+MEMBERS = ("configuration", "common_fields", "event_fields", "title", "vantage_point")
 """Members of a trace that say how to read its events."""
 DELTAS = ("delta", "relative_to_previous_event")
 """Values of ``time_format`` whose times count from the event before."""
@@ -94,6 +94,17 @@ class QlogEvent:
     name: str
     """``metrics_updated``: as the drafts since -01 name it, without its category."""
     data: Mapping[str, Any]
+    group: str = ""
+    """Of its connection, if it is stated."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which events are read, see :func:`read`."""
+
+    words: tuple[str, ...] = ()
+    members: Collection[str] | None = None
+    categories: frozenset[str] = CATEGORIES
 
 
 @dataclass
@@ -154,22 +165,44 @@ def read(
     kept, all if it is None. What lies beyond ``room`` is not read, and ``room`` has less of it afterwards. ``name``:
     for messages, see :func:`shown_name`.
     """
+    traces: dict[TraceHead, list[QlogEvent]] = {}
+
+    def take(trace: TraceHead, event: QlogEvent) -> None:
+        traces.setdefault(trace, []).append(event)
+
+    faults = walk(path, take, Wanted(words, members), room=room, name=name)
+    found = (QlogTrace(tuple(events), trace.vantage_point, trace.clock.epoch) for trace, events in traces.items())
+    return Qlog(tuple(found), faults)
+
+
+def walk(
+    path: Path,
+    take: Callable[[TraceHead, QlogEvent], None],
+    wanted: Wanted,
+    *,
+    room: Room | None = None,
+    name: str = "",
+) -> Mapping[str, int]:
+    """Give each event of a qlog to ``take``, and say how many records could not be read, by the reason.
+
+    Raises as :func:`read`, and what ``take`` raises.
+    """
     name = name or shown_name(path, path.parent)
     room = room or Room(LIMIT)
-    reader = _Reader(words, members, room)
+    reader = _Reader(wanted, room)
     content, fault = _content(path, room.size)
     room.size -= len(content)
     if fault:
         reader.faults[fault] += 1
-    traces: dict[_Trace, list[QlogEvent]] = {}
+    has_event = False
     for trace, event in reader.events(content):
-        traces.setdefault(trace, []).append(event)
-    if not traces and reader.faults[TOO_LARGE]:
+        take(trace, event)
+        has_event = True
+    if not has_event and reader.faults[TOO_LARGE]:
         raise ValueError(f"{name} is not read: the qlogs of a run are too large or have too many records.")
-    if not traces:
+    if not has_event:
         raise ValueError(f"{name} is a qlog of an unknown schema ({reader.schema()}) or no qlog: no event of QUIC.")
-    found = (QlogTrace(tuple(events), trace.vantage_point, trace.clock.epoch) for trace, events in traces.items())
-    return Qlog(tuple(found), dict(+reader.faults))
+    return dict(+reader.faults)
 
 
 def shown_name(path: Path, folder: Path) -> str:
@@ -205,10 +238,11 @@ def _content(path: Path, limit: int) -> tuple[bytes, str]:
 class _Reader:
     """Reads the events of one file one by one, and counts what is none."""
 
-    def __init__(self, words: Sequence[str], members: Collection[str] | None, room: Room) -> None:
+    def __init__(self, wanted: Wanted, room: Room) -> None:
         self.faults = Counter[str]()
-        self._words = words
-        self._members = members
+        self._words = words = wanted.words
+        self._members = wanted.members
+        self._accepted = wanted.categories
         self._room = room
         self._every = not words
         """All records must be read, for example since times count from the event before."""
@@ -224,7 +258,7 @@ class _Reader:
         said = [*self._versions, *unknown, *(f"events of {quoted(each)}" for each in self._categories)]
         return ", ".join(said[:4]) or "no version"
 
-    def events(self, content: bytes) -> Iterator[tuple[_Trace, QlogEvent]]:
+    def events(self, content: bytes) -> Iterator[tuple[TraceHead, QlogEvent]]:
         text = content.removeprefix(BYTE_ORDER_MARK).decode("latin-1")  # a byte is a character, whatever else it holds
         if '"delta_time"' in text or ('"time_format"' in text and _DELTAS.search(text)):
             self._every = True
@@ -240,7 +274,7 @@ class _Reader:
                 trace.numbers = self._numbers
                 yield trace, event
 
-    def _is_wanted(self, trace: _Trace, part: str) -> bool:
+    def _is_wanted(self, trace: TraceHead, part: str) -> bool:
         """Whether a record may hold one of the words, and says more than the event before."""
         if self._every or not trace.began:
             return True
@@ -254,7 +288,7 @@ class _Reader:
     def _sequence(self, text: str) -> Iterator[Located]:
         """The records of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
         text = text.strip(SPACE + RECORD_SIGN)
-        trace = _Trace({})
+        trace = TraceHead({})
         for at, found in enumerate(_PARTS[RECORD_SIGN if RECORD_SIGN in text else "\n"].finditer(text)):
             part = found[0].strip(SPACE)
             if not part or not (self._is_wanted(trace, part) or '"trace"' in part or part[-1] != "}"):
@@ -263,7 +297,7 @@ class _Reader:
             if record is None:
                 self.faults[CUT if found.end() == len(text) else NO_JSON] += 1
             elif isinstance(record, dict) and isinstance(record.get("trace"), dict):
-                trace = _Trace(record["trace"])
+                trace = TraceHead(record["trace"])
                 self._see(record)
                 continue
             elif at == 0 and isinstance(record, dict) and "name" not in record:
@@ -285,7 +319,7 @@ class _Reader:
                 behind = following.start() if following else len(text)
                 members = self._header(text, events.end, min(behind, events.end + LONGEST_RECORD))
             events = _Array(text, found.end())
-            trace = _Trace(members)
+            trace = TraceHead(members)
             self._every |= "delta_time" in trace.names
             for part in events:
                 yield trace, self._element(part) if part and self._is_wanted(trace, part) else None
@@ -315,7 +349,7 @@ class _Reader:
             if isinstance(header.get(name), str):
                 self._versions[f"{name} {quoted(header[name])}"] = None
 
-    def _event(self, trace: _Trace, record: Any) -> QlogEvent | None:
+    def _event(self, trace: TraceHead, record: Any) -> QlogEvent | None:
         """An event of QUIC or HTTP/3."""
         members = record
         if isinstance(record, list) and trace.names:
@@ -329,7 +363,7 @@ class _Reader:
             self.faults[time] += 1
             return None
         category, _, own = name.casefold().rpartition(":")
-        if category not in CATEGORIES and (category or own not in UNQUALIFIED):
+        if category not in self._accepted and (category or own not in UNQUALIFIED):
             if len(self._categories) < 2:
                 self._categories[category] = None
             return None
@@ -339,14 +373,15 @@ class _Reader:
             return None
         trace.began = True
         kept = data if self._members is None else {name: data[name] for name in self._members if name in data}
-        return QlogEvent(time, own, kept)
+        group = members.get("group_id")
+        return QlogEvent(time, own, kept, group if isinstance(group, str) else trace.group)
 
     def _data(self, data: Any) -> Mapping[str, Any]:
         self.faults[NO_DATA] += data is not None and not isinstance(data, dict)
         return _mapping(data)
 
 
-class _Trace:
+class TraceHead:
     """How to read the events of one trace."""
 
     def __init__(self, members: Mapping[str, Any]) -> None:
@@ -355,13 +390,19 @@ class _Trace:
         self.clock = _Clock(members)
         place = _mapping(members.get("vantage_point")).get("type")
         self.vantage_point = place if isinstance(place, str) else ""
+        title = members.get("title")
+        self.title = title if isinstance(title, str) else ""
+        common = _mapping(members.get("common_fields"))
+        groups = (common.get(name) for name in ("group_id", "ODCID", "odcid"))
+        self.group = next((each for each in groups if isinstance(each, str)), "")
+        """Of its connection, if it is one and if it is stated."""
         self.began = False
         """An event was read."""
         self.numbers = list[tuple[str, str]]()
         """Of the members that are words in the latest event."""
 
 
-Located = tuple[_Trace, Any]
+Located = tuple[TraceHead, Any]
 """A record and its trace; None in place of one that is not wanted, or no JSON."""
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def endpoint_events(trace: Trace, times: Floats, *, server: bool) -> Iterator[tu
 
     ``times``: seconds of the packets of ``trace``, from whenever the qlog counts.
     """
-    frames = _frames(trace)
+    frames = frames_by_packet(trace)
     notices = _notices(trace, server=server)
     groups = _groups(trace)
     known = set[int]()
@@ -116,6 +117,8 @@ def _header(trace: Trace, row: int) -> Event:
         header["scid"] = trace.connection_ids[int(trace.scid[row])]
     if form not in (Form.UNKNOWN, Form.STATELESS_RESET):
         header["dcid"] = trace.connection_ids[int(trace.dcid[row])]
+    if form == Form.ONE_RTT and trace.spin[row] >= 0:
+        header["spin_bit"] = bool(trace.spin[row])
     if form == Form.ONE_RTT and trace.decrypted[row]:
         header["key_phase"] = int(trace.generation[row])
     if form in (Form.INITIAL, Form.RETRY) and (token := trace.tokens[int(trace.token[row])]):
@@ -130,10 +133,10 @@ def _token(digits: str) -> Event:
 # ---- frames ---------------------------------------------------------------------------------
 
 
-def _frames(trace: Trace) -> dict[int, list[Event]]:
-    """The frames of each packet that has some."""
+def frames_by_packet(trace: Trace) -> dict[int, list[Event]]:
+    """The frames of each packet that has some, as qlog has them, by its row."""
     found = defaultdict[int, list[Event]](list)
-    exponents = _exponents(trace)
+    exponents = delay_exponents(trace)
     lows, highs = trace.ack_ranges.smallest.tolist(), trace.ack_ranges.largest.tolist()
     for packet, delay, count, start, ect0, ect1, ce in trace.acks.rows(
         "packet", "delay", "ranges", "start", "ect0", "ect1", "ce"
@@ -153,7 +156,7 @@ def _frames(trace: Trace) -> dict[int, list[Event]]:
     return found
 
 
-def _exponents(trace: Trace) -> Callable[[int], int]:
+def delay_exponents(trace: Trace) -> Callable[[int], int]:
     """By the row of a packet: the exponent of the acknowledgement delays in it (RFC 9000, section 19.3)."""
     default = DEFAULTS["ack_delay_exponent"]
 
@@ -170,64 +173,67 @@ def _exponents(trace: Trace) -> Callable[[int], int]:
 
 
 def _signal(kind: int, first: int, second: int, text: str) -> Event:
-    make = _SIGNALS.get(kind)
-    if make is None:
+    if kind == Frame.CLOSE:
+        told = {"error_space": "transport", **_error(first, "error"), "reason": text, "trigger_frame_type": second}
+        return {"frame_type": CLOSE, **told}
+    if kind == Frame.CLOSE_APPLICATION:
+        told = {"error_space": "application", "error": "unknown", "error_code": first, "reason": text}
+        return {"frame_type": CLOSE, **told}
+    form = SIGNALS.get(kind)
+    if form is None:
         return {"frame_type": "unknown", "frame_type_bytes": kind}
-    name, members = make(first, second, text)
-    return {"frame_type": name, **members}
+    event = {"frame_type": form.name, **form.fixed}
+    event |= {name: value for name, value in ((form.first, first), (form.second, second)) if name}
+    if form.sizes:
+        event |= dict(zip(form.sizes, map(int, text.split()), strict=True))
+    elif form.text:
+        event[form.text] = _token(text) if form.text == "token" else text
+    return {"raw": {"payload_length": event.pop(LENGTH)}, **event} if LENGTH in event else event
 
 
-def _stream_limit(kind: str, stream_type: str, member: str) -> Callable[[int, int, str], tuple[str, Event]]:
-    return lambda first, _second, _text: (kind, {"stream_type": stream_type, member: first})
+class SignalForm(NamedTuple):
+    """A frame of ``Signals`` as qlog has it: its name, and the names of its numbers and of its text."""
+
+    name: str
+    first: str = ""
+    second: str = ""
+    text: str = ""
+    """Hexadecimal digits."""
+    sizes: tuple[str, ...] = ()
+    """Names of the numbers that ``Signals.text`` holds."""
+    fixed: Mapping[str, str] = MappingProxyType({})
 
 
-def _final_sizes(text: str) -> list[int]:
-    return [int(each) for each in text.split()]
-
-
-_SIGNALS: Mapping[int, Callable[[int, int, str], tuple[str, Event]]] = {
-    Frame.PING: lambda *_: ("ping", {}),
-    Frame.HANDSHAKE_DONE: lambda *_: ("handshake_done", {}),
-    Frame.MAX_DATA: lambda first, *_: ("max_data", {"maximum": first}),
-    Frame.MAX_STREAM_DATA: lambda first, second, _: ("max_stream_data", {"stream_id": first, "maximum": second}),
-    Frame.MAX_STREAMS_BIDI: _stream_limit("max_streams", "bidirectional", "maximum"),
-    Frame.MAX_STREAMS_UNI: _stream_limit("max_streams", "unidirectional", "maximum"),
-    Frame.STREAMS_BLOCKED_BIDI: _stream_limit("streams_blocked", "bidirectional", "limit"),
-    Frame.STREAMS_BLOCKED_UNI: _stream_limit("streams_blocked", "unidirectional", "limit"),
-    Frame.DATA_BLOCKED: lambda first, *_: ("data_blocked", {"limit": first}),
-    Frame.STREAM_DATA_BLOCKED: lambda first, second, _: ("stream_data_blocked", {"stream_id": first, "limit": second}),
-    Frame.RESET_STREAM: lambda first, second, text: (
-        "reset_stream",
-        {"stream_id": first, "error": "unknown", "error_code": second, "final_size": _final_sizes(text)[0]},
+CLOSE, LENGTH = "connection_close", "payload_length"
+BIDI, UNI = ({"stream_type": each} for each in ("bidirectional", "unidirectional"))
+UNKNOWN_ERROR = {"error": "unknown"}
+SIGNALS: Mapping[int, SignalForm] = {
+    Frame.PING: SignalForm("ping"),
+    Frame.HANDSHAKE_DONE: SignalForm("handshake_done"),
+    Frame.MAX_DATA: SignalForm("max_data", "maximum"),
+    Frame.MAX_STREAM_DATA: SignalForm("max_stream_data", "stream_id", "maximum"),
+    Frame.MAX_STREAMS_BIDI: SignalForm("max_streams", "maximum", fixed=BIDI),
+    Frame.MAX_STREAMS_UNI: SignalForm("max_streams", "maximum", fixed=UNI),
+    Frame.STREAMS_BLOCKED_BIDI: SignalForm("streams_blocked", "limit", fixed=BIDI),
+    Frame.STREAMS_BLOCKED_UNI: SignalForm("streams_blocked", "limit", fixed=UNI),
+    Frame.DATA_BLOCKED: SignalForm("data_blocked", "limit"),
+    Frame.STREAM_DATA_BLOCKED: SignalForm("stream_data_blocked", "stream_id", "limit"),
+    Frame.RESET_STREAM: SignalForm(
+        "reset_stream", "stream_id", "error_code", sizes=("final_size",), fixed=UNKNOWN_ERROR
     ),
-    Frame.RESET_STREAM_AT: lambda first, second, text: (
-        "reset_stream_at",
-        {"stream_id": first, "error": "unknown", "error_code": second}
-        | dict(zip(("final_size", "reliable_size"), _final_sizes(text), strict=True)),
+    Frame.RESET_STREAM_AT: SignalForm(
+        "reset_stream_at", "stream_id", "error_code", sizes=("final_size", "reliable_size"), fixed=UNKNOWN_ERROR
     ),
-    Frame.STOP_SENDING: lambda first, second, _: (
-        "stop_sending",
-        {"stream_id": first, "error": "unknown", "error_code": second},
-    ),
-    Frame.NEW_CONNECTION_ID: lambda first, second, text: (
-        "new_connection_id",
-        {"sequence_number": first, "retire_prior_to": second, "connection_id": text},
-    ),
-    Frame.RETIRE_CONNECTION_ID: lambda first, *_: ("retire_connection_id", {"sequence_number": first}),
-    Frame.NEW_TOKEN: lambda _first, _second, text: ("new_token", {"token": _token(text)}),
-    Frame.PATH_CHALLENGE: lambda _first, _second, text: ("path_challenge", {"data": text}),
-    Frame.PATH_RESPONSE: lambda _first, _second, text: ("path_response", {"data": text}),
-    Frame.DATAGRAM: lambda first, *_: ("datagram", {"raw": {"payload_length": first}}),
-    Frame.DATAGRAM_SIZED: lambda first, *_: ("datagram", {"raw": {"payload_length": first}}),
-    Frame.CLOSE: lambda first, second, text: (
-        "connection_close",
-        {"error_space": "transport", **_error(first, "error"), "reason": text, "trigger_frame_type": second},
-    ),
-    Frame.CLOSE_APPLICATION: lambda first, _, text: (
-        "connection_close",
-        {"error_space": "application", "error": "unknown", "error_code": first, "reason": text},
-    ),
+    Frame.STOP_SENDING: SignalForm("stop_sending", "stream_id", "error_code", fixed=UNKNOWN_ERROR),
+    Frame.NEW_CONNECTION_ID: SignalForm("new_connection_id", "sequence_number", "retire_prior_to", "connection_id"),
+    Frame.RETIRE_CONNECTION_ID: SignalForm("retire_connection_id", "sequence_number"),
+    Frame.NEW_TOKEN: SignalForm("new_token", text="token"),
+    Frame.PATH_CHALLENGE: SignalForm("path_challenge", text="data"),
+    Frame.PATH_RESPONSE: SignalForm("path_response", text="data"),
+    Frame.DATAGRAM: SignalForm("datagram", LENGTH),
+    Frame.DATAGRAM_SIZED: SignalForm("datagram", LENGTH),
 }
+"""Those of which qlog defines a form, but for CONNECTION_CLOSE."""
 
 
 def _error(code: int, member: str) -> Event:

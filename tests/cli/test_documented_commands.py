@@ -13,7 +13,7 @@ HISTORY = "CHANGELOG.md"
 PROGRAM = r"(?:\./|\S*python3? )run\.py|quicsat"
 CALL = re.compile(rf"^\s*(?:\$ )?(?:\w+=\S+ |sudo |nohup |time )*(?:{PROGRAM})(?= |$)")
 PLACEHOLDERS = {
-    "[OPTIONS]": "", "OPTIONS": "", "COMMAND": "run", "[COMMAND]": "run", "ACTION": "list", "[NAME...]": "quic-go",
+    "[OPTIONS]": "", "OPTIONS": "", "COMMAND": "run", "[COMMAND]": "run", "ACTION": "list", "[NAME...]": "quic-go", "[FRAME...]": "1",
     "DIR": "results/a", "DIR…": "results/a results/b", "DIR...": "results/a results/b", "[DIR]": "results",
     "[DIR...]": "results", "FILE": "all.json", "RUN": "results/a/b_c/sat/1", "FRAME": "1", "FRAME...": "1 2",
     "FRAME…": "1 2", "ADDRESS": "tcp://host:8786", "…": "tcp://host:8786", "KIND": "tests", "[KIND]": "tests",

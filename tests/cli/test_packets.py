@@ -1,10 +1,19 @@
-"""Packets that a reason names are shown field by field."""
+"""Packets of a run and of a qlog are listed, and those that a reason names are shown field by field."""
 
+import csv
+import gzip
+import io
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from quicsat.analysis.link_qlog import LinkRun
+from quicsat.analysis.qlog_export import write_qlogs
+from quicsat.model.emulated_link import unknown_link
+from quicsat.model.implementation import Protocol
+from quicsat.traces.run_traces import check_traces, read_run
 from tests.cli.conftest import ROOT, CommandLine
 
 RUN = ROOT / "tests" / "data" / "many"
@@ -52,3 +61,62 @@ def test_frames_before_the_fault_of_a_trace_are_shown(tmp_path: Path, garbage: b
     assert status == 2
     assert out.startswith("frame 2\n  quic.")
     assert "no QUIC packets in these frames: 5000" in err
+
+
+# ---- lists ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def qlogs(tmp_path: Path) -> Path:
+    """The directory with the exported qlogs of ``RUN``."""
+    traces = read_run(RUN, Protocol.HQ, unknown_link(), check_traces(RUN, Protocol.HQ))
+    place = tmp_path / "exported"
+    place.mkdir()
+    write_qlogs(place, "many", traces, LinkRun(unknown_link(), None, 1, traces.start))
+    return place
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_qlog_has_the_list_of_its_trace(qlogs: Path, quicsat: CommandLine) -> None:
+    packed = qlogs / "packed"
+    packed.mkdir()
+    (packed / "a.sqlog.gz").write_bytes(gzip.compress((qlogs / "client.sqlog").read_bytes()))
+    (packed / "a.sqlog.zst").write_bytes(
+        bytes(pa.compress((qlogs / "client.sqlog").read_bytes(), codec="zstd", asbytes=True))
+    )
+    of_trace = table(quicsat.out("packets", RUN, "--format", "csv"))
+    assert {row["from"] for row in of_trace} == {"client", "server"}
+    assert any("stream 0 " in row["frames"] for row in of_trace)
+    for place in (qlogs, qlogs / "client.sqlog", packed / "a.sqlog.gz", packed / "a.sqlog.zst"):
+        of_qlog = table(quicsat.out("packets", place, "--format", "csv"))
+        for mine, theirs in zip(of_qlog, of_trace, strict=True):
+            assert float(mine.pop("time [s]")) == pytest.approx(float(theirs["time [s]"]), abs=2e-6)
+            assert mine.items() <= theirs.items() | {("frame", mine["frame"])}
+
+
+def test_a_list_in_a_terminal(qlogs: Path, quicsat: CommandLine) -> None:
+    lines = quicsat.out("packets", qlogs, "--server").splitlines()
+    assert lines[2].split() == ["frame", "time", "[s]", "from", "type", "number", "bytes", "frames"]
+    assert lines[3].split()[:6] == ["1", "0.000000", "client", "initial", "0", "508"]
+    assert [line.split() for line in quicsat.out("packets", qlogs, 1).splitlines()[3:]] == [lines[3].split()]
+    assert "the server's qlog has no QUIC packets in these frames: 4000" in quicsat.err(
+        "packets", qlogs, 4000, "--server", status=2
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1e{}\n", b"\xff" * 100, b'{"traces":' + b"[" * 100_000])
+def test_what_is_no_qlog(content: bytes, tmp_path: Path, quicsat: CommandLine) -> None:
+    (tmp_path / "\x1b[2Ja.qlog").write_bytes(content)
+    err = quicsat.refusal("packets", tmp_path / "\x1b[2Ja.qlog")
+    assert "no qlog: no event of QUIC" in err
+    assert "\x1b" not in err
+
+
+def test_a_qlog_that_is_missing(qlogs: Path, quicsat: CommandLine) -> None:
+    (qlogs / "server.sqlog").unlink()
+    assert "has no qlog of the server" in quicsat.refusal("packets", qlogs, "--server")
+    assert "no.sqlog: cannot be read" in quicsat.refusal("packets", qlogs / "no.sqlog")
+    assert "no event of QUIC" in quicsat.refusal("packets", qlogs / "link.sqlog")
