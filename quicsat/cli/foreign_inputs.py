@@ -32,7 +32,8 @@ STAGED = Path("unknown_unknown", "captures")
 """Directory of runs that are made of such captures: their implementations are not known."""
 CAPTURE = re.compile(r".+\.p?cap(ng)?(\.(gz|zst|lz4))?", re.IGNORECASE)
 """Names of captures, which may be given alone."""
-ENDS = (*Role, "link")
+LINK = "link"
+PARTS = (*Role, LINK)
 """Names of exported qlogs, without their suffixes."""
 QLOG = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE)
 """Names of qlogs, of endpoints and exported ones. Both are read only beside traces, or by other tools."""
@@ -89,7 +90,7 @@ def qlogs_at(place: Path) -> list[Path]:
     if place.is_dir():
         found = {file.name: file for file in files(resolved(place)) if QLOG.fullmatch(file.name)}
         for suffix in (".sqlog", ".qlog"):
-            known = [found[name] for name in sorted(found) if name.startswith(tuple(f"{end}{suffix}" for end in ENDS))]
+            known = [found[name] for name in sorted(found) if name.startswith(tuple(f"{end}{suffix}" for end in PARTS))]
             if known:
                 return known
         return []
@@ -106,10 +107,11 @@ def one_qlog(place: Path, role: Role) -> QlogPackets | None:
     from quicsat.traces.qlog_packets import read_packets
 
     named = sorted(qlogs_at(place), key=lambda path: not path.name.startswith(role))
-    if len(named) > 1:
-        named = [path for path in named if not path.name.startswith(ENDS[-1])]
+    alone = len(named) == 1
     problems = list[str]()
     for path in named:
+        if not alone and path.name.startswith(LINK):
+            continue
         try:
             found = read_packets(resolved(path), escaped(path.name), role, MOST_RECORDS)
         except ValueError as error:
@@ -117,7 +119,7 @@ def one_qlog(place: Path, role: Role) -> QlogPackets | None:
         except OSError as error:
             problems.append(f"{path}: cannot be read: {error.strerror or error}.")
         else:
-            if found.role is role or len(named) == 1:
+            if found.role is role or alone:
                 for note in found.notes:
                     console.message(note)
                 return found
