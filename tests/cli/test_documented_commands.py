@@ -16,8 +16,8 @@ PLACEHOLDERS = {
     "[OPTIONS]": "", "OPTIONS": "", "COMMAND": "run", "[COMMAND]": "run", "ACTION": "list", "[NAME...]": "quic-go",
     "DIR": "results/a", "DIR…": "results/a results/b", "DIR...": "results/a results/b", "[DIR]": "results",
     "[DIR...]": "results", "FILE": "all.json", "RUN": "results/a/b_c/sat/1", "FRAME": "1", "FRAME...": "1 2",
-    "FRAME…": "1 2", "[FRAME...]": "1", "ADDRESS": "tcp://host:8786", "…": "tcp://host:8786", "KIND": "tests", "[KIND]": "tests",
-    "SHELL": "bash", "save|check": "save", "N": "2", "I/N": "1/2", "DAYS": "14", "TIME": "06:00",
+    "FRAME…": "1 2", "ADDRESS": "tcp://host:8786", "…": "tcp://host:8786", "KIND": "tests", "[KIND]": "tests",
+    "[FRAME...]": "1", "SHELL": "bash", "save|check": "save", "N": "2", "I/N": "1/2", "DAYS": "14", "TIME": "06:00",
 }  # fmt: skip
 """Placeholder → what a reader puts in its place."""
 
