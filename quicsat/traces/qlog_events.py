@@ -182,7 +182,7 @@ def _signal(kind: int, first: int, second: int, text: str) -> Event:
     form = SIGNALS.get(kind)
     if form is None:
         return {"frame_type": "unknown", "frame_type_bytes": kind}
-    event = {"frame_type": form.name, **form.fixed}
+    event: Event = {"frame_type": form.name, **form.fixed}
     event |= {name: value for name, value in ((form.first, first), (form.second, second)) if name}
     if form.sizes:
         event |= dict(zip(form.sizes, map(int, text.split()), strict=True))

@@ -59,7 +59,7 @@ TYPE_NAMES, UNKNOWN_TYPE = ("frame_type_bytes", "raw_frame_type", "frame_type_va
 """Members with the number of the type of a frame without a name, and the number if there is none."""
 LONGEST_DELAY = 1e9
 """Milliseconds."""
-SIGNAL_KINDS = {(form.name, form.fixed.get("stream_type", "")): kind for kind, form in reversed(SIGNALS.items())}
+SIGNAL_KINDS = {(form.name, form.fixed.get("stream_type", "")): kind for kind, form in reversed([*SIGNALS.items()])}
 """By the name in qlog, and the type of the streams."""
 CIPHER_CODES = {name: code for code, name in CIPHERS.items()}
 LENGTH_COLUMN, SPIN_COLUMN = COLUMNS.index("length"), COLUMNS.index("spin")

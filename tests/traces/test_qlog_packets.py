@@ -130,8 +130,8 @@ def test_connections_are_told_apart(tmp_path: Path) -> None:
 
 def test_frames_of_extensions_are_counted(tmp_path: Path) -> None:
     frames = [{"frame_type": name} for name in ("time_stamp", "ack_frequency", "something")]
-    frames.append({"frame_type": "unknown", "frame_type_bytes": 0x1234})
-    trace = read_text(tmp_path, document([packet(1, frames=frames)])).packets
+    unnamed = {"frame_type": "unknown", "frame_type_bytes": 0x1234}
+    trace = read_text(tmp_path, document([packet(1, frames=[*frames, unnamed])])).packets
     assert trace.signals.kind.tolist() == [Frame.TIME_STAMP, Frame.ACK_FREQUENCY, qlog_packets.UNKNOWN_TYPE, 0x1234]
 
 
@@ -156,7 +156,7 @@ PLACES: tuple[Callable[[Any], dict[str, Any]], ...] = (
     lambda value: {"raw": {"length": value}},
     lambda value: {"raw": value},
     lambda value: {"datagram_id": value},
-    *(lambda value, name=name: {"header": {"packet_type": "1RTT", "packet_number": 1, name: value}}  # type: ignore[misc]
+    *(lambda value, name=name: {"header": {"packet_type": "1RTT", "packet_number": 1, name: value}}
       for name in ("packet_number", "key_phase", "spin_bit", "version", "dcid", "token")),
 )  # fmt: skip
 
