@@ -170,12 +170,12 @@ def read(
     def take(trace: TraceHead, event: QlogEvent) -> None:
         traces.setdefault(trace, []).append(event)
 
-    faults = walk(path, take, Wanted(words, members), room=room, name=name)
+    faults = read_events(path, take, Wanted(words, members), room=room, name=name)
     found = (QlogTrace(tuple(events), trace.vantage_point, trace.clock.epoch) for trace, events in traces.items())
     return Qlog(tuple(found), faults)
 
 
-def walk(
+def read_events(
     path: Path,
     take: Callable[[TraceHead, QlogEvent], None],
     wanted: Wanted,

@@ -94,7 +94,7 @@ def read_packets(path: Path, name: str, role: Role | None = None, most: int = LE
     HarnessFault(trace-limit) if it has more than ``most`` packets, or if they hold more than so many can hold.
     """
     reader = _Reader(name, role, most)
-    faults = Counter(qlog.walk(path, reader.take, qlog.Wanted(WORDS), name=name))
+    faults = Counter(qlog.read_events(path, reader.take, qlog.Wanted(WORDS), name=name))
     return reader.packets(faults)
 
 
