@@ -2,7 +2,7 @@
 
     python -m bench.fidelity REAL… --virtual VIRTUAL… [--fitted CLIENT…] [--json FILE] [--figure FILE]
 
-REAL and VIRTUAL are directories of campaigns, or exports (`result.json`, compressed). Pairs of the clients that
+A run that timed out counts with the rate at which bytes arrived until then. REAL and VIRTUAL are directories of campaigns, or exports (`result.json`, compressed). Pairs of the clients that
 calibration used (--fitted) are judged, but count neither for servers nor for links.
 """
 
@@ -60,10 +60,11 @@ class Pair:
     virtual: list[MeasuredRun] = field(default_factory=list)
     conclusive: Counter[Clock] = field(default_factory=Counter)
     """Runs that say something about the pair."""
+    succeeded: Counter[Clock] = field(default_factory=Counter)
 
     @property
     def both(self) -> BothClocks:
-        """The runs that succeeded."""
+        """The runs that have a number."""
         return BothClocks(tuple(self.real), tuple(self.virtual))
 
 
@@ -109,11 +110,19 @@ class Campaigns:
             for run in campaign.results:
                 if run.verdict.outcome in CONCLUSIVE_RUNS:
                     pair = found.setdefault((run.test_case, run.server, run.client), Pair())
-                    pair.conclusive[campaign.manifest.clock] += 1
-                    if (value := value_of(run, self.metric)) is not None and value > 0:
-                        mine = pair.real if campaign.manifest.clock is Clock.REAL else pair.virtual
+                    clock = campaign.manifest.clock
+                    pair.conclusive[clock] += 1
+                    pair.succeeded[clock] += run.verdict.outcome is Outcome.SUCCEEDED
+                    if (value := self._value(campaign.manifest, run)) is not None and value > 0:
+                        mine = pair.real if clock is Clock.REAL else pair.virtual
                         mine.append(_observation(campaign.manifest, run, value))
         return {key: pair for key, pair in found.items() if len(pair.conclusive) == len(Clock)}
+
+    def _value(self, manifest: Manifest, run: RunResult) -> float | None:
+        """Instead of its goodput, a run that timed out has the rate at which bytes arrived until its limit (bit/s)."""
+        if run.verdict.outcome is not Outcome.TIMEOUT or self.metric != GOODPUT or run.verdict.received is None:
+            return value_of(run, self.metric)
+        return 8 * run.verdict.received / next(each.timeout for each in manifest.test_cases if each.name == run.test_case)
 
 
 def _loses(case: TestCase) -> bool:
@@ -142,13 +151,12 @@ def read(paths: Iterable[Path]) -> Iterator[ResultSet]:
 
 
 def judge_pairs(campaigns: Campaigns) -> list[Row]:
-    """A row for each pair that succeeded at least once."""
+    """A row for each pair that has a number."""
     links, rows = campaigns.links, []
     for (link, server, client), pair in campaigns.pairs().items():
         if link in links and (pair.real or pair.virtual):
             found = equivalence([pair.both], same_losses=links[link])
-            shares = [(len(runs), pair.conclusive[clock]) for clock, runs in zip(Clock, (pair.real, pair.virtual),
-                                                                                 strict=True)]  # fmt: skip
+            shares = [(pair.succeeded[clock], pair.conclusive[clock]) for clock in Clock]
             rows.append(_row(link, server, client, found, differ=outcomes_differ(*shares)))
     return sorted(rows, key=lambda row: (list(links).index(row.link), row.server, row.client))
 

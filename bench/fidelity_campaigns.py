@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.fidelity import read
-from paper.measure import LINKS, ROOT, SLOW, SWEPT, Campaign, left_of, measure, of_role
+from paper.measure import LINKS, ROOT, SWEPT, Campaign, left_of, measure, of_role
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.config.loader import load_implementations
 from quicsat.model.clock import Clock
@@ -44,11 +44,9 @@ EXPORT = ".json.gz"
 
 
 def campaigns(known: Mapping[str, Implementation], clock: Clock, seeds: Sequence[int]) -> Iterator[Campaign]:
-    """Over the link with random loss without the servers that reach its time limit."""
-    servers = of_role(known, Role.SERVER)
-    fast = [name for name in servers if name not in SLOW]
-    others = ("-s", *servers, "-c", *CLIENTS, "-t", *LINKS[:-1])
-    lossy = ("-s", *fast, "-c", *CLIENTS, "-t", LOSSY)
+    """Those of a clock."""
+    pairs = ("-s", *of_role(known, Role.SERVER), "-c", *CLIENTS)
+    others, lossy = (*pairs, "-t", *LINKS[:-1]), (*pairs, "-t", LOSSY)
     if clock is Clock.VIRTUAL:
         yield Campaign("virtual", (*others, "--repetitions", str(MEMBERS), "--seed", "1"), clock)
     for seed in seeds:

@@ -53,6 +53,20 @@ def test_outcomes_that_differ_are_a_difference() -> None:
     assert not judge_pairs(Campaigns((campaign({"quiche": None}), virtual(campaign({"quiche": None}))), "goodput"))
 
 
+def test_a_run_that_times_out_counts_with_the_rate_until_its_limit() -> None:
+    def cut(results: ResultSet, received: int) -> ResultSet:
+        late = [replace(run, verdict=replace(run.verdict, received=received)) for run in results.results]
+        return replace(results, results=tuple(late))
+
+    real, both_late = campaign({"quiche": None}), (900_000, 990_000)
+    campaigns = (cut(real, both_late[0]), cut(virtual(real), both_late[1]))
+    (row,) = judge_pairs(Campaigns(campaigns, "goodput"))
+    assert (row.ratio, row.verdict) == (1.1, Agreement.DIFFERENT)
+    at_the_limit = 8 * both_late[0] / SAT.timeout
+    (row,) = judge_pairs(Campaigns((campaigns[0], virtual(campaign({"quiche": at_the_limit / 8e6}))), "goodput"))
+    assert (row.ratio, row.verdict) == (pytest.approx(1.0, abs=1e-3), Agreement.DIFFERENT), "outcomes differ"
+
+
 def test_over_a_link_with_random_loss_only_the_same_losses_are_compared() -> None:
     assert isinstance(SAT.link, EmulatedLink)
     link = replace(SAT.link, forward=replace(SAT.link.forward, loss=UniformLoss(0.01)))
