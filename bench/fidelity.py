@@ -122,7 +122,9 @@ class Campaigns:
         """Instead of its goodput, a run that timed out has the rate at which bytes arrived until its limit (bit/s)."""
         if run.verdict.outcome is not Outcome.TIMEOUT or self.metric != GOODPUT or run.verdict.received is None:
             return value_of(run, self.metric)
-        return 8 * run.verdict.received / next(each.timeout for each in manifest.test_cases if each.name == run.test_case)
+        return (
+            8 * run.verdict.received / next(each.timeout for each in manifest.test_cases if each.name == run.test_case)
+        )
 
 
 def _loses(case: TestCase) -> bool:

@@ -56,8 +56,8 @@ WAKE_UP_LATENCIES = (
     1_561_400, 1_695_700, 1_869_000, 2_168_300, 2_522_600, 2_986_900, 3_216_200, 3_465_500, 3_816_800, 4_160_100,
     6_892_400,
 )  # fmt: skip
-"""Nanoseconds, as measured on 2026-11-29 beside a run (docs/measurements/virtual-time.md): 63 values stand for a 64th of all
-wake-ups each, in ascending order, and the others for a 64th of the last 64th."""
+"""Nanoseconds, as measured beside a run on 2026-11-29 (docs/measurements/virtual-time.md): 63 values stand for a 64th
+of all wake-ups each, in ascending order, and the others for a 64th of the last 64th."""
 
 
 @dataclass(frozen=True)
