@@ -2,8 +2,9 @@
 
     python -m bench.fidelity REAL… --virtual VIRTUAL… [--fitted CLIENT…] [--json FILE] [--figure FILE]
 
-A run that timed out counts with the rate at which bytes arrived until then. REAL and VIRTUAL are directories of campaigns, or exports (`result.json`, compressed). Pairs of the clients that
-calibration used (--fitted) are judged, but count neither for servers nor for links.
+REAL and VIRTUAL are directories of campaigns, or exports (`result.json`, compressed). A run that timed out counts with
+the rate at which bytes arrived until then. Pairs of the clients that calibration used (--fitted) are judged, but count
+neither for servers nor for links.
 """
 
 # ruff: noqa: T201 - a script
