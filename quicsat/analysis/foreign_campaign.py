@@ -107,6 +107,7 @@ def _cases(
     for name in dict.fromkeys(key.test_case for key in keys):
         mine = [key for key in keys if key.test_case == name]
         rates = [given.rate, *(keys[key].runner_output.forward_rate for key in mine)]
+        rates += [found[key].rate for key in mine if key in found]
         rates += [listed[name].link.forward.rate] if name in listed else []
         sizes = [found[key].size for key in mine if key in found]
         yield TestCase(

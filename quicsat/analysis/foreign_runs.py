@@ -13,7 +13,9 @@ import numpy as np
 
 from quicsat.analysis import metrics
 from quicsat.analysis.causes import FailureContext, explain
+from quicsat.analysis.qlog_runs import QlogRun, has_qlogs, read_qlog_run
 from quicsat.analysis.series_metrics import series_metrics
+from quicsat.analysis.time_shares import time_shares
 from quicsat.model.arrays import Flags
 from quicsat.model.emulated_link import unknown_link
 from quicsat.model.errors import HarnessFault, UserError
@@ -34,8 +36,8 @@ from quicsat.traces.run_traces import RunTraces, TraceStates, check_traces, read
 from quicsat.traces.series import Series, save
 from quicsat.traces.streams import requested_streams, responses
 
-SIMULATOR, HOST, MIXED = "simulator", "1970", "mixed"
-"""From when the times of traces count: the start of a simulation, 1970, or one of them per trace."""
+SIMULATOR, HOST, MIXED, QLOG = "simulator", "1970", "mixed", "qlog"
+"""From when the times of traces count: the start of a simulation, 1970, one of them per trace, or those of a qlog."""
 UNMATCHED = 0.05
 """Share of packets that arrived and were never sent, above which the loss is unknown."""
 LEAST_SHARE = 0.9
@@ -43,6 +45,7 @@ LEAST_SHARE = 0.9
 STARTING = 10.0
 """Seconds of a runner's time limit in which containers may start, so that the client may not have had them."""
 CUT_PACKETS = ("packet of the traces is", "packets of the traces are")
+NO_STREAMS = "The client's qlog has no STREAM frames of responses."
 NO_CAUSE = "The traces do not show the cause: they are not complete."
 
 
@@ -53,7 +56,7 @@ class Findings:
     outcome: str
     """What the runner's output says, else what the streams show."""
     clock: str = ""
-    """One of ``SIMULATOR``, ``HOST`` and ``MIXED``; empty without traces."""
+    """One of ``SIMULATOR``, ``HOST``, ``MIXED`` and ``QLOG``; empty without traces."""
     size: int | None = None
     """Bytes of all files."""
     size_from: str = ""
@@ -68,7 +71,11 @@ class Findings:
     complete: bool | None = None
     """Whether the runner, the client and the streams say that nothing is missing; None if nothing is known."""
     values: Mapping[str, float] = field(default_factory=dict)
-    """The metrics of ``quicsat.analysis.metrics.METRICS`` that are known, if series were wanted."""
+    """The metrics of ``quicsat.analysis.metrics.METRICS`` that are known, if series were wanted, and of qlogs."""
+    rate: float | None = None
+    """Of the forward link, bit/s."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Packets and frames in qlogs, by what they are, in words."""
 
 
 def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Findings:
@@ -79,8 +86,10 @@ def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Fi
     if run.refused:
         return Findings("not read", notes=(f"Not read: {run.refused}.",))
     try:
+        if has_qlogs(run.directory):
+            return _examined(_from_qlogs(run), size, series)
         with plain_captures(run.directory) as captures:
-            return _examined(run, captures, size, series)
+            return _examined(_Source(run, captures, check_traces(captures.directory, Protocol.HQ)), size, series)
     except (HarnessFault, UserError) as fault:
         reason = str(fault)
     except Exception as error:  # noqa: BLE001 - files of strangers: one run must not cost the others
@@ -88,28 +97,76 @@ def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Fi
     return Findings(run.runner_output.outcome, notes=(f"Not read: {reason.removesuffix('.')}.",))
 
 
-def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None, series: Path | None) -> Findings:
-    found = check_traces(captures.directory, Protocol.HQ)
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What the numbers of a run come from."""
+
+    run: ForeignRun
+    captures: PlainCaptures
+    found: TraceStates
+    qlogs: QlogRun | None = None
+    """If the packets are those of qlogs."""
+
+    @property
+    def rate(self) -> float | None:
+        """Rate of the forward link, bit/s."""
+        of_link = self.qlogs.link.rate if self.qlogs is not None and self.qlogs.link is not None else 0.0
+        return self.run.runner_output.forward_rate or of_link or None
+
+    @property
+    def clock(self) -> str:
+        """From when the times count, see ``Findings.clock``."""
+        if self.qlogs is not None:
+            return QLOG
+        states = (self.found.client, self.found.server)
+        clocks = {SIMULATOR if state.simulated else HOST for state in states if state.packets}
+        return MIXED if len(clocks) > 1 else next(iter(clocks), "")
+
+    @property
+    def link(self) -> Link:
+        """A link with no known property except whether one clock stamped both traces."""
+        one_clock = self.found.client.simulated and self.found.server.simulated
+        if one_clock if self.qlogs is None else self.qlogs.one_clock:
+            return unknown_link()
+        return RealLink("client", "server", RealDirection(0.0), RealDirection(0.0), 0.0)
+
+    def traces(self) -> RunTraces:
+        """Raises HarnessFault(trace-limit)."""
+        traces = read_run(self.captures.directory, Protocol.HQ, self.link, self.found)
+        folder = self.qlogs.server if self.qlogs is not None else None
+        return traces if folder is None else replace(traces, qlogs=folder)
+
+
+def _from_qlogs(run: ForeignRun) -> _Source:
+    qlogs = read_qlog_run(run.directory)
+    return _Source(run, qlogs.captures, qlogs.found, qlogs)
+
+
+def _examined(source: _Source, size: int | None, series: Path | None) -> Findings:
+    run, captures, found = source.run, source.captures, source.found
     notes = [*captures.notes, *_unusable(captures, found)]
-    nothing = Findings(run.runner_output.outcome, _clock(found))
+    nothing = Findings(run.runner_output.outcome, source.clock)
     if not len(found.client.datagrams):
         if len(found.server.datagrams):
             notes.append("Handshake and goodput are seen at the client, whose trace cannot be used.")
         return replace(nothing, notes=tuple(notes))
     try:
-        traces = read_run(captures.directory, Protocol.HQ, _link(found), found)
+        traces = source.traces()
     except HarnessFault as fault:
         return replace(nothing, notes=(*notes, fault.reason))
-    findings = _Examination(run, captures, found, traces, notes).findings(size)
-    return findings if series is None or captures.timeless else _with_series(findings, run, traces, series)
+    findings = _Examination(source, traces, notes).findings(size)
+    if (series is None and source.qlogs is None) or captures.timeless:
+        return findings
+    return _with_series(findings, source, traces, series)
 
 
-def _with_series(findings: Findings, run: ForeignRun, traces: RunTraces, place: Path) -> Findings:
-    """The findings with all metrics of a run, whose series are stored in ``place``."""
+def _with_series(findings: Findings, source: _Source, traces: RunTraces, place: Path | None) -> Findings:
+    """The findings with all metrics of a run, whose series are stored in ``place`` if it is given."""
     assert isinstance(traces.trace_pair, QuicTracePair)
-    place.mkdir(parents=True, exist_ok=True)
     series = _without_unknown_losses(traces.series(), findings)
-    save(series, place)
+    if place is not None:
+        place.mkdir(parents=True, exist_ok=True)
+        save(series, place)
     client = traces.trace_pair.client
     values = {
         "goodput": findings.goodput,
@@ -123,11 +180,42 @@ def _with_series(findings: Findings, run: ForeignRun, traces: RunTraces, place: 
             "time_to_first_byte": metrics.time_to_first_byte(client),
             "completion_time": metrics.completion_time(client),
         }
+    if findings.complete and findings.size:
+        values["stream_goodput"] = metrics.stream_goodput(client, findings.size)
+        if findings.loss_forward is not None:
+            values["sent_per_useful_byte"] = metrics.sent_per_useful_byte(traces.trace_pair.at_server, findings.size)
     if not traces.cut:
-        values |= series_metrics(series, run.runner_output.forward_rate or 0.0)
+        values |= series_metrics(series, source.rate or 0.0)
+    if source.qlogs is not None and source.qlogs.link is not None and findings.loss_forward is not None:
+        link = source.qlogs.link.conditions
+        shares = traces.optional("shares of the time", lambda: time_shares(traces.trace_pair, series, link), None)
+        values |= {} if shares is None else {share.metric: taken for share, taken in shares.seconds.items()}
     bursts = findings.loss_forward is not None
     known = {name: value for name, value in values.items() if value is not None and (bursts or "gilbert_" not in name)}
-    return replace(findings, values=known, notes=(*findings.notes, *traces.qlog_notes, *traces.unread))
+    counts = {} if source.qlogs is None else _counts(series, traces.trace_pair, source.qlogs, findings)
+    notes = (*findings.notes, *traces.qlog_notes, *traces.unread)
+    return replace(findings, values=known, counts=counts, notes=notes)
+
+
+def _counts(series: Series, pair: QuicTracePair, qlogs: QlogRun, findings: Findings) -> dict[str, int]:
+    """Packets and frames at both ends, and packets that did not arrive."""
+    found = {}
+    for name, trace in (("client", pair.client), ("server", pair.server)):
+        if not len(trace):
+            continue
+        sent = int((trace.from_server == (name == "server")).sum())
+        found[f"QUIC packets that the {name} sent"] = sent
+        found[f"QUIC packets that the {name} received"] = len(trace) - sent
+        found[f"frames at the {name}, without padding"] = (
+            len(trace.frames) + len(trace.acks) + len(trace.crypto) + len(trace.signals)
+        )
+    ways = ("forward", series.forward, findings.loss_forward), ("return", series.back, findings.loss_return)
+    for name, way, known in ways:
+        if known is not None:
+            found[f"datagrams that were lost, {name}"] = int(way.lost.sum())
+    for (name, trigger), count in sorted(qlogs.link.dropped.items() if qlogs.link is not None else ()):
+        found[f"datagrams that the link dropped, {name}: {trigger}"] = count
+    return found
 
 
 def _without_unknown_losses(series: Series, findings: Findings) -> Series:
@@ -149,42 +237,30 @@ def _unusable(captures: PlainCaptures, found: TraceStates) -> list[str]:
     ]
 
 
-def _clock(found: TraceStates) -> str:
-    clocks = {SIMULATOR if state.simulated else HOST for state in (found.client, found.server) if state.packets}
-    return MIXED if len(clocks) > 1 else next(iter(clocks), "")
-
-
-def _link(found: TraceStates) -> Link:
-    """A link with no known property except whether one clock stamped both traces."""
-    if found.client.simulated and found.server.simulated:
-        return unknown_link()
-    return RealLink("client", "server", RealDirection(0.0), RealDirection(0.0), 0.0)
-
-
 # ---- numbers --------------------------------------------------------------------------------
 
 
 class _Examination:
     """What the traces of a run show; ``notes`` grow by a sentence for each thing that they do not."""
 
-    def __init__(
-        self, run: ForeignRun, captures: PlainCaptures, found: TraceStates, traces: RunTraces, notes: list[str]
-    ) -> None:
+    def __init__(self, source: _Source, traces: RunTraces, notes: list[str]) -> None:
         assert isinstance(traces.trace_pair, QuicTracePair)
-        self.run, self.captures, self.found, self.traces, self.notes = run, captures, found, traces, notes
-        self.output, self.pair, self.client = run.runner_output, traces.trace_pair, traces.trace_pair.client
+        self.captures, self.found, self.traces, self.notes = source.captures, source.found, traces, notes
+        captures, found, self.rate, self.clock = source.captures, source.found, source.rate, source.clock
+        self.output, self.pair, self.client = source.run.runner_output, traces.trace_pair, traces.trace_pair.client
         self.streams, self.changed = stream_bytes(self.client), _changed(self.client)
         gaps = captures.damaged or captures.incomplete or found.cut or self.changed or self.output.checked
         if self.streams.whole is False and gaps:
             self.streams = replace(self.streams, whole=None)
         status = dict(self.output.exits).get("client", 0)
+        self.found_qlogs = source.qlogs is not None
         self.failed = self.output.timeout is not None or status != 0 or self.streams.whole is False
         """The runner, the client or the streams say that something is missing."""
 
     def findings(self, given_size: int | None) -> Findings:
         size, source = self._size(given_size)
         if not self.streams.arrived:
-            self.notes.append(_undecrypted(self.client, self.found))
+            self.notes.append(NO_STREAMS if self.found_qlogs else _undecrypted(self.client, self.found))
         handshake, goodput = self._at_client(size)
         forward, back, lacking = self._losses()
         if self.failed:
@@ -192,13 +268,13 @@ class _Examination:
             unclear = captures.damaged or captures.incomplete or captures.timeless or lacking
             unclear = unclear or not len(self.found.server.datagrams)
             self.notes.append(NO_CAUSE if unclear else self._cause(size))
-        rate, outcome, whole = self.output.forward_rate, self.output.outcome, self.streams.whole
+        rate, outcome, whole = self.rate, self.output.outcome, self.streams.whole
         known = whole is not None or outcome != UNKNOWN_OUTCOME
         if outcome == UNKNOWN_OUTCOME and whole is not None:
             outcome = "streams complete" if whole else "streams incomplete"
         return Findings(
             outcome=outcome,
-            clock=_clock(self.found),
+            clock=self.clock,
             size=size,
             size_from=source,
             handshake=handshake,
@@ -208,6 +284,7 @@ class _Examination:
             loss_return=back,
             notes=tuple(filter(None, self.notes)),
             complete=not self.failed if known else None,
+            rate=rate,
         )
 
     def _size(self, given_size: int | None) -> tuple[int | None, str]:
@@ -276,7 +353,7 @@ class _Examination:
         elif gap:
             forward = None
             say("Packets that the client received are missing in its trace, so the forward loss is not known.")
-        if _clock(found) == MIXED:
+        if self.clock == MIXED:
             say("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
         self.notes += lacking
         return forward, back, gap or bool(lacking)
@@ -320,7 +397,7 @@ class _Examination:
         series, limit = self.traces.series(), self.output.timeout
         if size is None and len(series.arrived):
             return f"{byte_size(int(series.arrived.new.sum()))} arrived; the cause needs the size, see --file-size."
-        duration, rate = max((limit or 0) - STARTING, 0.0), self.output.forward_rate or 0.0
+        duration, rate = max((limit or 0) - STARTING, 0.0), self.rate or 0.0
         return explain(FailureContext(self.pair, series, size or 1, rate, limit is not None, duration))[1]
 
 

@@ -16,7 +16,7 @@ from quicsat.analysis.link_qlog import LinkRun, link_events
 from quicsat.model.implementation import Role
 from quicsat.model.stored_files import open_file, resolved
 from quicsat.model.whole_file import new_file
-from quicsat.traces.qlog_events import SCHEMA, Event, Timed, endpoint_events, milliseconds, recovery_events
+from quicsat.traces.qlog_events import SCHEMA, Event, Timed, endpoint_events, recovery_events
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.records import dated
 from quicsat.traces.run_traces import RunTraces
@@ -42,6 +42,8 @@ HEADER = {
 OLDER_HEADER = {"qlog_version": "0.3", "qlog_format": "JSON"}
 """What files begin with."""
 NANOSECONDS = 1_000_000_000
+DIGITS = 6
+"""Of times in milliseconds, behind the point: as precise as the traces, so that equal times stay so when read back."""
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -114,7 +116,7 @@ def _clock(start: float) -> Event:
 
 def _records(events: Iterable[tuple[Timed, str]]) -> Iterator[Record]:
     for (time, name, data), group in events:
-        told: dict[str, Any] = {"time": milliseconds(time), "name": name, "data": data}
+        told: dict[str, Any] = {"time": round(time * 1000, DIGITS), "name": name, "data": data}
         yield time, told | ({"group_id": group} if group else {})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 NAMED = 10
 """Names and paths of a kind that are listed."""
 GROUP = "Results", 6
-SUMMARY = "Analyse stored traces again, or the logs of QIR or QIR-SE."
+SUMMARY = "Analyse stored traces again, or the logs of QIR or QIR-SE, captures or qlogs."
 DESCRIPTION = (
     "Reanalyse the stored traces of campaigns and store the results, or analyse the log directories of the QUIC "
-    "Interop Runner (QIR) or of QIR-SE (the runner of arXiv 2202.08228) and print a table. You do not need Docker for "
-    "this command."
+    "Interop Runner (QIR) or of QIR-SE (the runner of arXiv 2202.08228), captures or qlogs, and print a table. You do "
+    "not need Docker for this command."
 )
-EXAMPLES = ("analyse results/latest", "analyse logs --file-size '10 MiB' --format csv   # logs of another runner")
+EXAMPLES = (
+    "analyse results/latest",
+    "analyse logs --file-size '10 MiB' --format csv   # logs of another runner",
+    "analyse client.sqlog:server.sqlog:link.sqlog     # qlogs of one run",
+)
 
 
 class Options(foreign_inputs.FileSizeOptions, group=foreign_inputs.LOGS):
@@ -40,8 +44,8 @@ class Options(foreign_inputs.FileSizeOptions, group=foreign_inputs.LOGS):
 
     directories: list[Path] = option(
         type=Path, nargs="+", metavar="DIR",
-        help="Campaigns, log directories of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
-        "example: results/latest.",
+        help="Campaigns, log directories of QIR or QIR-SE, captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS, or "
+        f"qlogs as {foreign_inputs.QLOG_TRIPLE}; example: results/latest.",
     )  # fmt: skip
     format: str = shared.FORMAT
 
@@ -87,7 +91,8 @@ def _foreign(place: Path, name: str, known: Collection[str], size: int | None, f
         for note in sheet.notes:
             console.message(note)
         return render(sheet, form)
-    return f"{_summary(name, tree)}\n\n{render(sheet, form, console.width())}"
+    tables = [sheet, *_details(tree, found)]
+    return "\n\n".join([_summary(name, tree), *(render(table, form, console.width()) for table in tables)])
 
 
 def _summary(name: str, tree: Tree) -> str:
@@ -132,6 +137,20 @@ def _sheet(place: Path, tree: Tree, found: Sequence[Findings]) -> Table:
         notes.append("Times from the simulator count from the start of the simulation; the date is unknown.")
     notes.append("Nothing was stored. Without a report of the link, the loss in its queue is unknown.")
     return Table("foreign", f"Runs in {place.name or place}", tuple(columns), tuple(rows), tuple(notes))
+
+
+def _details(tree: Tree, found: Sequence[Findings]) -> Iterator[Table]:
+    """What the qlogs of each run show: packets, frames and metrics."""
+    from quicsat.analysis.metrics import METRICS
+    from quicsat.report.table import Column, Table
+    from quicsat.site.pages import number
+
+    for run, each in zip(tree.runs, found, strict=True):
+        if each.counts:
+            rows = [(name, str(count)) for name, count in each.counts.items()]
+            known = (metric for metric in METRICS if metric.name in each.values)
+            rows += [(metric.label, number(metric, each.values[metric.name])) for metric in known]
+            yield Table("qlogs", f"Qlogs of {run.name}", (Column("quantity"), Column("value")), tuple(rows))
 
 
 def _row(run: ForeignRun, found: Findings) -> tuple[str | int | float | None, ...]:

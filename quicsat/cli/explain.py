@@ -106,8 +106,11 @@ def _explain_foreign(options: Options, program: Program, run: ForeignRun) -> int
     console.show(f"{run.name}: {found.outcome}")
     for note in found.notes:
         console.show(printable(note, None))
-    with plain_captures(run.directory) as captures:
-        trace = _client_trace(captures.directory)
+    if (own := foreign_inputs.one_qlog(options.run, Role.CLIENT)) is not None:
+        trace = own.packets if own.role is Role.CLIENT else None
+    else:
+        with plain_captures(run.directory) as captures:
+            trace = _client_trace(captures.directory)
     _show_command(options.run, trace, _show_events(load(place), found.size or 0, trace))
     return ExitStatus.SUCCESS
 

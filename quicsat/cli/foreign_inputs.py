@@ -1,4 +1,4 @@
-"""Runs of QIR and QIR-SE that a command line names: log directories, and captures with their key log."""
+"""Runs of QIR and QIR-SE that a command line names: log directories, captures with their key log, and qlogs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LOGS = "logs of QIR and QIR-SE"
 TRIPLE = "LEFT.pcap:RIGHT.pcap:KEYS"
 """Captures at the client and at the server and a key log, as QIR-SE names them; the second or third may be missing."""
+QLOG_TRIPLE = "CLIENT.sqlog:SERVER.sqlog:LINK.sqlog"
+"""Qlogs of one run in any order, of which one of an end is enough; or a directory with exported ones."""
 STAGED = Path("unknown_unknown", "captures")
 """Directory of runs that are made of such captures: their implementations are not known."""
 CAPTURE = re.compile(r".+\.p?cap(ng)?(\.(gz|zst|lz4))?", re.IGNORECASE)
@@ -36,14 +38,14 @@ LINK = "link"
 PARTS = (*Role, LINK)
 """Names of exported qlogs, without their suffixes."""
 QLOG = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE)
-"""Names of qlogs, of endpoints and exported ones. Both are read only beside traces, or by other tools."""
+"""Names of qlogs, of endpoints and exported ones."""
 MOST_NOTES = 20
 """Notes on runs that are shown."""
 
 
 RUN = option(
     type=Path, metavar="RUN",
-    help=f"Directory of a run, also of QIR or QIR-SE, or captures with a key log as {TRIPLE}; "
+    help=f"Directory of a run, also of QIR or QIR-SE, captures with a key log as {TRIPLE}, or qlogs as {QLOG_TRIPLE}; "
     "example: results/latest/quic-go_aioquic/sat/1.",
 )  # fmt: skip
 
@@ -62,8 +64,8 @@ class CampaignsOptions(FileSizeOptions, group="selection"):
 
     directories: list[Path] = option(
         type=Path, nargs="+", metavar="DIR",
-        help="Campaign directories; result files or log directories of QIR or QIR-SE; or captures with a key log as "
-        f"{TRIPLE}; example: results/latest.",
+        help="Campaign directories; result files or log directories of QIR or QIR-SE; captures with a key log as "
+        f"{TRIPLE}; or qlogs as {QLOG_TRIPLE}; example: results/latest.",
     )  # fmt: skip
     link_rate: float | None = option(
         "--link-rate", group=LOGS, parse=quantities.within(quantities.rate, "1 bit/s", "1000 Gbit/s"), metavar="RATE",
@@ -129,16 +131,10 @@ def one_qlog(place: Path, role: Role) -> QlogPackets | None:
 
 
 def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:
-    """The places with their names, with one directory instead of all ``TRIPLE``, each of which is a run in it.
+    """The places with their names, with one directory instead of all ``TRIPLE`` and ``QLOG_TRIPLE``, each a run in it.
 
-    Raises InputError if a file of them is missing, or a place is a qlog.
+    Raises InputError if a file of them is missing.
     """
-    for place in places:
-        if QLOG.fullmatch(place.name) and place.is_file():
-            raise InputError(
-                f"{place}: is a qlog. explain, packets, analyse and all other commands read traces instead. "
-                "Pass the directory of the run, or the capture of the run that export --format pcapng writes."
-            )
     triples = [place for place in places if _is_triple(place)]
     others = [(place, str(place)) for place in places if place not in triples]
     if not triples:
@@ -150,18 +146,28 @@ def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:
 
 
 def _is_triple(place: Path) -> bool:
+    if qlogs_at(place):
+        return True
     return CAPTURE.fullmatch(place.name) is not None if place.is_file() else ":" in str(place) and not place.exists()
 
 
 def _stage(triple: Path, target: Path) -> None:
+    from quicsat.results.qir_logs import QLOGS
     from quicsat.traces.key_log import key_lines
     from quicsat.traces.records import embedded_secrets
     from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 
-    files = [triple] if triple.is_file() else [Path(part) for part in str(triple).split(":")]
+    qlogs = qlogs_at(triple)
+    files = qlogs or ([triple] if triple.is_file() else [Path(part) for part in str(triple).split(":")])
     missing = [str(file) for file in files if not file.is_file()]
     if missing or len(files) > 3:
-        raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. Name captures as {TRIPLE}.")
+        known = f"Name captures as {TRIPLE}, or qlogs as {QLOG_TRIPLE}."
+        raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. {known}")
+    for number, file in enumerate(qlogs):
+        (target / QLOGS / str(number)).mkdir(parents=True)
+        take_file(resolved(file), target / QLOGS / str(number) / file.name)
+    if qlogs:
+        return
     names = [CLIENT_TRACE, SERVER_TRACE, KEY_LOGS[0]]
     if len(files) == 1 and _stage_ends(files[0], target):
         return

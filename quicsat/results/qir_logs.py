@@ -25,6 +25,8 @@ from quicsat.results.store import DOCUMENT, JOURNAL, is_campaign
 PARTS = ("client", "server", "sim")
 FILES = ("sim/trace_node_left.pcap", "sim/trace_node_right.pcap", "client/keys.log", "server/keys.log", OUTPUT)
 """What a run leaves, by the paths of both runners."""
+QLOGS = ".qlogs"
+"""Folder with the qlogs of a run that was named by them and has no captures, see :mod:`quicsat.analysis.qlog_runs`."""
 DEEPEST, MOST_PLACES, MOST_ENTRIES = 8, 100_000, 100_000
 """Levels of directories, directories in all, and entries of one directory that are read."""
 MOST_OUTPUT, MOST_LINES = 32 * 1024 * 1024, 1_000_000
@@ -180,7 +182,7 @@ def _walk(top: Path) -> tuple[list[tuple[Path, str]], list[str]]:
         folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         links = [entry.name for entry in entries if entry.is_symlink()]
         names = {entry.name for entry in entries}
-        if "sim" in names and ({"client", "server"} & names or _captures(place / "sim")):
+        if QLOGS in folders or ("sim" in names and ({"client", "server"} & names or _captures(place / "sim"))):
             runs.append((place, _refusal(names, {*folders})))
         elif place != top and {JOURNAL, DOCUMENT} & names and is_campaign(place):
             ignored.append(f"{where}: is a campaign of quicsat; analyse it by its own name")
@@ -228,6 +230,8 @@ def _run(place: Path, refused: str) -> ForeignRun:
     server, _, client = pair.partition("_") if pair.count("_") == 1 else ("", "", "")
     server, client = (server, client) if server and client else ("", "")
     captures = {f"sim/{name}.pcap" for name in _captures(place / "sim")}
+    if (place / QLOGS).is_dir():
+        captures |= {*FILES}
     missing = tuple(name for name in FILES if name not in captures and not is_file(stored(place / name)))
     runner_output = RunnerOutput() if refused else read_output(place / OUTPUT)
     return ForeignRun(place, pair, server, client, test_case, repetition, missing, refused, runner_output)

@@ -491,7 +491,8 @@ class _Clock:
         self._format = common.get("time_format")
         reference = common.get("reference_time")
         self._reference = number(reference) or 0.0
-        named = _date(_mapping(reference).get("epoch"))
+        dates = (_date(_mapping(reference).get(name)) for name in ("epoch", "wall_clock_time"))
+        named = next((date for date in dates if date is not None), None)
         self.epoch = 0.0 if self._format == "absolute" else self._reference * self._scale or named
         """Seconds since 1970 from which the times of the trace count; None if it is not stated."""
         self._first: float | None = None

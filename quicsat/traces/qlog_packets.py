@@ -46,6 +46,8 @@ FORMS: Mapping[str, Form] = {
     "zerortt": Form.ZERO_RTT, "zero_rtt": Form.ZERO_RTT,
 }  # fmt: skip
 """By the names of the drafts, and of stacks."""
+LEVELS = (Form.INITIAL, Form.ZERO_RTT, Form.HANDSHAKE, Form.ONE_RTT)
+"""Types of packets in the order of their encryption levels."""
 LONGEST_PACKET, LARGEST = 65_535, 1 << 62
 """Bytes of a datagram, and the largest number of QUIC (RFC 9000, section 16)."""
 LONGEST_NAME = 100
@@ -57,6 +59,8 @@ NO_PATH = "client server"
 CRYPTO_ERROR = "crypto_error_"
 TYPE_NAMES, UNKNOWN_TYPE = ("frame_type_bytes", "raw_frame_type", "frame_type_value"), -1
 """Members with the number of the type of a frame without a name, and the number if there is none."""
+OTHER_NAMES = {"stream_id": "id", "retire_prior_to": "retire_before"}
+"""Names of members in the qlogs of some stacks."""
 LONGEST_DELAY = 1e9
 """Milliseconds."""
 SIGNAL_KINDS = {(form.name, form.fixed.get("stream_type", "")): kind for kind, form in reversed([*SIGNALS.items()])}
@@ -116,6 +120,12 @@ def _bytes(value: Any) -> bytes:
         return bytes.fromhex(_text(value))
     except ValueError:
         return b""
+
+
+def _token(value: Any) -> bytes:
+    """A token, or in older drafts its digits alone."""
+    token = _mapping(value)
+    return _bytes(_mapping(token.get("raw")).get("data", token.get("data", value)))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -233,9 +243,8 @@ class _Reader:
             sent == (self._role is Role.SERVER), self._paths.get(event.group, NO_PATH), 0, UDP, b"", b"", 0
         )
         version = -1 if form in (Form.ONE_RTT, Form.STATELESS_RESET) else _hexadecimal(header.get("version"))
-        token = _mapping(header.get("token"))
-        kept = _bytes(_mapping(token.get("raw")).get("data", token.get("data")))
-        packet = Packet(form, version, _bytes(header.get("dcid")), _bytes(header.get("scid")), kept, b"\0", 0)
+        ids = (_bytes(header.get(name)) for name in ("dcid", "scid"))
+        packet = Packet(form, version, *ids, _token(header.get("token")), b"\0", 0)
         datagram = self._datagram_of(head, event, sent=sent, form=form)
         row = self._rows.packet(datagram.time, datagram.frame, segment, 0, packet)
         self._count += 1
@@ -251,15 +260,20 @@ class _Reader:
         self._rows.set(row, ELICITING, any(eliciting))
 
     def _datagram_of(self, head: qlog.TraceHead, event: qlog.QlogEvent, *, sent: bool, form: Form) -> _Datagram:
-        """That of a packet: those of one ``datagram_id``, or of one time, are together if others may follow them.
+        """That of a packet: those of one ``datagram_id`` are together.
 
-        Nothing follows a packet with a short header (RFC 9000, section 12.2).
+        Without one, those of one time are if their encryption levels rise: that is how they are coalesced, and nothing
+        follows a packet with a short header (RFC 9000, section 12.2).
         """
         epoch = head.clock.epoch or 0.0
-        time = round(epoch * 1e6) * 1000 + round(event.time * 1e6) * 1000
+        time = round(epoch * 1e6) * 1000 + round(event.time * NANOSECONDS)
         before, identifier = self._datagram, whole(event.data.get("datagram_id"))
-        same = identifier == before.identifier if identifier is not None else time == before.time
-        if same and sent == before.sent and before.form is not Form.ONE_RTT:
+        if identifier is not None:
+            together = identifier == before.identifier
+        else:
+            levels = [LEVELS.index(each) if each in LEVELS else -1 for each in (before.form, form)]
+            together = time == before.time and -1 < levels[0] < levels[1]
+        if together and sent == before.sent and before.form is not Form.ONE_RTT:
             before.form = form
             return before
         self._datagram = _Datagram(time, sent, form, identifier, before.frame + 1)
@@ -267,7 +281,13 @@ class _Reader:
 
     def _size(self, data: Mapping[str, Any], header: Mapping[str, Any]) -> int:
         raw = _mapping(data.get("raw"))
-        told = (raw.get("length"), header.get("packet_size"), data.get("packet_size"), raw.get(LENGTH))
+        told = (
+            raw.get("length"),
+            header.get("packet_size"),
+            data.get("packet_size"),
+            raw.get(LENGTH),
+            header.get("length"),
+        )
         size = next((size for each in told if (size := whole(each, LONGEST_PACKET))), 0)
         self._faults[NO_SIZE] += not size
         return size
@@ -283,7 +303,10 @@ class _Reader:
             if kind == "ack":
                 self._rows.frame_columns.add_ack(row, *_acknowledgement(frame))
             elif kind == "stream":
-                stream, offset = _number(frame, "stream_id"), _number(frame, "offset", 0)
+                stream, offset = (
+                    _number(frame, "stream_id", frame.get(OTHER_NAMES["stream_id"])),
+                    _number(frame, "offset", 0),
+                )
                 self._rows.frame_columns.add_stream(row, stream, offset, _length(frame), frame.get("fin") is True)
             elif kind == "crypto":
                 self._rows.frame_columns.add_crypto(row, _number(frame, "offset", 0), _length(frame))
@@ -382,7 +405,7 @@ def _with_delays(trace: Trace) -> Trace:
 # ---- frames ---------------------------------------------------------------------------------
 
 
-def _number(frame: Mapping[str, Any], name: str, default: int | None = None) -> int:
+def _number(frame: Mapping[str, Any], name: str, default: Any = None) -> int:
     """A member of a frame; raises ValueError if it is no possible number."""
     found = whole(frame.get(name, default))
     if found is None:
@@ -391,8 +414,9 @@ def _number(frame: Mapping[str, Any], name: str, default: int | None = None) -> 
 
 
 def _length(frame: Mapping[str, Any]) -> int:
-    """Bytes of data of a frame, in older drafts ``length``."""
-    found = whole(_mapping(frame.get("raw")).get(LENGTH, frame.get("length")), LONGEST_PACKET)
+    """Bytes of data of a frame, in older drafts ``length``, which some stacks have beside the raw bytes."""
+    raw = _mapping(frame.get("raw"))
+    found = whole(raw.get(LENGTH, frame.get("length", raw.get("length"))), LONGEST_PACKET)
     if found is None:
         raise ValueError(LENGTH)
     return found
@@ -429,11 +453,12 @@ def _signal(name: str, frame: Mapping[str, Any]) -> tuple[int, int, int, str]:
     form = SIGNALS[kind]
     if form.first == LENGTH:
         return kind, _length(frame), 0, ""
-    first, second = (_number(frame, each) if each else 0 for each in (form.first, form.second))
+    first, second = (
+        _number(frame, each, frame.get(OTHER_NAMES.get(each, ""))) if each else 0 for each in (form.first, form.second)
+    )
     text = " ".join(str(_number(frame, each)) for each in form.sizes)
     if form.text == "token":
-        token = _mapping(frame.get("token"))
-        text = _bytes(_mapping(token.get("raw")).get("data", token.get("data"))).hex()
+        text = _token(frame.get("token", frame.get("new_token"))).hex()
     elif form.text:
         text = _bytes(frame.get(form.text)).hex()
     return kind, first, second, text

@@ -24,6 +24,7 @@ from quicsat.traces.network import TCP, UDP
 from quicsat.traces.packet_matching import match_packets
 from quicsat.traces.packets import Dissector
 from quicsat.traces.pcap import TraceState, check
+from quicsat.traces.qlog_packets import QlogPackets
 from quicsat.traces.quic_series import QuicTracePair, series
 from quicsat.traces.records import CLIENT_TRACE as CLIENT_TRACE
 from quicsat.traces.records import SERVER_TRACE as SERVER_TRACE
@@ -56,7 +57,7 @@ class TraceStates:
     server: TraceState
     keys: tuple[str, ...]
     """Lines of the key logs."""
-    readers: Sequence[Dissector | TcpReader]
+    readers: Sequence[Dissector | TcpReader | QlogPackets]
     """They hold the packets of client and server."""
     most: int = LEAST_PACKETS
     """Packets of a trace that are read."""

@@ -222,12 +222,24 @@ def test_a_capture_of_a_run_is_read_back(stored: Path, tmp_path: Path, quicsat: 
 
 
 @pytest.mark.parametrize("form", ["qlog", "qlog-0.3"])
-def test_an_exported_qlog_is_not_taken_for_its_run(form: str, stored: Path, quicsat: CommandLine) -> None:
-    [file, *_] = quicsat.out("export", stored, "--format", form).splitlines()
-    for words in (["explain", file], ["packets", file, 3], ["analyse", file], ["tables", file]):
-        told = quicsat.refusal(*words)
-        assert f"{file}: is a qlog." in told
-        assert "export --format pcapng" in told
+def test_exported_qlogs_are_read_back(form: str, stored: Path, quicsat: CommandLine) -> None:
+    files = quicsat.out("export", stored, "--format", form).splitlines()
+    of_traces = table(quicsat, f"{stored / CLIENT_TRACE}:{stored / SERVER_TRACE}:{stored / KEY_LOGS[0]}")
+    for place in (stored / "qlog", ":".join(files[:2]), ":".join(files[::-1])):
+        found = table(quicsat, place)
+        assert found["outcome"] == "streams complete"
+        for name in ("handshake [s]", "size", "goodput [bit/s]", "forward loss [1]", "return loss [1]"):
+            assert float(found[name]) == pytest.approx(float(of_traces[name]), rel=1e-6)
+    told = quicsat.out("analyse", stored / "qlog")
+    assert "datagrams that were lost, forward" in told
+    for other in (["explain"], ["tables", "--table", "loss"]):
+        assert quicsat.out(*other, stored / "qlog")
+    assert f"packets {stored / 'qlog'} 1 " in quicsat.out("explain", stored / "qlog")
+
+
+def table(quicsat: CommandLine, place: object) -> dict[str, str]:
+    names, values, *_ = quicsat.out("analyse", place, "--format", "csv").splitlines()
+    return dict(zip(names.split(","), values.split(","), strict=True))
 
 
 def test_qlogs_that_cannot_be_written(stored: Path, tmp_path: Path, quicsat: CommandLine) -> None:

@@ -1,0 +1,178 @@
+"""A run from the qlogs of its ends, and of its link if there is one, in place of captures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from quicsat.analysis.link_qlog import CLIENT_SIDE
+from quicsat.analysis.time_shares import LinkConditions
+from quicsat.model.errors import InputError
+from quicsat.model.implementation import Role
+from quicsat.model.stored_files import files_below
+from quicsat.model.text import escaped
+from quicsat.results.qir_logs import QLOGS
+from quicsat.traces import qlog
+from quicsat.traces.foreign_captures import PlainCaptures
+from quicsat.traces.packets import Dissector
+from quicsat.traces.pcap import TraceState
+from quicsat.traces.qlog_packets import QlogPackets, datagrams, read_packets
+from quicsat.traces.records import Condition
+from quicsat.traces.run_traces import TraceStates
+
+LINK = "link"
+"""Namespace of events, see :mod:`quicsat.analysis.link_qlog`."""
+LONGEST_TRIGGER = 40
+"""Characters of the reason of a drop."""
+FASTEST = 1e15
+"""Highest rate of a link that is believed, bit/s."""
+NO_QUEUE = frozenset({"loss", "list", "nat", "outage", f"{CLIENT_SIDE} loss"})
+"""Triggers of drops that are not those of a queue."""
+NOT_SHOWN = (
+    "Qlogs do not show ECN marks, changes of address, and padding behind the packets of a datagram: what depends on "
+    "them is missing."
+)
+NO_LINK = "Without a qlog of the link, its rate and outages are unknown: no efficiency, and no shares of the time."
+
+
+@dataclass(frozen=True, eq=False)
+class QlogLink:
+    """What a qlog of the link tells."""
+
+    conditions: LinkConditions
+    """Times count from the client's first packet, as in all exported qlogs."""
+    dropped: dict[tuple[str, str], int]
+    """Packets by direction and trigger."""
+
+    @property
+    def rate(self) -> float:
+        """The highest forward rate, bit/s; 0 if it is unknown."""
+        return float(self.conditions.rates.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class QlogRun:
+    """What the qlogs of a run tell, as ``plain_captures`` and ``check_traces`` do of captures."""
+
+    captures: PlainCaptures
+    found: TraceStates
+    one_clock: bool
+    """The times of both ends are by one clock: ``export`` has written both."""
+    server: Path | None
+    """Folder with the qlog of the server."""
+    link: QlogLink | None
+
+
+def has_qlogs(directory: Path) -> bool:
+    """Whether a run has qlogs in place of captures."""
+    return next(iter(files_below(directory / QLOGS)), None) is not None
+
+
+def read_qlog_run(directory: Path) -> QlogRun:
+    """The qlogs of a run, which are in ``QLOGS`` in folders of their own.
+
+    Raises OSError; InputError if one cannot be read, or if several are of one end; and HarnessFault(trace-limit).
+    """
+    ends: dict[Role, tuple[QlogPackets, Path]] = {}
+    link: QlogLink | None = None
+    for path in sorted(files_below(directory / QLOGS)):
+        name = escaped(path.name, qlog.LONGEST_NAME)
+        try:
+            end = read_packets(path, name, next((role for role in Role if role not in ends), None))
+        except ValueError as error:
+            link = link or _link(path, name, str(error))
+            continue
+        if end.role is None or end.role in ends:
+            raise InputError(f"{name}: a second qlog of the {end.role}. Name one of each end.")
+        ends[end.role] = end, path.parent
+    if not ends:
+        raise InputError("there is no qlog of the client or of the server")
+    read = {role: end for role, (end, _) in ends.items()}
+    traces, states = _states(read)
+    notes = [note for end in read.values() for note in end.notes]
+    notes += [NOT_SHOWN, *([] if link else [NO_LINK])]
+    damaged = frozenset(role for role, state in states.items() if state.condition is Condition.TRUNCATED)
+    absent = frozenset({*Role} - {*ends})
+    return QlogRun(
+        PlainCaptures(directory, {}, tuple(notes), damaged, absent=absent),
+        TraceStates(states[Role.CLIENT], states[Role.SERVER], (), traces),
+        len(ends) == 2 and _exported_together(*read.values()),
+        ends[Role.SERVER][1] if Role.SERVER in ends else None,
+        link,
+    )
+
+
+def _exported_together(one: QlogPackets, other: QlogPackets) -> bool:
+    """Whether ``export`` wrote both qlogs of one run, by their titles."""
+    titles = [each.title.removesuffix(f": the {each.role}") for each in (one, other)]
+    return titles[0] == titles[1] != "" and one.title != titles[0] and other.title != titles[1]
+
+
+def _states(ends: dict[Role, QlogPackets]) -> tuple[list[QlogPackets | Dissector], dict[Role, TraceState]]:
+    """Readers and states of client and server, with datagrams that both ends know by the same marks."""
+    nothing = Dissector({})
+    empty = TraceState(Condition.EMPTY, 0, datagrams(nothing.trace(), ()), "there is no qlog.")
+    readers = [ends.get(role, nothing) for role in Role]
+    states = {role: ends[role].state if role in ends else empty for role in Role}
+    groups = [{*end.groups} for end in ends.values()]
+    if len(ends) == 2 and not groups[0] & groups[1]:  # names of their own, or none: then connections count in order
+        for role, end in ends.items():
+            names = [str(number) for number in range(len(end.groups))]
+            states[role] = replace(end.state, datagrams=datagrams(end.packets, names))
+    return readers, states
+
+
+# ---- link -----------------------------------------------------------------------------------
+
+
+class _LinkEvents:
+    """What the events of a link say, while they are read."""
+
+    def __init__(self) -> None:
+        self.dropped = Counter[tuple[str, str]]()
+        self._rates: dict[str, list[tuple[float, float]]] = {"": [], CLIENT_SIDE: []}
+        """By the place: times, and forward rates from then on."""
+        self._outages = list[tuple[float, bool]]()
+        """Times, and whether an outage begins there."""
+
+    def take(self, _head: qlog.TraceHead, event: qlog.QlogEvent) -> None:
+        data = event.data
+        forward, place = data.get("direction") == "forward", data.get("place", "")
+        rate = qlog.number(data.get("rate"))
+        if event.name in ("parameters_set", "parameters_updated") and forward and place in ("", CLIENT_SIDE):
+            if rate is not None and rate <= FASTEST:
+                self._rates[place].append((event.time, rate))
+        elif event.name == "outage_updated":
+            self._outages.append((event.time, data.get("new") == "outage"))
+        elif event.name == "packet_dropped":
+            direction = "forward" if forward else "return"
+            self.dropped[direction, escaped(str(data.get("trigger", "unknown")), LONGEST_TRIGGER)] += 1
+
+    def conditions(self) -> LinkConditions:
+        steps = sorted(self._rates[""]) or [(0.0, 0.0)]
+        beside = min((rate for _, rate in self._rates[CLIENT_SIDE]), default=np.inf)
+        times = np.array([-np.inf, *(time for time, _ in steps[1:])])
+        outages, begin = list[tuple[float, float]](), None
+        for time, begins in sorted(self._outages):
+            if begins:
+                begin = time if begin is None else begin
+            elif begin is not None:
+                outages.append((begin, time))
+                begin = None
+        if begin is not None:
+            outages.append((begin, np.inf))
+        by_queue = any(way == "forward" and trigger not in NO_QUEUE for way, trigger in self.dropped)
+        return LinkConditions(times, np.minimum([rate for _, rate in steps], beside), outages, not by_queue)
+
+
+def _link(path: Path, name: str, fault: str) -> QlogLink:
+    """The qlog of a link; raises InputError with the ``fault`` of a qlog of an end if it is none, OSError."""
+    events = _LinkEvents()
+    try:
+        qlog.read_events(path, events.take, qlog.Wanted(categories=frozenset({LINK})), name=name)
+    except ValueError:
+        raise InputError(fault.removesuffix(".")) from None
+    return QlogLink(events.conditions(), dict(events.dropped))

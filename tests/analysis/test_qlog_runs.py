@@ -1,0 +1,202 @@
+"""A run that is read from its exported qlogs has the numbers of its traces."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quicsat.analysis.foreign_runs import QLOG, Findings, examine
+from quicsat.analysis.link_qlog import LinkRun
+from quicsat.analysis.qlog_export import write_qlogs
+from quicsat.analysis.series_metrics import series_metrics
+from quicsat.analysis.time_shares import link_conditions, time_shares
+from quicsat.model.emulated_link import Direction, DirectionReport, EmulatedLink, Interval, SimulatorReport
+from quicsat.model.implementation import Protocol, Role
+from quicsat.model.time_shares import TimeShare
+from quicsat.model.whole_file import scratch_directory
+from quicsat.results.qir_logs import QLOGS, find_runs
+from quicsat.traces.quic_series import QuicTracePair
+from quicsat.traces.run_traces import RunTraces, check_traces, read_run
+from tests.simulated import Link, transfer
+
+SIZE = 2_000_000
+OUTAGE = (2.0, 3.0)
+LINK = EmulatedLink("asymmetric-p2p", Direction(0.3, 20e6, 100), Direction(0.3, 20e6, 100))
+
+
+@cache
+def files() -> dict[str, bytes]:
+    """The traces and keys of a transfer with losses and an outage."""
+    with scratch_directory() as place:
+        simulated = transfer([SIZE], Link(loss=0.01, outage=OUTAGE), max_data=10_000_000, max_stream_data=10_000_000)
+        simulated.write(place)
+        return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> RunTraces:
+    for name, content in files().items():
+        (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "run" / name).write_bytes(content)
+    return read_run(tmp_path / "run", Protocol.HQ, LINK, check_traces(tmp_path / "run", Protocol.HQ))
+
+
+@pytest.fixture
+def run(traces: RunTraces) -> LinkRun:
+    pair = traces.trace_pair
+    lost = int(pair.forward.lost.sum())
+    forward = DirectionReport(len(pair.forward.sent), len(pair.forward.sent) - lost, 0, lost)
+    dark = Interval(traces.start + OUTAGE[0], traces.start + OUTAGE[1])
+    report = SimulatorReport(traces.start, True, 0.0, 0.0, 0, forward, DirectionReport(9, 9, 0, 0), (dark,))
+    return LinkRun(LINK, report, 1, traces.start)
+
+
+def staged(place: Path, files: list[Path]) -> Path:
+    for number, file in enumerate(files):
+        (place / QLOGS / str(number)).mkdir(parents=True)
+        file.rename(place / QLOGS / str(number) / file.name)
+    return place
+
+
+def findings(place: Path, size: int | None = None) -> Findings:
+    [found] = find_runs(place).runs
+    return examine(found, size)
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_the_numbers_are_those_of_the_traces(traces: RunTraces, run: LinkRun, older: bool, tmp_path: Path) -> None:
+    """Counts are equal, the shares of the time are to 1 ms, in whatever order the files are named."""
+    found = findings(staged(tmp_path / "a_b/c/1", write_qlogs(tmp_path, "a", traces, run, older=older)[::-1]))
+    pair, series = traces.trace_pair, traces.series()
+    assert isinstance(pair, QuicTracePair)
+    assert (found.outcome, found.size, found.size_from, found.clock) == ("streams complete", SIZE, "streams", QLOG)
+    assert (found.rate, found.complete) == (20e6, True)
+    conditions = link_conditions(LINK, run.report, 1, traces.start, 100.0)
+    shares = time_shares(pair, series, conditions)
+    assert shares is not None
+    assert shares.seconds[TimeShare.OUTAGE] > 0.5
+    assert shares.seconds[TimeShare.RECOVERY] > 0.5
+    assert {share: found.values[share.metric] for share in TimeShare} == pytest.approx(shares.seconds, abs=1e-3)
+    expected = series_metrics(series, 20e6)
+    mine = pair.at_client.size[~pair.at_client.from_server]
+    padding = int(mine.sum() - pair.client.length[~pair.client.from_server].sum())  # behind Initial packets
+    assert expected.pop("return_bytes") == pytest.approx(found.values["return_bytes"] + padding / SIZE, rel=1e-6)
+    assert {name: found.values[name] for name in expected} == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    assert found.loss_forward == pair.forward.loss
+    assert found.loss_return == pair.back.loss
+    counts = found.counts
+    for trace, end in ((pair.client, Role.CLIENT), (pair.server, Role.SERVER)):
+        frames = len(trace.frames) + len(trace.acks) + len(trace.crypto) + len(trace.signals)
+        assert counts[f"frames at the {end}, without padding"] == frames
+        sent = int((trace.from_server == (end is Role.SERVER)).sum())
+        assert counts[f"QUIC packets that the {end} sent"] == sent
+        assert counts[f"QUIC packets that the {end} received"] == len(trace) - sent
+    dropped = sum(
+        count for name, count in counts.items() if name.startswith("datagrams that the link dropped, forward")
+    )
+    assert dropped == pair.forward.lost.sum() == counts["datagrams that were lost, forward"]
+
+
+def test_without_the_link_there_are_no_shares(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    found = findings(staged(tmp_path / "a_b/c/1", write_qlogs(tmp_path, "a", traces, run)[:2]))
+    assert found.goodput == pytest.approx(findings_of_traces(tmp_path).goodput, rel=1e-6)
+    assert (found.rate, found.efficiency) == (None, None)
+    assert not [share for share in TimeShare if share.metric in found.values]
+    assert any("Without a qlog of the link" in note for note in found.notes)
+
+
+def findings_of_traces(tmp_path: Path) -> Findings:
+    (tmp_path / "x_y/z").mkdir(parents=True)
+    (tmp_path / "run").rename(tmp_path / "x_y/z/1")
+    return findings(tmp_path / "x_y")
+
+
+def test_one_end_alone(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    client, server, _ = write_qlogs(tmp_path, "a", traces, run)
+    found = findings(staged(tmp_path / "a_b/c/1", [client]))
+    assert found.goodput is not None
+    assert (found.loss_forward, found.loss_return) == (None, None)
+    of_server = findings(staged(tmp_path / "a_b/d/1", [server]).parent)
+    assert of_server.goodput is None
+    assert any("Handshake and goodput are seen at the client" in note for note in of_server.notes)
+
+
+def test_clocks_of_their_own_are_estimated(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    """Other titles: an endpoint wrote the server's qlog, whose clock is an hour ahead."""
+    client, server, link = write_qlogs(tmp_path, "a", traces, run)
+    head, *events = server.read_bytes().split(b"\n")
+    header = json.loads(head[1:])
+    header["trace"] |= {"title": "own", "common_fields": {"reference_time": {"epoch": "2030-01-01T00:00:00Z"}}}
+    server.write_bytes(b"\n".join([b"\x1e" + json.dumps(header).encode(), *events]))
+    found = findings(staged(tmp_path / "a_b/c/1", [client, server, link]))
+    pair = traces.trace_pair
+    assert found.loss_forward == pair.forward.loss
+    assert found.values["rtt_min"] == pytest.approx(series_metrics(traces.series(), 20e6)["rtt_min"])
+    assert found.values["clock_uncertainty"] > 0
+
+
+def test_names_of_connections_of_their_own_do_not_matter(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    files = write_qlogs(tmp_path, "a", traces, run)
+    text = files[1].read_text()
+    [group] = {json.loads(record).get("group_id") for record in text.split("\x1e")[2:3]}
+    files[1].write_text(text.replace(f'"group_id":"{group}"', '"group_id":"mine"'))
+    assert findings(staged(tmp_path / "a_b/c/1", files)).loss_forward == traces.trace_pair.forward.loss
+
+
+# ---- hostile --------------------------------------------------------------------------------
+
+
+def changed(path: Path, change: Callable[[bytes], bytes]) -> None:
+    path.write_bytes(change(path.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (lambda content: content[:200_000], "records that are cut"),
+        (lambda content: gzip.compress(content)[:-2000], "records that are cut"),
+        (lambda content: content.replace(b'"length":', b'"length":1e400,"x":'), "packets without their size"),
+        (lambda content: content.replace(b'"offset":', b'"offset":NaN,"x":'), "frames with impossible values"),
+        (lambda content: content.replace(b'"packet_type":"1RTT"', b'"packet_type":7'), "packets of an unknown type"),
+        (lambda content: content.replace(b'{"time":1', b'{"time":-1'), "without a usable time"),
+        (lambda content: b"", "no qlog"),
+        (lambda content: content.replace(b'"type":"client"', b'"type":"server"'), "a second qlog of the server"),
+    ],
+    ids=["cut", "cut-gzip", "size", "offset", "type", "time", "empty", "two-of-one-end"],
+)  # fmt: skip
+def test_a_damaged_qlog_is_named(
+    change: Callable[[bytes], bytes], note: str, traces: RunTraces, run: LinkRun, tmp_path: Path
+) -> None:
+    files = write_qlogs(tmp_path, "a", traces, run)
+    changed(files[0], change)
+    found = findings(staged(tmp_path / "a_b/c/1", files))
+    assert any(note in each for each in found.notes), found.notes
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", "-5", '"x"', "[]", "{}", '"\\u001b[2J"'])
+def test_a_hostile_link(value: str, traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    files = write_qlogs(tmp_path, "a", traces, run)
+    for name in (b"rate", b"trigger", b"new", b"place", b"direction"):
+        changed(
+            files[2],
+            lambda content, name=name: content.replace(b'"%b":' % name, b'"%b":%b,"x":' % (name, value.encode())),
+        )
+    found = findings(staged(tmp_path / "a_b/c/1", files))
+    assert found.goodput is not None
+    assert found.rate is None
+    assert all("\x1b" not in name for name in found.counts)
+
+
+def test_times_of_days_are_bounded(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    files = write_qlogs(tmp_path, "a", traces, run)
+    late: dict[str, Any] = json.loads(files[0].read_text().rstrip().rsplit("\x1e", 1)[1])
+    late["time"] = 29 * 86_400_000.0
+    changed(files[0], lambda content: content + b"\x1e" + json.dumps(late).encode() + b"\n")
+    found = findings(staged(tmp_path / "a_b/c/1", files))
+    assert found.goodput is not None
