@@ -243,8 +243,8 @@ class _Reader:
             sent == (self._role is Role.SERVER), self._paths.get(event.group, NO_PATH), 0, UDP, b"", b"", 0
         )
         version = -1 if form in (Form.ONE_RTT, Form.STATELESS_RESET) else _hexadecimal(header.get("version"))
-        ids = (_bytes(header.get(name)) for name in ("dcid", "scid"))
-        packet = Packet(form, version, *ids, _token(header.get("token")), b"\0", 0)
+        target, source = (_bytes(header.get(name)) for name in ("dcid", "scid"))
+        packet = Packet(form, version, target, source, _token(header.get("token")), b"\0", 0)
         datagram = self._datagram_of(head, event, sent=sent, form=form)
         row = self._rows.packet(datagram.time, datagram.frame, segment, 0, packet)
         self._count += 1
