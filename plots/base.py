@@ -1,21 +1,17 @@
 """The types of a plot: its name, the function that selects its numbers, and the function that draws them on axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from quicsat.model.results import Pair, ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.report.plot_request import CampaignResults, PlotRequest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 T = TypeVar("T")
 Row = TypeVar("Row")

@@ -1,10 +1,7 @@
 """What real links themselves did over time: round-trip time and TCP goodput of the bare link at each measurement."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
 from quicsat.model.moments import moment
 from quicsat.model.real_link import Baseline, RealLink
@@ -12,12 +9,10 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS, MS
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences
 from quicsat.report.plot_request import PlotRequest
 from quicsat.report.run_tables import baselines_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 DAY = 86400.0
 RATES = {"forward": "goodput", "return": "return_goodput"}

@@ -1,18 +1,12 @@
 """Box plots of all test cases: goodput with the rate of the link, and efficiency; or another number."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from quicsat.model.test_case import constant_rate
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, failures_in_words, per_campaign, sentences, stem
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 USUAL = (GOODPUT, EFFICIENCY)
 

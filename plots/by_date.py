@@ -1,9 +1,7 @@
 """Goodput, or another metric, by date and by time of day, to show daily patterns of shared real links."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +9,11 @@ from quicsat.model.moments import moment
 from quicsat.model.results import RunResult
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.report.plot_request import PlotRequest
 from quicsat.statistics.samples import GOODPUT, value_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 DAY, HOUR = 86400.0, 3600.0
 BINS = 24

@@ -1,11 +1,10 @@
 """Distribution of the efficiency, or another number (Fig. 3 of arXiv 2202.08228): one line per test case."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     Drawing,
     Group,
@@ -20,9 +19,6 @@ from quicsat.plots.base import (
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, Sample, left_out, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class DistributionLine(NamedTuple):

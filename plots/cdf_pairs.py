@@ -1,7 +1,5 @@
 """Distribution of the efficiency, or another number, of each pair in a test case: one line per pair."""
 
-from __future__ import annotations
-
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import cdf

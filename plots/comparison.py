@@ -1,24 +1,19 @@
 """What changed between two campaigns, or differs between two test cases: all changes by rank, and a tile per pair."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quicsat.model.text import counted
 from quicsat.model.units import PERCENT, percent
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, room, sentences, single_panel
 from quicsat.report.plot_request import PlotRequest
 from quicsat.statistics import comparison
 from quicsat.statistics.comparison import BETTER, CHANGED, WITHOUT_RESULT, WORSE, Change, Comparison, PairChange
 from quicsat.statistics.significance import LEVEL
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LISTED = 8
 """Changes of a kind that are named in the figure, the largest ones."""

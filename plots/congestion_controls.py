@@ -1,22 +1,16 @@
 """Congestion control algorithms of the same implementations, side by side: goodput (or another metric)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from quicsat.model.names import base_name
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.intervals import of_repetitions
 from quicsat.statistics.overview import FAMILIES, family
 from quicsat.statistics.samples import GOODPUT, Sample, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:

@@ -1,7 +1,5 @@
 """Data rate over time (Figs. 6, 8 and 11 of the SATCOM paper): sent by the server, and new data at the client."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

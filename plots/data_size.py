@@ -1,7 +1,5 @@
 """Data over time (Figs. 7, 9 and 10 of the SATCOM paper): what was sent, and what arrived for the first time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from quicsat.model.arrays import Floats, Integers

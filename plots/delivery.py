@@ -1,7 +1,5 @@
 """Distributions within runs: queueing delay, inflation of the round trip, rate received, and return bytes per MB."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """All plots by name, and drawing what a request asks for."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import time

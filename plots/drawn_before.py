@@ -1,7 +1,5 @@
 """Remembers which picture shows what, so that a picture that would be the same is not drawn again."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

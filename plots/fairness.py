@@ -1,15 +1,13 @@
 """Who yields to whom: the first flow's share of a link with two flows, a row per first and a column per second pair."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from quicsat.model.names import FLOW_SIGN
 from quicsat.model.text import counted
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     MOST_ROWS,
     Drawing,
@@ -26,9 +24,6 @@ from quicsat.plots.base import (
 )
 from quicsat.report.flow_tables import flows_of, pair_of, with_flows
 from quicsat.report.plot_request import PlotRequest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Cell = tuple[str, str]
 """First and second pair."""

@@ -1,10 +1,7 @@
 """The flows of a run over time: the goodput of each, and its share of the goodput of all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,14 +11,12 @@ from quicsat.model.results import Pair, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.units import MBPS, PERCENT
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, slowest, stem
 from quicsat.report.flow_tables import flows_of, pair_of, with_flows
 from quicsat.report.pair_series import read_series
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.traces.series import Samples, window_rate
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WINDOW, STEP = 1.0, 0.1
 """Seconds over which rates are averaged, and between two points."""

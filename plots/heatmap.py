@@ -1,24 +1,20 @@
 """Heatmap of one test case (Fig. 4 of arXiv 2202.08228): servers by clients, circles as large as the number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import sqrt
 from textwrap import fill
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from quicsat.model.results import ResultSet
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, room, sentences, single_panel, stem
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.results.summary import VIRTUAL_ONLY_MARK
 from quicsat.statistics.samples import CONCLUSIVE, GOODPUT, MARKS, PairOutcome, Sample, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LABEL = 36
 """Characters of a line of the colour bar's label, which is as short as the smallest map."""

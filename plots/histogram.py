@@ -1,9 +1,6 @@
 """Histogram of completion times: how long the pairs took on average, with the shortest, mean, median and deadline."""
 
-from __future__ import annotations
-
 from statistics import fmean, median
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +8,10 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import seconds
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import samples, without_number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COMPLETION = "completion_time"
 LINES = {

@@ -1,21 +1,16 @@
 """Goodput of every server over many campaigns, with steps, and with marks where its image changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.moments import moment
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
 from quicsat.report.plot_request import PlotRequest
 from quicsat.statistics.history import Trend, TrendClass, count_classes, ordered, pair_trends, server_trends
 from quicsat.statistics.samples import GOODPUT
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 DAY = 86400.0
 

@@ -1,14 +1,12 @@
 """Per test case, the distribution (KDE) of the mean efficiencies of servers (left) and of clients (right)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.implementation import Role
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     DENSITY_FROM,
     WIDTH,
@@ -24,9 +22,6 @@ from quicsat.plots.base import (
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.overview import Marginal, marginals
 from quicsat.statistics.samples import EFFICIENCY, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FEWEST = 3
 """Implementations in a role of which marks are drawn."""

@@ -1,14 +1,12 @@
 """Goodput against the loss rate of the link (Table 2 of the SATCOM paper): test cases that differ in loss alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.emulated_link import loss_share
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS, PERCENT
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     FEW,
     OF_MANY,
@@ -27,9 +25,6 @@ from quicsat.plots.base import (
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.overview import sweeps
 from quicsat.statistics.samples import GOODPUT, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:

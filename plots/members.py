@@ -1,15 +1,14 @@
 """The change of goodput of each member from a baseline: a row of points per cell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from quicsat.model.results import ResultSet
 from quicsat.model.text import counted
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     MOST_ROWS,
     WIDTH,
@@ -25,9 +24,6 @@ from quicsat.plots.base import (
 )
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import GOODPUT, Sample, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 HEIGHT, REST = 0.24, 1.2
 """Inches of a row, and of all else."""

@@ -1,7 +1,5 @@
 """The metric that a figure over results shows, with label and unit of its axis."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from quicsat.analysis.metrics import METRICS

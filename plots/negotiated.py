@@ -1,11 +1,9 @@
 """A metric against a negotiated fact, such as goodput against the flow-control window: a point per pair and value."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import log
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quicsat.model.names import VARIANT_SIGN
 from quicsat.model.negotiated import UNITS, fact_in_words
@@ -14,6 +12,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import KIB, MIB, byte_size
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     FEW,
     OF_MANY,
@@ -34,9 +33,6 @@ from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.facts import check_fact, fact_of
 from quicsat.statistics.intervals import Mean, of_repetitions
 from quicsat.statistics.samples import GOODPUT, value_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 USUAL = "client.initial_max_data"
 CLOSE = 0.12

@@ -1,11 +1,8 @@
 """Objectives met or missed (2, 10 and 100 MB within so many seconds), a tile per pair, with margins."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +11,7 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     NO_SERIES,
     Drawing,
@@ -30,9 +28,6 @@ from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.objectives import objectives, origin
 from quicsat.statistics.samples import left_out, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,15 @@
 """Times of the objects of a workload by size and type: 5th, 25th, 50th, 75th and 95th percentile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 from quicsat.report.object_tables import LEVELS, by_kind, label_of, with_objects
 from quicsat.report.plot_request import PlotRequest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:

@@ -1,7 +1,5 @@
 """Time-offset figures (Figs. 7-11 of arXiv 2202.08228): where in the file each packet of the server lies, over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

@@ -1,19 +1,14 @@
 """Functional tests: servers by clients, a small matrix per test, a mark per pair."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, per_campaign, room, sentences, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, MARKS, PairOutcome, Sample, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PER_ROW = 4
 SIGNS = {PairOutcome.SUCCEEDED: "✓", **MARKS}

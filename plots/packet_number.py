@@ -1,7 +1,5 @@
 """Packet numbers over time (slides on quicly over satellite): what the server sends, and what the client sends."""
 
-from __future__ import annotations
-
 from quicsat.model.text import counted
 from quicsat.plots.time_series_base import Picked, over_time, packet_numbers
 from quicsat.report.pair_series import PairSeries

@@ -1,7 +1,5 @@
 """Sizes of the server's packets over time, and how much of them is no data of streams."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from quicsat.model.arrays import Integers

@@ -1,19 +1,14 @@
 """Time over QUIC, relative to TCP behind its proxies, of each server: every test case, and all together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 from quicsat.report.parity_table import by_server, proxies
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.parity import Ratio, overall, ratios
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARGIN = 1.15
 """Factor between the outermost marks and the ends of the axis."""

@@ -1,9 +1,6 @@
 """Completion times per size of the files (Fig. 2 of the SATCOM paper): 5th, 25th, 50th, 75th and 95th percentile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +8,10 @@ from quicsat.model.results import RunResult
 from quicsat.model.text import counted
 from quicsat.model.units import byte_size
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_campaign, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import value_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COMPLETION = "completion_time"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -1,14 +1,13 @@
 """Goodput (or another metric) by release of an implementation, with significant steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.implementation import Role
 from quicsat.model.names import RELEASE_SIGN
+from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
@@ -20,11 +19,6 @@ from quicsat.statistics.releases import (
     releases_in,
 )
 from quicsat.statistics.samples import GOODPUT, Sample, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from quicsat.model.test_case import TestCase
 
 Line = tuple[Role, str, list[tuple[int, float, float, float]], list[tuple[int, float, float]]]
 """Role, partner, points (place, mean and ends of its interval) and steps (place, means before and after)."""

@@ -17,11 +17,11 @@ from quicsat.model.stored_files import resolved
 from quicsat.model.text import printable_lines
 from quicsat.model.whole_file import new_files
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Plot
 from quicsat.report.table import latex_text
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _TOGETHER = re.compile(r"(?<=\d) (?=\S)|(?<=[=±]) (?=\d)|(?<=min) (?=\d)|(?<=\bn) (?==)")

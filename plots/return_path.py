@@ -1,7 +1,5 @@
 """Data rate of the return path over time: acknowledgements and requests of the client."""
 
-from __future__ import annotations
-
 from quicsat.model.text import counted
 from quicsat.plots.time_series_base import Curve, Picked, over_time
 from quicsat.report.pair_series import PairSeries

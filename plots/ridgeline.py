@@ -1,21 +1,16 @@
 """Ridgelines: the distribution of the efficiency of each server, and of each client, one above the other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import DENSITY_FROM, Drawing, Group, Panel, Plot, axis_start, per_case, room, sentences, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, Sample, left_out, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 OVERLAP = 1.5
 """Height of a ridge, in distances of two."""

@@ -1,7 +1,5 @@
 """Round-trip time, congestion window and bytes in flight over time, at the server (slides on quicly over satellite)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,20 +1,15 @@
 """Scatter-plot matrix: the mean efficiency of every pair in each test case against every other test case."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, per_campaign, sentences, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import EFFICIENCY, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BINS = 20
 Means = Mapping[tuple[str, str], float]

@@ -1,20 +1,15 @@
 """Strip plot: per test case a point for the mean goodput (or another metric) of every pair, marked by its server."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.test_case import constant_rate
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_campaign, sentences, single_panel, stem
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import GOODPUT, samples, without_number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 HALF = 0.42
 """Of the width of a test case's column."""

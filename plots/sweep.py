@@ -1,13 +1,11 @@
 """A metric against the swept keys of a family of test cases: lines for one key, a map of each pair for two."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from quicsat.model.results import Pair
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     FEW,
     OF_MANY,
@@ -37,9 +36,6 @@ from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.intervals import FEWEST, Mean, of_repetitions
 from quicsat.statistics.overview import by_family
 from quicsat.statistics.samples import GOODPUT, MARKS, Sample, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WIDE = 20.0
 """Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""

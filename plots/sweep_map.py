@@ -1,7 +1,5 @@
 """A metric over the one swept key of a family as a map: a row per pair, a column per value; ``sweep`` draws lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

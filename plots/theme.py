@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quicsat.model.names import base_name
+from quicsat.plots.axes import Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.colors import LinearSegmentedColormap
 
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from quicsat.model.arrays import Floats, Integers
 from quicsat.model.names import pair_folder
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     NO_SERIES,
     Drawing,
@@ -27,10 +28,6 @@ from quicsat.plots.base import (
 from quicsat.report.pair_series import PairSeries, load_pairs
 from quicsat.report.plot_request import PlotRequest
 from quicsat.traces.series import UNKNOWN, Packets, Samples, StreamData
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 # ---- curves ---------------------------------------------------------------------------------
 

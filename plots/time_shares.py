@@ -1,9 +1,5 @@
 """What the time of transfers went into: a stacked bar per pair, and one for all pairs of the test case."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from quicsat.model.test_case import TestCase
@@ -11,12 +7,10 @@ from quicsat.model.text import counted
 from quicsat.model.time_shares import TimeShare
 from quicsat.model.units import percent
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import WIDTH, Drawing, Group, Panel, Plot, per_case, room, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.report.time_share_tables import ATTRIBUTED, TO_LAST_BYTE, attributed, shares_of, timeouts, with_shares
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_PAIRS = 40
 """More pairs have a bar per server."""

@@ -1,21 +1,15 @@
 """The testbed of each measured test case as it was configured: client, emulated link, server, and places of traces."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from quicsat.model.emulated_link import Direction, loss_share
 from quicsat.model.link_format import client_side_words, format_queue
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS, MS, PERCENT, byte_size, seconds
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, per_case, sentences, single_panel, stem
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import CONCLUSIVE, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 CLIENT, LINK, SERVER = 0.13, 0.5, 0.87
 """Middles of the boxes, share of the width."""

@@ -3,8 +3,6 @@
 It compares transports: TCP, TCP through a VPN, and QUIC.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace

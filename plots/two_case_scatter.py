@@ -1,10 +1,7 @@
 """Scatter plot of the efficiency in two test cases (Fig. 6 of arXiv 2202.08228), by the server's congestion control."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +9,11 @@ from quicsat.model.emulated_link import loss_share
 from quicsat.model.text import counted
 from quicsat.model.units import PERCENT
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 from quicsat.report.plot_request import PlotRequest
 from quicsat.statistics.clusters import cluster
 from quicsat.statistics.overview import FAMILIES, THRESHOLD, relation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:

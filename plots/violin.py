@@ -1,15 +1,13 @@
 """Split violins per implementation (Fig. 5 of arXiv 2202.08228): left as server, right as client."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.implementation import Role
 from quicsat.model.test_case import TestCase, constant_rate
 from quicsat.model.text import counted
 from quicsat.model.units import MBPS
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     DENSITY_FROM,
     WIDTH,
@@ -25,9 +23,6 @@ from quicsat.plots.base import (
 )
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import GOODPUT, left_out, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:

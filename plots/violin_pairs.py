@@ -1,13 +1,11 @@
 """A violin of the goodput, or another number, for each pair in a test case, the best pair at the top."""
 
-from __future__ import annotations
-
 from statistics import median
-from typing import TYPE_CHECKING
 
 from quicsat.model.test_case import TestCase, constant_rate
 from quicsat.model.text import counted
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     DENSITY_FROM,
     WIDTH,
@@ -27,9 +25,6 @@ from quicsat.plots.base import (
 from quicsat.plots.metric_axis import metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.statistics.samples import GOODPUT, left_out, samples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST = 40
 """Pairs that fit on a page."""

@@ -1,15 +1,13 @@
 """The objects of a run in the order of their requests: when each was asked for, and when its bytes arrived."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from quicsat.model.results import ObjectTimes, Pair, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.model.workload import ObjectType
 from quicsat.plots import theme
+from quicsat.plots.axes import Axes
 from quicsat.plots.base import (
     WIDTH,
     Drawing,
@@ -25,9 +23,6 @@ from quicsat.plots.base import (
 )
 from quicsat.report.object_tables import label_of, with_objects
 from quicsat.report.plot_request import CampaignResults, PlotRequest
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROW = 0.045
 """Inches that an object takes."""
