@@ -6,8 +6,6 @@ the relative errors of each model, and the median of these over all implementati
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ last column names the types that differ most.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections import Counter

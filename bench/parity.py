@@ -14,8 +14,6 @@ the campaigns need a few GB. Words after ``--`` go to `run` and `resume`.
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence

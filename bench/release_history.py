@@ -8,8 +8,6 @@ that is not later than ``--since``, else the oldest one, compared with the newes
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

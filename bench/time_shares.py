@@ -10,8 +10,6 @@ the state with this name, and by the window, from each decrease of the congestio
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

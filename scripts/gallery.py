@@ -7,8 +7,6 @@ Also: `python -m scripts.gallery --output DIR RESULTS…`.
 
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -3,8 +3,6 @@
 In a page, a table stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -7,8 +7,6 @@ Without VERSION, the newest one of the package's registry. If a step fails, the 
 you can adapt the folder and call the command again with this version.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

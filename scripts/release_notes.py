@@ -4,8 +4,6 @@
 scripts/release_notes.py 1.0 https://github.com/OWNER/NAME
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -4,8 +4,6 @@ python -m scripts.sample_site build/docs/sample      # copy this directory to a 
 """
 # ruff: noqa: T201 - a script
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import shutil

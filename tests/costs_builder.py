@@ -1,7 +1,5 @@
 """Runs in real time whose endpoints used as much CPU time as a known cost model says."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import astuple, replace

@@ -1,7 +1,5 @@
 """Campaigns with runs over QUIC and over TCP, whose times are given."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """``./run.py baseline``: saves a campaign as a small file, or checks a campaign against such a file."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

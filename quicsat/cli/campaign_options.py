@@ -1,7 +1,5 @@
 """The options of commands that begin a campaign or continue one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from quicsat.cli import continuous_integration, other_runners

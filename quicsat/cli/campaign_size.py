@@ -1,7 +1,5 @@
 """How long a campaign takes and how much disk space it needs, and the question before one that is larger than usual."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """``./run.py clean``: removes containers, and their volumes, that killed campaigns left behind."""
 
-from __future__ import annotations
-
 from quicsat.cli import console
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus

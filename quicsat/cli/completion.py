@@ -1,7 +1,5 @@
 """``./run.py completion``: prints a script with which a shell completes commands, options and names."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``./run.py demo``: prepares the machine, and measures three implementations over three links."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from quicsat.cli import commands, console, setup

@@ -1,7 +1,5 @@
 """``./run.py doctor``: checks whether this machine is ready for measurements, and suggests a fix for each problem."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 from quicsat.cli import console

@@ -1,7 +1,5 @@
 """What ``./run.py plan`` estimates: duration, disk space and images of a campaign; it changes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace

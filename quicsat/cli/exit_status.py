@@ -1,7 +1,5 @@
 """Exit statuses of the command line; docs/reference/exit-status.md explains them."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

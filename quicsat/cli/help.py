@@ -1,7 +1,5 @@
 """``./run.py help``: the overview of all commands, the help of one, or the whole reference as Markdown."""
 
-from __future__ import annotations
-
 import textwrap
 
 from quicsat.cli import commands, console, reference

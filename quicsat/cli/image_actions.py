@@ -1,7 +1,5 @@
 """The actions of ``./run.py images``: list, sources, build, pull, check and lock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

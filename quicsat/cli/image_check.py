@@ -1,7 +1,5 @@
 """A look at implementations: does an image keep the contract, carry files from and to a known peer, leave logs?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

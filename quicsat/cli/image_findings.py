@@ -1,7 +1,5 @@
 """What the runs of a check of images and their logs show: all that is wrong, and what else is worth a note."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``./run.py images outdated`` and ``releases``: versions from which images are built, and all that can be built."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """The tables of ``./run.py images``: images on this machine, results of builds and pulls, results of checks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

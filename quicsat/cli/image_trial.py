@@ -1,7 +1,5 @@
 """The check of images: a small campaign with a known peer."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """``./run.py images``: lists, builds, pulls and checks Docker images of implementations and of the simulator."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from quicsat.cli import console

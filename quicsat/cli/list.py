@@ -1,7 +1,5 @@
 """``./run.py list``: lists test cases, workloads and implementations, or tells all about some of them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from quicsat.cli import console

@@ -1,7 +1,5 @@
 """Checks of ``./run.py doctor``: what a campaign needs, whether the machine has it, and a remedy if not."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """``./run.py merge``: merges the shards of a campaign, measured by several machines, into one campaign."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from quicsat.cli import console

@@ -1,7 +1,5 @@
 """``./run.py open``: serves the newest website on this machine, and opens it in a browser."""
 
-from __future__ import annotations
-
 import os
 import webbrowser
 from pathlib import Path

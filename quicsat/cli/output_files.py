@@ -1,7 +1,5 @@
 """The files that a command line names for writing: whether they can be written, and what they would overwrite."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The option parser: grouped help, hints for mistyped words, options before or after arguments."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """``./run.py plan``: shows what ``run`` or ``resume`` would do, and changes nothing."""
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Progress of a campaign: a live view on a terminal, else a line per finished run with the estimated time left."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """``./run.py prune``: removes traces and logs of old campaigns to free disk space."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

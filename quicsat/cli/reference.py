@@ -1,7 +1,5 @@
 """The command reference as Markdown: all commands, options and examples."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """``./run.py run``: measures the selected servers, clients and test cases; the default command."""
 
-from __future__ import annotations
-
 from quicsat.cli import campaign_report, new_campaign, select_runs
 from quicsat.cli.campaign_options import NewCampaignOptions
 from quicsat.cli.program import Program

@@ -1,7 +1,5 @@
 """``./run.py setup``: brings what quicsat needs outside of Python: a Docker engine, tshark, scripts of the website."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """``./run.py show``: shows the matrices of a stored campaign."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from quicsat.cli import campaign_report, console

@@ -1,7 +1,5 @@
 """``./run.py site``: builds a static website of campaigns, and serves it on this machine if asked to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial

@@ -1,7 +1,5 @@
 """The stored campaigns that a command line names, and the test cases, pairs and objectives that it selects of them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """``./run.py worker``: offers testbeds beside this machine's Docker daemon to the campaigns of a Dask cluster."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

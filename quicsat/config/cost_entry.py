@@ -1,7 +1,5 @@
 """Writes cost models and other keys into implementations.json, and leaves all else there as it is."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Reads the emulated link of a test case; faults are added to the problems of its fields."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

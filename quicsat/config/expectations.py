@@ -1,7 +1,5 @@
 """The expectations file of ``--expect``: known failures, goodput floors and a baseline; all faults at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads the sizes of files in YAML documents."""
 
-from __future__ import annotations
-
 import re
 from itertools import chain, islice
 

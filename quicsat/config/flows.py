@@ -1,7 +1,5 @@
 """Reads further flows: ``nginx-tcp/curl@2s``, in test cases and on the command line."""
 
-from __future__ import annotations
-
 from quicsat.config.quantities import duration, within
 from quicsat.model.flow import SAME, Flow
 from quicsat.model.names import is_implementation

@@ -1,7 +1,5 @@
 """Reads what stands between the endpoints and an emulated link (proxies, a VPN), and the endpoints' TCP."""
 
-from __future__ import annotations
-
 from quicsat.config.quantities import count, member_of, one_of, size, within, word_or_mapping
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.emulated_link import EmulatedLink

@@ -3,8 +3,6 @@
 It is private, like the keys that it names: nothing of it but the names of hosts is stored with results.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from ipaddress import ip_address

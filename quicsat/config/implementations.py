@@ -1,7 +1,5 @@
 """Reads an entry of implementations.json; faults are added to the problems of its fields."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable, Collection
 

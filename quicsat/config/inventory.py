@@ -1,7 +1,5 @@
 """What can be measured from a folder: what quicsat brings, and the user's own files, which take precedence."""
 
-from __future__ import annotations
-
 import os
 from functools import cached_property
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads how rate, delay and loss of a link change over time, and capacity on demand, from a test case."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Loads implementations.json and test case files; reports all faults at once, with file and line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads the objectives of a test case: amounts of data, and the times within which they must arrive."""
 
-from __future__ import annotations
-
 from quicsat.config.quantities import duration, size, within, word_or_mapping
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.objective import Objective

@@ -3,8 +3,6 @@
 Files are hostile: their size is limited, and every number is checked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal

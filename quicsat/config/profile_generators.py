@@ -4,8 +4,6 @@ docs/guide/links.md names the source of each number. The same parameters give th
 Python: only ``random.Random.random`` is used.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping

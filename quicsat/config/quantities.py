@@ -4,8 +4,6 @@ Every parser takes text and raises ``ValueError`` with the fault, worded to foll
 ``"300" has no unit; write for example "300 ms" (units: us, ms, s, min, h).``
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

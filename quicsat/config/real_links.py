@@ -1,7 +1,5 @@
 """Reads the real link of a test case; faults are added to the problems of its fields."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from quicsat.config.quantities import duration, one_line, parse_name, rate, within

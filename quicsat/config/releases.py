@@ -1,7 +1,5 @@
 """Releases of implementations: another version of the package, built with the same wrapper, under a name of its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from quicsat.model.errors import InputError

@@ -1,7 +1,5 @@
 """Makes the members of a family from a document of a test case that has lists of values."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

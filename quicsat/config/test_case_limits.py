@@ -1,7 +1,5 @@
 """Reads the limits of a test case: the memory and CPUs of endpoints, and the size of what a run leaves."""
 
-from __future__ import annotations
-
 from quicsat.config.quantities import count, decimal, size, within, word_or_mapping
 from quicsat.config.yaml_fields import Fields
 from quicsat.model.run_limits import RunLimits

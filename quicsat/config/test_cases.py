@@ -1,7 +1,5 @@
 """Reads a test case from a YAML document; faults are added to the problems of its fields."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 

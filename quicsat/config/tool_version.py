@@ -1,7 +1,5 @@
 """The version of this program: from the tags of a checkout, from the metadata of an installed package."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

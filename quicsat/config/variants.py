@@ -1,7 +1,5 @@
 """Variants of implementations: the same image with other parameters, under a name of its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from quicsat.model.errors import InputError

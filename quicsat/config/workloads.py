@@ -1,7 +1,5 @@
 """Reads YAML documents of workloads, and the workloads in test cases."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from itertools import chain, islice

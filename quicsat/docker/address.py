@@ -7,8 +7,6 @@ a context with a CA alone; a campaign would silently use another daemon. Only th
 the daemon is found at once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import ipaddress
 import json

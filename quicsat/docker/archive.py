@@ -1,7 +1,5 @@
 """Archives into and out of containers. Those from containers are hostile: only bounded regular files are read."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re

@@ -1,7 +1,5 @@
 """A connection to one Docker daemon: how it is reached, how long it is waited for, and what its errors become."""
 
-from __future__ import annotations
-
 import os
 import ssl
 import time

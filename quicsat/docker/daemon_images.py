@@ -1,7 +1,5 @@
 """The images of a daemon: find, pull, build and import them, and transfer them from one daemon to another."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Few storage drivers can limit that themselves (overlay2 on XFS with project quot
 of each container's own layer, which it finds by looking at all files in it.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

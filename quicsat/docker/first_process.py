@@ -1,7 +1,5 @@
 """The first process of a container of this machine: whether a signal reaches it, and what its network received."""
 
-from __future__ import annotations
-
 from signal import Signals
 
 from quicsat.docker import resource_use

@@ -1,7 +1,5 @@
 """Copies the images of a campaign to every host, by digest, from daemon to daemon, with or without a registry."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Mapping
 

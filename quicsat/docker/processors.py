@@ -1,7 +1,5 @@
 """Whether a daemon can run an image: an image is for one kind of processor, and QEMU may emulate another kind."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Mapping
 

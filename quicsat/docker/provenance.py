@@ -3,8 +3,6 @@
 A Dockerfile states the labels; the program reads them from the image, or from the Dockerfile where no image is here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

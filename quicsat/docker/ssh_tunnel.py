@@ -4,8 +4,6 @@ The library's own ssh transport is not used: it logs in for every request, has n
 reconnects (docker/docker-py#2248, #2966, #3218).
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import threading

@@ -4,8 +4,6 @@ The kernel counts them when they begin (tracepoint ``raw_syscalls:sys_enter``), 
 A count includes threads and processes that the counted ones start, and stays when they have ended.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct

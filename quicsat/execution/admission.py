@@ -5,8 +5,6 @@ Creating containers and fetching their files costs the engine much CPU time; so 
 created, and files are fetched slowly.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,7 +1,5 @@
 """Chooses the back end of emulated links: real or virtual time."""
 
-from __future__ import annotations
-
 from quicsat.docker.client import Daemon
 from quicsat.execution.run_config import RunConfig
 from quicsat.links.backend import LinkBackend

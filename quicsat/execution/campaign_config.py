@@ -1,7 +1,5 @@
 """A campaign as it is asked for: what it measures, apart from how its runs are made; and what it came to."""
 
-from __future__ import annotations
-
 import datetime
 import os
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Sets up a campaign: locks its daemons, distributes images, and makes a pool of local or cluster workers."""
 
-from __future__ import annotations
-
 import importlib.util
 import secrets
 import threading

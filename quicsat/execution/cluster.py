@@ -3,8 +3,6 @@
 Tasks are bound to one worker, and Dask never moves them: a run that starts twice must count as two attempts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import logging

@@ -1,7 +1,5 @@
 """Compliance check: an image must answer an unknown test name with exit status 127, in each of its roles."""
 
-from __future__ import annotations
-
 import secrets
 
 from quicsat.execution.run_config import RunConfig

@@ -1,7 +1,5 @@
 """Dispatches the runs of a plan to free slots, in parallel; each result is journalled as soon as it is known."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait

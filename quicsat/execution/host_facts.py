@@ -1,7 +1,5 @@
 """The machine on which runs take place: what it is, and how busy it was."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

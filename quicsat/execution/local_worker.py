@@ -1,7 +1,5 @@
 """A worker at a Docker daemon that this process reaches itself, on this machine or on another one."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import threading

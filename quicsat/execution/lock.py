@@ -3,8 +3,6 @@
 It needs only the standard library, so that a second campaign fails before any large library is imported.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

@@ -4,8 +4,6 @@ Each waiting process holds a lock of the kernel on a file of its own with the ne
 nobody holds belonged to a process that has ended.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Callbacks for whoever follows a campaign; those about runs are called from the threads of workers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Contents of the objects of a page: a browser that loads the first one asks for all others, as the workload says."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

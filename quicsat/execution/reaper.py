@@ -4,8 +4,6 @@ It reads its standard input, which the campaign holds open: end of file without 
 killed.
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is left to do of an interrupted campaign, and with which images; pure but for the check of images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 

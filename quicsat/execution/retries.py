@@ -1,7 +1,5 @@
 """Retries: a run is attempted until it has a valid result, on another worker if the first one has an outage."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

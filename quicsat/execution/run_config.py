@@ -1,7 +1,5 @@
 """How each run of a campaign is made: the options and images that campaign, worker and run share."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field

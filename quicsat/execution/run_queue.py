@@ -1,8 +1,6 @@
 """Which run is next, and whether it may start: time windows, deadlines, budgets, required test cases, a breaker for
 stalling pairs, and an end of the repetitions of failing ones."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """The transfer of one run, from its inputs to the files that it leaves; it only records what happens."""
 
-from __future__ import annotations
-
 import datetime
 import errno
 import shutil

@@ -1,7 +1,5 @@
 """What a campaign and the workers of a cluster send each other."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import cache

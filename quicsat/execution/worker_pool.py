@@ -1,7 +1,5 @@
 """The slots of all workers of a campaign: handed out to runs, while workers come, go and are out of service."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Releases of packages in their registries: which there are, and the date and the checksum of each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The line of a build's output that says why it failed: the first error of the step that failed, not the last line."""
 
-from __future__ import annotations
-
 import re
 
 from quicsat.model.text import printable

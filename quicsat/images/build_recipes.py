@@ -1,7 +1,5 @@
 """Recipes of local image builds: a folder with a Dockerfile, its digest, and the build context as an archive."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Mapping

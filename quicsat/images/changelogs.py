@@ -1,7 +1,5 @@
 """What the archive of a release says about its changes: the section of its changelog, and an address for more."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 import zipfile

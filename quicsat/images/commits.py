@@ -5,8 +5,6 @@ configuration names, and fetches nothing. The words of a user become options of 
 to their identities first.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shlex

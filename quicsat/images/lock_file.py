@@ -1,7 +1,5 @@
 """The lock file of images: which image each implementation has, so that later campaigns use the same ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial

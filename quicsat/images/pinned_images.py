@@ -1,7 +1,5 @@
 """Resolves the images with which other campaigns were made, by their identity."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Resolves the images of a campaign: finds, pulls or builds endpoints, the simulator and their base image."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import threading

@@ -5,8 +5,6 @@ compare archives with the checksums of their registries: cargo with its index, g
 npm with the index, and Maven with the file beside the archive.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

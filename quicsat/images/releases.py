@@ -1,7 +1,5 @@
 """Which implementations are built from the newest releases of their packages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date

@@ -1,7 +1,5 @@
 """Status of images, and resolution of several at once: one failure does not affect the others."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Addresses and names in the three networks of an emulated link: of client, simulator and server."""
 
-from __future__ import annotations
-
 ADDRESSES = {
     "client": "eth0=193.167.0.100/24,fd00:cafe:cafe:0::100/64",
     "simulator": "eth0=193.167.0.2/24,fd00:cafe:cafe:0::2/64;eth1=193.167.100.2/24,fd00:cafe:cafe:100::2/64",

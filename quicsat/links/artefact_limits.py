@@ -5,8 +5,6 @@ twice the bytes that the server offers, are a failure of the pair. Logs beyond t
 change the outcome.
 """
 
-from __future__ import annotations
-
 from quicsat.docker.archive import ArchiveLimits
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.test_case import TestCase

@@ -1,7 +1,5 @@
 """Protocols of the link back ends, which carry the packets between two endpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol

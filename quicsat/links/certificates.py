@@ -1,7 +1,5 @@
 """Certificates and keys of one run, of the endpoints and of a VPN, on request from a seed."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import random

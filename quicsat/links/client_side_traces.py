@@ -1,7 +1,5 @@
 """Traces of a link with another one at the client's side: the simulator has a third one, of the client itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from quicsat.links.simulator_report import TRACES

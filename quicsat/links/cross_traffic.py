@@ -4,8 +4,6 @@ It shares the endpoints' addresses and has its own routes, selected by its port:
 do not change. The simulator reports its goodput.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue

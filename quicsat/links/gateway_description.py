@@ -5,8 +5,6 @@ do to packets is in the image ``link-gateways``. In real time, ``ns3_testbed`` s
 virtual machine does (``guest_description``). See docs/guide/proxies.md and docs/guide/vpn.md.
 """
 
-from __future__ import annotations
-
 import datetime
 import random
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Description of a run for the virtual machine: what its three containers are, and all deadlines in simulated time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Files into and out of a virtual machine: one archive with the description of the run, one with what it left."""
 
-from __future__ import annotations
-
 import io
 import os
 import tarfile

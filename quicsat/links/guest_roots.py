@@ -1,7 +1,5 @@
 """Root file systems of images for virtual machines: EROFS files, by image digest, in a volume of the Docker daemon."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from pathlib import Path

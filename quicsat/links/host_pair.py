@@ -1,7 +1,5 @@
 """The two hosts of a real link."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass

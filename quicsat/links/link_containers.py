@@ -1,7 +1,5 @@
 """Containers that carry packets of links: their names, events, start and output."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import time

@@ -1,7 +1,5 @@
 """Locked memory of endpoints, on emulated and real links alike."""
 
-from __future__ import annotations
-
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import ContainerSpec, create_container
 from quicsat.model.errors import HarnessFault

@@ -4,8 +4,6 @@ Both hosts get containers of the same images and nothing else. Files are copied 
 server by the names of the endpoint contract; its wait for the simulator is answered in its own namespace.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

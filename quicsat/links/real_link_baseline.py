@@ -1,7 +1,5 @@
 """The baseline of a real link without endpoints: reachability, round-trip times and TCP throughput."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

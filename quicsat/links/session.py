@@ -1,7 +1,5 @@
 """One run on a testbed: what is asked for, what is recorded, and the protocol of a session that makes it."""
 
-from __future__ import annotations
-
 import datetime
 import threading
 import time

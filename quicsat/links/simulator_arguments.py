@@ -1,7 +1,5 @@
 """Arguments of the ns-3 program for an emulated link, and environment of the simulator's container."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from quicsat.links.addresses import SERVER, of_flow

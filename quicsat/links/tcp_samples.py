@@ -1,7 +1,5 @@
 """Samples of tcp_info: what the kernel knows of the TCP connections that carry a transfer, at the sender's end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traces of a link with a VPN: the simulator has the packets of the tunnel, the gateways those of the endpoints."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

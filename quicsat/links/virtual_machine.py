@@ -4,8 +4,6 @@ Its clock stands still while a program computes, so no other load of the host ch
 in a container without network and without capabilities. See docs/guide/virtual-time.md and virtual-time/README.md.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import re

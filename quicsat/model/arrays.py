@@ -1,7 +1,5 @@
 """Types of the one-dimensional NumPy arrays that traces, statistics and plots work on."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

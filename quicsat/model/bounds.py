@@ -1,7 +1,5 @@
 """Bounds memory and time of work on files that others have written, beside the limits of what is read of them."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import threading

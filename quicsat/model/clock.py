@@ -1,7 +1,5 @@
 """The clock of a campaign's runs."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """What computing costs in virtual time: CPU time of what a program does with its sockets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 CALL, CLOCK = 0.2e-6, 50e-9

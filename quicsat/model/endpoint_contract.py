@@ -1,6 +1,4 @@
 """What the endpoint contract of the QUIC Interop Runner fixes; docs/reference/endpoint-contract.md."""
 
-from __future__ import annotations
-
 UNSUPPORTED_STATUS = 127
 """Exit status by which an endpoint says that it does not know a test."""

@@ -1,7 +1,5 @@
 """Evidence of a run, before any analysis: exit statuses, times, facts about the host, the report of the link."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from signal import SIGXCPU

@@ -1,7 +1,5 @@
 """What the author of an implementation expects of a campaign: known failures, goodput floors, a baseline."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Families of test cases: one document with lists of values makes a member for each combination of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Further flows: transfers of other pairs, or of the same one, over the link of a test case at the same time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

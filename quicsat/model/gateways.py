@@ -1,7 +1,5 @@
 """Gateways: what stands between the endpoints and an emulated link, and how TCP is set up there; frozen values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """Unpacks gzip files (RFC 1952) of others: packed bytes and members are limited, too, since both may hold nothing."""
 
-from __future__ import annotations
-
 import errno
 import io
 import zlib

@@ -1,7 +1,5 @@
 """Implementations, roles, protocols and variants; frozen values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from quicsat.model.cpu_cost import NOT_MEASURED, CpuCost

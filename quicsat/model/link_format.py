@@ -1,7 +1,5 @@
 """A link in words, as tables and pages show it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict

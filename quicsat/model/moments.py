@@ -1,7 +1,5 @@
 """Times of day as result files hold them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 YEARS = range(1990, 2200)

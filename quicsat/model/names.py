@@ -1,7 +1,5 @@
 """What names and image references may look like, and what a mistyped one may have meant."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Iterable

@@ -1,7 +1,5 @@
 """What the endpoints of a run agreed on in its handshake, and the limits that each of them stated over QUIC."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

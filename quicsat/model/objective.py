@@ -1,7 +1,5 @@
 """Objectives of test cases: how soon so much data must have arrived."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 MB = 1_000_000

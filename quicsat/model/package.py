@@ -1,7 +1,5 @@
 """The package of a registry from which an image is built."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

@@ -7,8 +7,6 @@ alone. The first member has none.
 See docs/guide/virtual-time.md.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

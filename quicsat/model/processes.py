@@ -1,7 +1,5 @@
 """Processes that share the work of a command, and end with it, also if it is killed."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import threading

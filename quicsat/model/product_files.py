@@ -4,8 +4,6 @@ In a checkout, they are in its top-level folders. ``[tool.hatch.build.targets.wh
 a folder of the package.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

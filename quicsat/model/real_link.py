@@ -4,8 +4,6 @@ Frozen, in SI base units. Forward is server to client, return is client to serve
 :class:`Host` has them, which is never stored with results.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The sides of a transfer, and the protocols that they speak."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

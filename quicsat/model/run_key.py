@@ -1,7 +1,5 @@
 """The key that identifies a run, and the files that it transfers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Limits of what a run of a test case may use and leave; see docs/reference/test-cases.md."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from quicsat.model.units import MIB

@@ -5,8 +5,6 @@ would not stay as it is. A path that a user names may lead through links: a comm
 :func:`resolved`, before it reads what lies below. A hard link is a file like any other.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

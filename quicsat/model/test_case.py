@@ -1,7 +1,5 @@
 """Test cases: what is transferred over which link, how often, and what must hold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ HTML, Markdown and LaTeX need their own escaping in addition.
   so that two different names stay different.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

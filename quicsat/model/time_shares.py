@@ -1,7 +1,5 @@
 """Names of what a sender's time went into; every moment of a transfer belongs to exactly one of them."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """How large the traces of a run may be: what its files need, and what its link can carry."""
 
-from __future__ import annotations
-
 from quicsat.model.bounds import LEAST_PACKETS
 from quicsat.model.emulated_link import EmulatedLink
 from quicsat.model.test_case import TestCase

@@ -1,7 +1,5 @@
 """Tests over WebTransport: what client and server do in a session, and where the files are."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from quicsat.model.role import Role

@@ -7,8 +7,6 @@ What is not complete yet is a *draft*. Its process holds a lock on it, which the
 ends. The next call for the same name therefore recognises and removes the drafts that a killed process has left.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

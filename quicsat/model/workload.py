@@ -1,7 +1,5 @@
 """Workloads: which objects a client fetches, and when it asks for each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -4,8 +4,6 @@ The estimate uses earlier runs of the same pair over the same link with the same
 other pairs over that link, and without those the rate of the link and the timeout.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """How long a campaign may take, and when it may run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """From a selection to the ordered runs of a campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product

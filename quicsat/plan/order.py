@@ -1,7 +1,5 @@
 """Order of a plan's runs, shards for several machines, and plans for some pairs; pure, determined by the seed alone."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """Which server and client make a pair, over which protocol, and which pairs are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The seed of a run, from that of its campaign."""
 
-from __future__ import annotations
-
 import hashlib
 
 

@@ -1,7 +1,5 @@
 """The implementations and images that names on the command line select, and the faults."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The values that the names on a command line select, and the faults of these names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The test cases that names on the command line select, and the faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType

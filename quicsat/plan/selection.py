@@ -1,7 +1,5 @@
 """The pairs and test cases that the options of a campaign select; pure: it reads nothing but its arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

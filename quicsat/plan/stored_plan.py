@@ -1,7 +1,5 @@
 """The plan of a stored campaign, made again from its manifest."""
 
-from __future__ import annotations
-
 from quicsat.model.errors import InputError
 from quicsat.model.results import Manifest
 from quicsat.model.run import Run

@@ -4,8 +4,6 @@ All moments are aware ``datetime`` values. Hours are local time of the zone: whe
 an hour occurs twice and is closed twice; when they go forward, a skipped hour closes nothing.
 """
 
-from __future__ import annotations
-
 import re
 import zoneinfo
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The table of attempts: how many there were, which are excluded and why, and whether that depends on the outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from quicsat.model.results import ResultSet

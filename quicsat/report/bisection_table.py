@@ -1,7 +1,5 @@
 """What a bisection has found: the builds that were measured, as a table with the answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

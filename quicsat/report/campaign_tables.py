@@ -1,7 +1,5 @@
 """The tables of campaigns that ``run.py tables`` and ``run.py compare`` show; pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence

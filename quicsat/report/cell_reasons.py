@@ -1,7 +1,5 @@
 """Why a judged cell is as it is: reasons and causes of runs that failed, and what differs from the baseline."""
 
-from __future__ import annotations
-
 from quicsat.model.outcomes import Outcome
 from quicsat.model.text import counted, numbered, printable
 from quicsat.statistics.comparison import Change

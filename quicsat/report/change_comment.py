@@ -1,7 +1,5 @@
 """A judgement as Markdown for a pull request or a job summary: the changed cells with reasons and pictures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """A comparison of two campaigns as lines of text, and as a document of JSON: for feeds, mails and web hooks; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

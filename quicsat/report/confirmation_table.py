@@ -1,7 +1,5 @@
 """What real time says about changes that virtual time found, as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from quicsat.report.table import Column, Table, Unit, Value

@@ -1,7 +1,5 @@
 """Tables of fitted cost models and of their errors; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import astuple
 

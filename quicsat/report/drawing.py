@@ -4,8 +4,6 @@ A table that is wider than the terminal is printed in another form: long texts a
 into blocks, each with the key columns in front, or each row becomes a block of its own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

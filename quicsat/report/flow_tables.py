@@ -1,7 +1,5 @@
 """Runs with several flows: who gets which share of the link, for tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from quicsat.model.results import FlowResult, ResultSet, RunResult

@@ -1,7 +1,5 @@
 """Functional tests as a table: a row per pair, a column per test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from quicsat.model.outcomes import ErrorCode, Outcome, Rules

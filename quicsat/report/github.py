@@ -1,7 +1,5 @@
 """A judgement as annotations of GitHub Actions: lines of its workflow commands."""
 
-from __future__ import annotations
-
 from quicsat.model.text import printable
 from quicsat.report.cell_reasons import ALL_PAIRS, reasons
 from quicsat.statistics.judgement import NEWS, Finding, JudgedCell, Judgement

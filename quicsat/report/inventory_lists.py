@@ -1,7 +1,5 @@
 """What can be measured, for a terminal: a line for each test case, workload and implementation, or all about one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple

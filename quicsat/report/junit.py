@@ -1,7 +1,5 @@
 """A judgement as a JUnit XML report, which most CI systems show; a test case per cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """Tables of what endpoints negotiated: for each pair in words, for each implementation and role its limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from quicsat.model.negotiated import COMMON, DEFAULTS, UNITS

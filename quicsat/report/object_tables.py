@@ -1,7 +1,5 @@
 """The objects of workloads: their times by size and type, for tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

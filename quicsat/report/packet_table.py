@@ -1,7 +1,5 @@
 """The packets of a trace, a row each."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The repetitions of a pair with their stored series: what figures and tables over runs are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """How a run over QUIC compares with TCP in the same member of the ensemble, as a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from quicsat.model.implementation import Protocol

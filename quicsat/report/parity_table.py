@@ -1,7 +1,5 @@
 """What transfers take over QUIC, relative to TCP: a table of one campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from quicsat.model.emulated_link import EmulatedLink

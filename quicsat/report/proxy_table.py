@@ -1,7 +1,5 @@
 """How TCP was set up: the columns of Table 3 of Kuhn et al., "QUIC: Opportunities and threats in SATCOM"."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from quicsat.model.emulated_link import EmulatedLink

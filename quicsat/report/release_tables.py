@@ -1,7 +1,5 @@
 """Tables of a history: releases that were measured, their goodput, and significant steps between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 

@@ -1,7 +1,5 @@
 """The course of a run in a few lines: what happened when, and in which packets; from its result and its series."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Tables of links, single runs and groups of runs, from statistics and stored series."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

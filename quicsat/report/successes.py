@@ -1,7 +1,5 @@
 """The runs of a test case that succeeded, and means over them, for tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from statistics import fmean
 

@@ -3,8 +3,6 @@
 In CSV the numbers stay in SI base units and whole; elsewhere they are rounded.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

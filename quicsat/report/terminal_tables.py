@@ -1,7 +1,5 @@
 """Results and plans as tables for terminal and Markdown."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Collection, Sequence

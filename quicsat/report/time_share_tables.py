@@ -1,7 +1,5 @@
 """What held the pairs of a campaign up, and what would be gained without it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean

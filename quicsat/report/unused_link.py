@@ -1,7 +1,5 @@
 """Why a transfer that succeeded was slow: in which of its phases the link carried less than it could; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

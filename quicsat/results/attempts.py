@@ -1,7 +1,5 @@
 """Statistics of the attempts at the runs of a campaign: count, exclusions with reasons, outcomes; pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

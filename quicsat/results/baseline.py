@@ -3,8 +3,6 @@
 The file is a ``result.json`` without evidence beyond seeds, so that all that reads campaigns reads it as well.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

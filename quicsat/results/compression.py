@@ -3,8 +3,6 @@
 They are most of what a run leaves beside its traces, and shrink to a tenth.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import shutil

@@ -1,7 +1,5 @@
 """Lines of the journal and result.json as text: sealed, checked against their schema, and folded into a ResultSet."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Merges the parts of a plan, measured by several machines, into one campaign."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Removes stored files to free disk space: traces before logs, logs before results, the oldest campaigns first."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator, Sequence

@@ -18,8 +18,6 @@ Both formats hold less than result.json. They are filled as follows:
 * ``details`` are filled for succeeded measurements only; the deviation of a single value is written as 0.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

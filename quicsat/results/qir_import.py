@@ -17,8 +17,6 @@ one. An implementation or test case whose name cannot be shown is left out alone
 are missing, if nothing can be assigned to them, or if the clock of one of our own exports is unknown.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,8 +5,6 @@ A run is ``<server>_<client>/<test case>``, or ``<server>_<client>/<test case>/<
 is bounded, and names are escaped for output.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Iterator

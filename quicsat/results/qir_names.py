@@ -4,8 +4,6 @@ Letters that look much the same take their place, so that a name can be read bac
 ``SWL@0.1pct`` -> ``SWL˚0·1pct``. They may be part of CSS identifiers (CSS Syntax Module Level 3, section 4.2).
 """
 
-from __future__ import annotations
-
 LETTERS = {"+": "\u02d0", "@": "\u02da", ".": "\u00b7", "~": "\u02dc"}
 """Every sign that names of implementations and abbreviations of test cases may have, besides hyphens."""
 _TO_LETTERS = str.maketrans(LETTERS)

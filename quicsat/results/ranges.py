@@ -3,8 +3,6 @@
 All numbers of the schema have a range, so that what computes with them need not check them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@
 Everything else can be derived from it. The files of each run are in ``Run.path`` below the same directory.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Summary statistics per pair and test case; pure."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter

@@ -1,7 +1,5 @@
 """Results of schema version 1, which had two members for each property of a link: ``forward_x`` and ``return_x``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Where each page and file of the site is: every address in the site is made here, from names that were checked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

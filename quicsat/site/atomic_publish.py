@@ -6,8 +6,6 @@ site takes its place, the old one has symbolic links to them.
 Only what a build has made is removed: the new site gets all other files of the old one before it takes its place.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A badge per implementation: how many of its runs succeeded, and how well it uses links as a server."""
 
-from __future__ import annotations
-
 from quicsat.model.outcomes import Outcome
 from quicsat.model.text import counted
 from quicsat.model.units import percent

@@ -5,8 +5,6 @@ campaign, and a later build takes it instead of the results. A second file has w
 too.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections import Counter

@@ -1,7 +1,5 @@
 """Writes what the site has about whole campaigns: start page, failures, method, data, and the list of all of them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 All results of a campaign are read when a page needs them, and can be let go of; its ``brief`` is always there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

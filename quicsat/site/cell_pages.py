@@ -1,7 +1,5 @@
 """Writes what the site has about single cells: the pages of pairs, cells and logs, and the packets of their runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

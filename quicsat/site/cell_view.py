@@ -1,7 +1,5 @@
 """What the page of a cell shows: outcome and proof, numbers and their spread, how to run it again."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The site under construction: its folders, and the files that are put into them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath

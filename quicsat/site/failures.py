@@ -1,7 +1,5 @@
 """Why runs did not succeed, over a whole campaign: causes by implementation, unsteady pairs, suspects; pure."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The figures that `./run.py plot` has drawn of a campaign: found in its directory, by plain names and kind."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

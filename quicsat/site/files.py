@@ -1,7 +1,5 @@
 """The files of a run that a visitor may take away: traces with their secrets, qlogs and logs, under harmless names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Logs of a run as numbered lines of plain text: bounded, without escape sequences, whatever the endpoints wrote."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath

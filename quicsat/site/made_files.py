@@ -4,8 +4,6 @@ Each site has lists of its files: one in its directory, and one in each folder i
 the next build may take over as a whole. A marker tells that a directory is a site.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The text of a matrix cell: state, glyph (so that colour is never the only sign) and numbers; pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ In a site, a file is the text of such a file (base64) as an argument in a script
 load scripts, and nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Templates -> HTML pages: every value is escaped where it is put in (only importer of jinja2)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Builds the site: every page and file of every campaign, put in place in one step."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What has become of each cell in the last campaigns: a line of blocks for its matrix; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Writes what the site has beyond single campaigns and cells: figures, tables, comparisons, trends, feed, badges."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Commands that repeat a cell or a campaign from the folder of a checkout, with all options that decide the results."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from functools import lru_cache

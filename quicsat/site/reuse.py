@@ -1,7 +1,5 @@
 """Takes over from the old site what has not changed: pages of campaigns, start pages, comparisons."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from functools import lru_cache

@@ -3,8 +3,6 @@
 What is left has only shapes, texts, and images that are in the file; matplotlib's figures look the same.
 """
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree as Xml
 

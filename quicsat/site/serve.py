@@ -1,7 +1,5 @@
 """Shows a site on this machine only, to look at it before it is published."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

@@ -1,7 +1,5 @@
 """What the page for two cells side by side shows of each: its conditions and its numbers; pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from quicsat.model.test_case import files_in_words

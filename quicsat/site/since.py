@@ -1,7 +1,5 @@
 """The sentence on the first screen of a campaign: what got worse since the one before; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from quicsat.model.text import counted

@@ -4,8 +4,6 @@ A page stays small whatever the campaign: measurements beyond ``MOST_CELLS`` hav
 matrix of the tests on the start page.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

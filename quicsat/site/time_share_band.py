@@ -1,7 +1,5 @@
 """What a run waited for, in all and at each moment, as columns for the browser; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shares work on the site among processes. They are forked, so that nothing has to be sent to them."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence

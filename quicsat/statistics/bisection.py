@@ -7,8 +7,6 @@ decide, the second one decides alone. All looks at builds between the ends share
 change in one step, each of them makes one comparison of equal builds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

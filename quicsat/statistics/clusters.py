@@ -1,7 +1,5 @@
 """Groups among points (k-means), how many there are, and how clear they are; the same for the same points; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

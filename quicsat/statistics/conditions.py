@@ -4,8 +4,6 @@ A comparison shows what the implementations under test have changed only if all 
 ``compare``, the website and nightly messages follow what is found here: docs/reference/exit-status.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace

@@ -7,8 +7,6 @@ and Holm's correction goes over the claims: however early it ends, at most 2.5 i
 that is not there, and as many deny one that is at least half as large as in virtual time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -11,8 +11,6 @@ packets wait for it, so its cost is known from packets (``handshake_costs``), no
 reading a file (``file_costs``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 

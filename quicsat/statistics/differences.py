@@ -1,7 +1,5 @@
 """What differs between the runs of a cell in a baseline and now, in sentences that help to explain a change; pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

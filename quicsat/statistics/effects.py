@@ -4,8 +4,6 @@ A *member* is a repetition. Members with the same seed have the same losses and,
 perturbations: without a change, it is chance which of the two runs is faster.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Schuirmann 1987: the ratio of two geometric means is within the margin if both e
 docs/reference/statistics.md for the assumptions, and docs/measurements/statistics.md for level and power.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Whether excluding attempts depends on their outcome: an exact test over many pairs; pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Facts of runs, negotiated ones and shares of the time: as a filter of results, and as one value per pair; pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

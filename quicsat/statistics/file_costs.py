@@ -5,8 +5,6 @@ small file, over the same link to the same client. The difference of both times 
 divided by that of the sizes, is the cost of reading. Of a server that reads while it sends, it is about 0.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

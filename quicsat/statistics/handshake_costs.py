@@ -6,8 +6,6 @@ endpoints. Only sums are known, so one number is open, the share of clients and 
 already decide it; without them, the median of the clients is that of the servers.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 

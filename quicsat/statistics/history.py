@@ -3,8 +3,6 @@
 The classes are those of QIR-SE's long-term evaluation, in which got fixed and got broken could never occur.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 See docs/reference/statistics.md for how their coverage was checked.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Judges the cells of a campaign by what is expected of it: known failures, goodput floors, a baseline; pure."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which objectives apply to a test case: its own, or others that were asked for; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from quicsat.model.objective import Objective

@@ -1,7 +1,5 @@
 """Table II of arXiv 2202.08228 and its relatives: test cases and implementations in a few numbers; pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

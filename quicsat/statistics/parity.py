@@ -1,7 +1,5 @@
 """What a transfer takes over QUIC, relative to TCP behind its proxies in the same member of an ensemble; pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A campaign that was killed after a few runs, or that measured something else, mu
 before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence, Set
 
 from quicsat.model.results import ResultSet

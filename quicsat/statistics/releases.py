@@ -5,8 +5,6 @@ and members. All neighbours together share the level, so that a history without 
 cases.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise

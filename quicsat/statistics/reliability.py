@@ -3,8 +3,6 @@
 One pair with one repetition tells nothing. All pairs of an implementation in one role can: the samples are pooled.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Whether two groups of repetitions differ by more than chance: exact tests, and correction for many of them; pure."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections import Counter

@@ -3,8 +3,6 @@
 The question of section IV-B of arXiv 2202.08228: does the server decide, the client, or the pair?
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A run as three qlogs: valid by the drafts' CDDL, with every packet of the traces, and read back by our own reader."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Shares of a transfer's time against what real aioquic endpoints know of themselves, over a link that is played."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path

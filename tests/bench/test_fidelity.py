@@ -1,7 +1,5 @@
 """Fidelity: which campaigns are compared how, and what is stored of the verdicts."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from dataclasses import replace

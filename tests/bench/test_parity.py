@@ -1,7 +1,5 @@
 """The campaign that compares QUIC with TCP: its cases and pairs exist, and it ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The document of several histories: goodput by release, steps, and what a year changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

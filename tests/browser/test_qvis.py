@@ -7,8 +7,6 @@ qvis is not part of this repository. This test needs the folder ``dist`` of a bu
 Without RUNS, it takes runs of tests/data.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator

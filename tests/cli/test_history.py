@@ -1,7 +1,5 @@
 """``./run.py history``: releases are chosen, measured, continued and shown; one that cannot be built is left out."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

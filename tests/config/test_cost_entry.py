@@ -1,7 +1,5 @@
 """The cost models of one implementation in the text of implementations.json."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What tests of endpoints need: the real engine, and the image of whom is looked at; else they are skipped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

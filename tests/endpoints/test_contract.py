@@ -1,7 +1,5 @@
 """Every implementation that can be built here, in each of its roles with quic-go, keeps the contract."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The images that were built bear what their Dockerfiles state: patches, source, build type."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.docker import provenance

@@ -1,7 +1,5 @@
 """Endpoints say so when something is wrong: a certificate of a stranger, a file that is not there."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable, Iterator

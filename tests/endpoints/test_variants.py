@@ -1,7 +1,5 @@
 """Every variant of a server takes effect: it is told from all its siblings, and the default from no second one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

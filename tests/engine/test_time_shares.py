@@ -1,7 +1,5 @@
 """Shares of the time of transfers in virtual time, against what servers and the link say: right within a round trip."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

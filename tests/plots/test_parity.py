@@ -1,7 +1,5 @@
 """The figure of times over QUIC and TCP: its rows, and what is drawn of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

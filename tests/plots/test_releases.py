@@ -1,7 +1,5 @@
 """Goodput by release: lines, places and steps."""
 
-from __future__ import annotations
-
 import pytest
 
 from quicsat.model.implementation import Role

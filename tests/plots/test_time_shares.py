@@ -1,7 +1,5 @@
 """Stacked bars of what the time of transfers went into."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

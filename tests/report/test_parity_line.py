@@ -1,7 +1,5 @@
 """The sentence about a run over QUIC beside TCP: which run it names, and which differences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from quicsat.model.results import RunResult

@@ -1,7 +1,5 @@
 """What held pairs up, and the bound of what would be gained without it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

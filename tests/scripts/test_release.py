@@ -1,7 +1,5 @@
 """The release: notes from the changelog, and the citation."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Cost models from runs whose costs are known, and from what no run can have been."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import astuple, replace
 from itertools import chain, combinations

@@ -1,7 +1,5 @@
 """Costs of reading a file, from times to the first byte whose parts are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Times of handshakes from durations whose parts are known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

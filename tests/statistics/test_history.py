@@ -1,7 +1,5 @@
 """Long-term view: classes that can all occur, steps that are steps, marks where images changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

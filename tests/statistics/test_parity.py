@@ -1,7 +1,5 @@
 """Ratios of times over QUIC and TCP: which runs are compared, and what becomes of many of them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

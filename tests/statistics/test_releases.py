@@ -1,7 +1,5 @@
 """Releases of an implementation in one campaign, and steps from one to the next."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import replace

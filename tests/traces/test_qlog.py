@@ -1,7 +1,5 @@
 """Dialects of qlog, damaged qlogs, and what is none."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tracemalloc

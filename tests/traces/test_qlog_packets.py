@@ -1,7 +1,5 @@
 """The packets of a qlog are those of the trace that it was made from, and a hostile qlog gives a sentence or a note."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """What tests of the guest need: the engine, its lock, the image of virtual time, a root file system in a volume."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Boots the image of virtual time by itself: a client in the guest, or a program in the place of its kernel."""
 
-from __future__ import annotations
-
 import io
 import re
 import secrets

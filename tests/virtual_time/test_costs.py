@@ -1,7 +1,5 @@
 """What programs in the guest see of its CPU and memory: number of CPUs, costs, the counter of RDTSC, the layout."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import struct

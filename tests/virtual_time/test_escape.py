@@ -3,8 +3,6 @@
 Every attempt must be seen to be refused for its own reason: a missing program or a typing error is no refusal.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 import shlex

@@ -1,7 +1,5 @@
 """Inputs that no guest can use, and a panic of its kernel: each ends soon, and says why."""
 
-from __future__ import annotations
-
 import io
 import re
 import tarfile

@@ -1,7 +1,5 @@
 """A hostile client wastes what the guest has, or leaves traps among its files: the guest ends with a whole report."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

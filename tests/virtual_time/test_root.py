@@ -1,7 +1,5 @@
 """Root file systems are packed reproducibly, and never by halves."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 
