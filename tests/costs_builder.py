@@ -68,7 +68,6 @@ def _run(sample: CostSample, repetition: int) -> RunResult:
     report = SimulatorReport(0, True, 0, 0, 0, forward, DirectionReport(sample.received + 5, sample.received, 5, 0))
     link = next(case for case in CASES if case.name == sample.link).emulated
     waiting = 2 * TRUE.handshake + link.round_trip_delay + 8 * 1200 * (1 / link.forward.rate + 1 / link.back.rate)
-    assert run.measurement is not None
     measurement = Measurement({**run.measurement.values, "handshake_time": waiting})
     host = HostFacts("6.1", "x86_64", 2, 2**33, "20.10", 0.5, processor=PROCESSOR)
     evidence = replace(run.evidence, use={"server": use}, simulator=report, host=host)

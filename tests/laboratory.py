@@ -138,7 +138,6 @@ def unpack_own(source: Daemon, name: str, files: Path) -> str:
     files.mkdir()
     with specimen(source, image.id) as created:
         with subprocess.Popen(["tar", "-x", "-C", str(files)], stdin=subprocess.PIPE) as tar:
-            assert tar.stdin is not None
             for chunk in source.slow.export(created):
                 tar.stdin.write(chunk)
         return group_of(source, created)

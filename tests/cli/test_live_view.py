@@ -73,8 +73,6 @@ def test_the_estimate_narrows_and_goes_down(monkeypatch: pytest.MonkeyPatch) -> 
     for run in runs[:5]:
         now += 20
         done(result(run, 5e6))
-    assert before is not None
-    assert view._left is not None
     assert view._left.high / view._left.low < before.high / before.low
     told = lines(view)[0]
     now += 10

@@ -30,17 +30,14 @@ def test_no_limits() -> None:
 def test_limits_in_a_zone() -> None:
     words = ["--max-runtime", "5h", "--pause", "18:00-23:00", "--pause", "2:00-3:00", "--breaker", "3"]
     found = options.limits(parse(*words, "--budget", "1 h", "--deadline", "06:00"), {"TZ": "Europe/Zurich"}, Schedule())
-    assert found.hours is not None
     assert (found.hours.zone.key, [str(each) for each in found.hours.closed]) == (
         "Europe/Zurich",
         ["18:00-23:00", "02:00-03:00"],
     )
     assert (found.most_seconds, found.breaker, found.budget) == (5 * 3600, 3, 3600)
-    assert found.deadline is not None
     assert found.deadline.astimezone(found.hours.zone).hour == 6
     assert timedelta(0) < found.deadline - datetime.now(UTC) <= timedelta(hours=25)
     named = options.limits(parse("--deadline", "06:00", "--time-zone", "UTC"), {"TZ": "Europe/Zurich"}, Schedule())
-    assert named.deadline is not None
     assert named.deadline.hour == 6
 
 

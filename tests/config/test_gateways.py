@@ -111,7 +111,6 @@ def test_a_link_at_the_clients_side_inherits_its_missing_keys() -> None:
     assert c == replace(b, client_side=None)
     home = "client side: {rate: 50 Mbit/s, return rate: 20 Mbit/s, queue: 64 KiB, return queue: 100}"
     [d] = read(texts(home), {"sat": replace(SAT, link=a)})
-    assert d.emulated.client_side is not None
     assert d.emulated.client_side.forward == replace(
         a.client_side.forward, rate=50e6, queue=Queue(QueueDiscipline.DROP_TAIL, 65536, QueueUnit.BYTES)
     )

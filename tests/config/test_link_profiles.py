@@ -160,7 +160,6 @@ def test_a_trace_has_the_rate_of_its_opportunities() -> None:
     stamps = [*range(1, 101), *range(150, 251, 50)]
     Path("up.trace").write_text("\n".join(map(str, stamps)))
     profile = emulated("return profile: {file: up.trace, start: random}").back.profile
-    assert profile is not None
     assert (profile.length, profile.times, profile.start) == (0.25, (0.0, 0.1, 0.2), None)
     # of 100 ms each, except for the last 50 ms: 99 packets, then those at 100 and 150, then those at 200 and 250
     assert profile.rates == pytest.approx([99 * 1502 * 8 / 0.1, 2 * 1502 * 8 / 0.1, 2 * 1502 * 8 / 0.05])
@@ -170,7 +169,6 @@ def test_a_trace_has_the_rate_of_its_opportunities() -> None:
 def test_the_step_of_a_trace() -> None:
     Path("up.trace").write_text("500\n1000\n")
     profile = emulated("return profile: {file: up.trace, step: 500 ms}").back.profile
-    assert profile is not None
     assert profile.times == (0.0, 0.5)
     Path("leo.csv").write_text(TABLE)
     assert "is a table; only traces of delivery opp" in fault("profile: {file: leo.csv, step: 500 ms}")

@@ -114,7 +114,6 @@ def test_what_is_told_of_an_implementation_is_whole(name: str) -> None:
     entry = PROJECT[name]
     assert entry.licence
     assert entry.language
-    assert entry.congestion_control is not None
     known = entry.congestion_control.known or (entry.congestion_control.default,)  # a client may have none
     assert all(variant.congestion_control in known for variant in entry.variants)
     for variant in entry.variants:
@@ -642,7 +641,6 @@ def test_all_that_may_be_said_of_an_implementation() -> None:
     assert variant_named(expected, "bbr").virtual_only == NOTHING_KNOWN
     unknown = WHOLE.replace('"hystart": false', '"hystart": null').replace('["tcp", "hq"]', '"h3"')
     mine = implementations(unknown)["mine"]
-    assert mine.congestion_control is not None
     assert (mine.congestion_control.hystart, mine.protocols) == (None, (Protocol.H3,))
 
 

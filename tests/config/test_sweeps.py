@@ -62,7 +62,6 @@ def test_files_words_and_keys_within_keys() -> None:
     assert isinstance(last.emulated.forward.queue, Queue)
     assert (last.emulated.forward.queue.discipline, last.emulated.forward.queue.limit) == ("pie", 100)
     assert last.file_sizes == (2_000_000,)
-    assert last.family is not None
     assert last.family.values[0] == SweptValue("queue discipline", "pie")
     assert last.family.values[2] == SweptValue("file size", "2 MB", 2e6, "MB", 1e6)
 

@@ -17,7 +17,6 @@ from tests.fakes import FakeEngine, connect
 
 def test_facts_of_an_image(daemon: Daemon) -> None:
     facts = DaemonImages(daemon).find("example/idle:1")
-    assert facts is not None
     assert (facts.reference, facts.id, facts.version) == ("example/idle:1", "idle", "1.0")
 
 

@@ -25,7 +25,6 @@ def test_a_signal_needs_a_handler(preparation: str, takes: bool, monkeypatch: py
     script = f"import signal, sys; {preparation}; print(flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         assert takes_signal(process.pid, "container", SIGTERM) is takes
         process.communicate(b"")

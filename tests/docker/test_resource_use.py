@@ -74,7 +74,6 @@ def second(place: Path) -> None:
 def test_both_versions(place: Path, write: Callable[[Path], None], threads: list[int]) -> None:
     write(place)
     group = control_group(7, IDENTITY)
-    assert group is not None
     assert group.threads() == threads
     assert group.read() == ResourceUse(2.5, 0.5, 4096)
 
@@ -105,7 +104,6 @@ def test_ticks_only_divide_the_cpu_time_of_version_1(
     for name, value in zip(resource_use.TIMES, (used, user, system), strict=True):
         (place / f"groups/cpuacct/docker/{IDENTITY}/cpuacct.{name}").write_text(f"{value * 10**6}\n")
     group = control_group(7, IDENTITY)
-    assert group is not None
     use = group.read()
     assert (use.cpu_user, use.cpu_system) == pytest.approx((wanted[0] / 1e3, wanted[1] / 1e3))
 

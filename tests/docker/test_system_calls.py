@@ -40,7 +40,6 @@ def calls(times: int) -> dict[str, int]:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM.format(times=times, futex=FUTEX[os.uname().machine])], stdin=subprocess.PIPE
     ) as program:
-        assert program.stdin is not None
         counter = SystemCallCounter(lambda: [program.pid])
         program.stdin.write(b" ")
         program.stdin.close()

@@ -15,7 +15,7 @@ PROGRAMS = re.compile(r"^((?:bench|scripts)/[\w./-]+)(?: |$)|^(?:\.venv/bin/)?py
 def program(line: str) -> str | None:
     """The script or benchmark that a command runs, as a path."""
     match = PROGRAMS.match(line)
-    return match and (match[1] or f"{match[2]}/{match[3]}.py")
+    return (match[1] or f"{match[2]}/{match[3]}.py") if match else None
 
 
 def shown_targets() -> set[str]:

@@ -16,7 +16,6 @@ def test_the_image_tells_what_its_dockerfile_states(name: str) -> None:
     need(KNOWN[name])
     recipe = recipe_of(ROOT, KNOWN[name])
     image = DaemonImages(Daemon(URL, "test-endpoints")).find(recipe.tag)
-    assert image is not None
     stated = provenance.labels_of(recipe.folder / "Dockerfile", recipe.arguments)
     assert image.provenance == provenance.of_labels(stated)
     assert image.provenance.source
@@ -25,7 +24,6 @@ def test_the_image_tells_what_its_dockerfile_states(name: str) -> None:
 def test_the_image_of_picoquic_tells_the_patches_that_were_applied() -> None:
     need(KNOWN["picoquic"])
     image = DaemonImages(Daemon(URL, "test-endpoints")).find(recipe_of(ROOT, KNOWN["picoquic"]).tag)
-    assert image is not None
     applied = image.provenance.patches or ()
     assert len(applied) == 11
     assert {"picoquic-batch-wake", "picoquic-path-response-each"} < set(applied)

@@ -133,7 +133,6 @@ def nothing_is_left(daemon: Daemon, directory: Path) -> bool:
 
 def test_10_mib_over_a_satellite(image_ids: Mapping[str, str], tmp_path: Path) -> None:
     [result] = measure(tmp_path / "r", *PAIR, "-t", "sat", "--repetitions", "1", UNCHECKED)
-    assert result.measurement is not None
     assert 0 < result.measurement.values["efficiency"] < 1
     assert result.measurement.values["handshake_time"] >= 0.6
     assert result.evidence.simulator is not None
@@ -151,7 +150,6 @@ def test_the_same_seed_loses_the_same_packets(with_seed_7: Measured, tmp_path: P
     for campaign in campaigns:
         lost.append(lost_packets(campaign.directory / "quic-go_aioquic/mine/1"))
         report = campaign.results[0].evidence.simulator
-        assert report is not None
         assert report.forward.loss_drops == len(lost[-1][0]) > 0
     shortest = [min(len(run[way]) for run in lost[:2]) for way in (0, 1)]
     for way in (0, 1):

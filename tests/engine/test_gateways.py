@@ -68,7 +68,6 @@ OWN = {Clock.REAL: ("link-gateways",), Clock.VIRTUAL: ("link-gateways", "virtual
 
 def value(result: RunResult, name: str) -> float:
     assert result.verdict.outcome is Outcome.SUCCEEDED, result.verdict
-    assert result.measurement is not None
     return result.measurement.values[name]
 
 
@@ -120,8 +119,6 @@ def test_packets_are_lost_behind_the_second_proxy(clock: Clock, daemon: Daemon, 
     for each in results:
         split = (each.protocol, each.test_case) == (Protocol.TCP, "behind")
         report = each.evidence.simulator
-        assert report is not None
-        assert report.client_side is not None
         assert (report.forward.loss_drops, report.back.loss_drops) == (0, 0)
         assert value(each, "client_side_loss") == pytest.approx(0.05, abs=0.03)
         lost = report.client_side.forward.loss_drops / report.client_side.forward.received
@@ -181,12 +178,9 @@ def test_four_flows_share_gateways(clock: Clock, daemon: Daemon, tmp_path: Path)
     results = {each.test_case: each for each in measure(tmp_path / "r", *words)}
     assert [each.verdict.outcome for each in results.values()] == [Outcome.SUCCEEDED] * 2
     for each in results.values():
-        assert each.measurement is not None
         assert [flow.protocol is Protocol.TCP for flow in each.measurement.flows] == [True, True, False, True]
         assert all(flow.size >= 200_000 for flow in each.measurement.flows)
     report = results["shared"].evidence.simulator
-    assert report is not None
-    assert report.client_side is not None
     # no packet reaches a client but over the link at their side; those of split connections are others than the link's
     assert report.client_side.forward.delivered >= 4 * 200_000 / 1460
     assert window(tmp_path / "r" / results["shared"].key.path) == 100

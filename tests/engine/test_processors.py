@@ -62,7 +62,6 @@ def loaded(daemon: Daemon, lock: None) -> Iterator[dict[tuple[str, str], ImageFa
         tag = f"quicsat/test-processor:{'-'.join(kinds)}"
         DaemonImages(daemon).load(iter([image(*kinds, tag)]), tag)
         facts = DaemonImages(daemon).find(tag)
-        assert facts is not None
         found[kinds] = facts
     yield found
     for facts in found.values():

@@ -97,7 +97,6 @@ def test_second_visits_save_round_trips(daemon: Daemon, tmp_path: Path, clock: C
     for result in found:
         assert result.measurement is not None, result.verdict
         known = result.measurement.negotiated
-        assert known is not None
         early, fast = "early-data" in result.client, "fast-open" in result.client
         assert known.resumed
         assert known.early_data is (EarlyData.ACCEPTED if early else EarlyData.NONE), result.key

@@ -104,7 +104,6 @@ def traces(directory: Path, result: RunResult) -> list[bytes]:
 
 def goodput(result: RunResult) -> float:
     assert result.verdict.outcome is Outcome.SUCCEEDED, result.verdict
-    assert result.measurement is not None
     return result.measurement.values["goodput"]
 
 
@@ -183,7 +182,6 @@ def test_webtransport(virtual_images: Mapping[str, str], tmp_path: Path) -> None
         ("webtransport-handshake", "receive", "send", "datagrams"), Verdict(Outcome.SUCCEEDED)
     )
     [sent] = [each.measurement for each in results if each.test_case == "send"]
-    assert sent is not None
     assert 0.09 < sent.values["upload_time"] < 0.5
 
 
@@ -192,8 +190,6 @@ def test_cross_traffic(mine: tuple[str, str], tmp_path: Path) -> None:
     [result] = measure(tmp_path / "r", *pair, *VIRTUAL)
     assert goodput(result) < 20e6
     report = result.evidence.simulator
-    assert report is not None
-    assert report.cross_traffic is not None
     assert report.cross_traffic.goodput > 1e6
 
 
@@ -203,7 +199,6 @@ def test_flows_over_quic_and_tcp_share_a_link(daemon: Daemon, mine: tuple[str, s
     pair = ("-s", "quic-go", "-c", "quic-go", "-t", mine[0], "--skip-compliance-check")
     [result] = measure(tmp_path / "r", *pair, "--with", "nginx-tcp/curl", "same@100ms", *VIRTUAL)
     assert 1e6 < goodput(result) < 20e6
-    assert result.measurement is not None
     flows = result.measurement.flows
     assert [(flow.server, flow.protocol) for flow in flows] == [
         ("quic-go", Protocol.HQ), ("nginx-tcp", Protocol.TCP), ("quic-go", Protocol.HQ),
@@ -229,22 +224,16 @@ def test_all_elements_together(
     pair = ("-s", server, "-c", client, "-t", str(tmp_path / "together.yaml"), "--skip-compliance-check")
     [result] = measure(tmp_path / "r", *pair, *VIRTUAL)
     assert 0.2e6 < goodput(result) < 10e6
-    assert result.measurement is not None
     assert 0 < result.measurement.values["efficiency"] < 1
     report = result.evidence.simulator
-    assert report is not None
-    assert report.forward.profile is not None
-    assert report.back.profile is not None
     assert report.forward.profile.began == report.back.profile.began
     assert min(report.forward.profile.changes, report.back.profile.changes) > 4
-    assert report.demand is not None
     assert report.demand.assigned >= report.demand.requested - 100 > 0
     for counters in (report.forward, report.back):
         assert min(counters.duplicated, counters.reordered, counters.out_of_order, counters.loss_drops) > 0
         lost = counters.queue_drops + counters.loss_drops
         assert counters.received - lost == pytest.approx(counters.delivered, abs=20)  # on their way at the end
     for others in (report.forward.udp_cross_traffic, report.back.udp_cross_traffic):
-        assert others is not None
         assert others.sent == pytest.approx((others.end - others.begin) * 0.2e6 / (8 * 540) + 1, abs=0.01)
         assert others.delivered > 0
     if server == "quic-go":
@@ -264,7 +253,6 @@ def test_ready_cases_that_change(virtual_images: Mapping[str, str], tmp_path: Pa
     began = {}
     for name, report in reports.items():
         assert goodput(results[name]) > 0
-        assert report is not None
         profiles = (report.forward.profile, report.back.profile)
         began[name] = [profile is not None and profile.began is not None for profile in profiles]
         assert (report.demand is not None and report.demand.assigned > 0) == (name == "xdama")
@@ -278,7 +266,6 @@ def test_tcp(daemon: Daemon, mine: tuple[str, str], tmp_path: Path) -> None:
     assert result.protocol is Protocol.TCP
     assert goodput(result) > 1e6
     report = result.evidence.simulator
-    assert report is not None
     assert report.forward.loss_drops > 0
 
 
@@ -318,8 +305,6 @@ def test_a_client_that_never_ends_costs_no_host_time(bench: Bench) -> None:
     verdict, evidence, spent = bench.run("sleep 1000", patience=600.0)
     assert (verdict.outcome, evidence.timed_out) == (Outcome.TIMEOUT, Deadline.TRANSFER)
     client = evidence.client
-    assert client is not None
-    assert client.life is not None
     assert client.killed
     assert client.life.end - client.life.begin == pytest.approx(600.0, abs=0.1)
     assert START.timestamp() < client.life.begin < START.timestamp() + 20
@@ -339,7 +324,6 @@ def test_signals_and_exit_statuses_arrive(bench: Bench, role: Role, script: str,
     verdict, evidence, _ = bench.run(script) if role is Role.CLIENT else bench.run(server=script)
     assert verdict.code is code
     ended = evidence.client if role is Role.CLIENT else evidence.server
-    assert ended is not None
     assert (ended.status, ended.killed) == (status, False)
     assert "not I" in bench.output
 

@@ -100,7 +100,6 @@ def test_a_busy_process_ends_with_the_block(tmp_path: Path) -> None:
 def test_it_ends_with_a_caller_that_was_killed(tmp_path: Path, busy: bool) -> None:
     command = [sys.executable, "-c", CALLER, str(tmp_path), str(2 if busy else 1)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as caller:
-        assert caller.stdout is not None
         process = the_one_in(tmp_path)
         if not busy:
             assert caller.stdout.readline() == "returned\n"

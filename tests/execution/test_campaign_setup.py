@@ -115,6 +115,5 @@ def test_load_and_processor_of_this_machine_are_not_those_of_a_daemon_elsewhere(
     done = two.measure(daemon=Host("" if name == "here" else name, f"unix:///{name}"), hosts={}, repetitions=1)
     results = done.record.result_set
     [host] = [each.evidence.host for each in results.results if each.verdict.outcome is Outcome.SUCCEEDED]
-    assert host is not None
     assert host.cpu_busy == (1.0 if name == "here" else None)
     assert host.processor == results.manifest.processor == (processor() if name == "here" else "")

@@ -16,7 +16,6 @@ def test_what_yields_to_everybody_is_not_busy(monkeypatch: pytest.MonkeyPatch, t
     stat.write_text("cpu  10 200 30 400 50 6 7 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
     monkeypatch.setattr(cpu_monitor, "STAT", stat)
     seen = cpu_monitor.take_sample()
-    assert seen is not None
     assert (seen.busy, seen.total) == (10 + 30 + 6 + 7 + 8, 10 + 200 + 30 + 400 + 50 + 6 + 7 + 8)
 
 

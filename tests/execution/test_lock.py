@@ -46,7 +46,6 @@ def assert_held(holder: str, daemon: str = "d") -> None:
 def test_the_second_is_told_who_is_first(folder: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(folder)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
         assert holder.stdout.readline() == "locked\n"
         assert_held(f"process {holder.pid} on .*, campaign 1", "A:B")
         with exclusive("other daemon", "mine"):

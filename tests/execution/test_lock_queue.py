@@ -34,7 +34,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def waiting(folder: Path, name: str) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", WAIT, str(folder / "locks"), name, str(folder / "order")]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     assert process.stdout.readline() == "waits\n"
     return process
 

@@ -54,7 +54,6 @@ def test_a_run_without_files_is_possible(tmp_path: Path) -> None:
 def test_files_of_a_session_are_in_its_directory(tmp_path: Path, kind: WebTransport) -> None:
     with make_inputs(replace(CASE, webtransport=kind), tmp_path) as inputs:
         session = inputs.session
-        assert session is not None
         assert {file.name.partition("/")[0] for file in inputs.files} == {session.path}
         assert set(inputs.www) == {f"www/{file.name}" for file in inputs.files}
         assert len(set(session.protocols.values())) == 1
@@ -66,7 +65,6 @@ def test_a_handshake_has_two_protocols_in_common_in_different_orders(tmp_path: P
     for seed in range(20):
         with make_inputs(case, tmp_path, InputOrigin(seed, MOMENT)) as inputs:
             session = inputs.session
-            assert session is not None
             client, server = session.protocols[Role.CLIENT], session.protocols[Role.SERVER]
             assert len({*client, *server}) == 8
             common = [protocol for protocol in client if protocol in server]

@@ -203,7 +203,6 @@ def test_a_verdict_of_the_breaker_blames_nobody() -> None:
     told = Told(runs("bad", repetitions=3), CampaignLimits(breaker=1))
     told.queue.record(run_of(client="bad"), result_with(run_of(client="bad"), Outcome.TIMEOUT))
     verdict = told.queue.skips(run_of(client="bad", repetition=2))
-    assert verdict is not None
     assert (verdict.outcome, verdict.code) == (Outcome.SKIPPED, ErrorCode.BREAKER)
 
 
@@ -228,7 +227,6 @@ def test_a_budget_is_used_up() -> None:
     assert carry_out(told, {}) == "a1 b1 a2 b2 -a3 -b3 -a4 -b4"  # the server's: 4 times 10 s
     assert told.said[0].startswith("The runs of good have used up their budget of 35.0 s.")
     verdict = told.queue.skips(run_of())
-    assert verdict is not None
     assert verdict.code is ErrorCode.BUDGET
 
 
@@ -248,7 +246,6 @@ def test_a_required_test_case_is_first_and_decides_about_its_pairs(outcome: Outc
     good, bad = told.queue
     assert told.queue.skips(good) is None
     verdict = told.queue.skips(bad)
-    assert verdict is not None
     assert (verdict.outcome, verdict.code) == (Outcome.SKIPPED, ErrorCode.REQUIREMENT)
     assert verdict.reason == f"bad with server {bad.server.name} did not succeed in slow."
 

@@ -108,7 +108,6 @@ def test_a_good_run_leaves_all_that_the_analysis_needs(tmp_path: Path) -> None:
     assert not (tmp_path / "run/www").exists()
     verdict, measurement = analyse(run_of(), evidence, tmp_path / "run")
     assert verdict == Verdict(Outcome.SUCCEEDED)
-    assert measurement is not None
     assert measurement.values["goodput"] > 0
     assert measurement.notes == ()
 
@@ -359,9 +358,7 @@ def test_lateness_is_told_of_the_clients_life(tmp_path: Path) -> None:
     evidence = carry_out(engine, tmp_path)
     assert evidence.fault == ""
     assert evidence.client == Exit(0, life=Interval(begin + 2.123456, begin + 6.5))
-    assert evidence.simulator is not None
     found = evidence.simulator.lateness
-    assert found is not None
     assert [found.life, found.stalls, found.stalled, found.forward.late] == pytest.approx([4.376544, 1, 0.03, 1])
 
 
@@ -553,7 +550,6 @@ def test_files_of_a_session_are_taken_from_the_side_that_requests_them(tmp_path:
 
     def client(life: Life) -> int:
         server = life.opposite("server")
-        assert server is not None
         asking, asked = (life, server) if kind is WebTransport.RECEIVE else (server, life)
         sent = {name: content for name, content in asked.files.items() if name.startswith("www/")}
         assert not [name for name in asking.files if name.startswith("www/")]
@@ -572,7 +568,6 @@ def test_files_of_a_session_are_taken_from_the_side_that_requests_them(tmp_path:
 def test_the_protocol_of_a_session_is_read_on_both_sides(tmp_path: Path) -> None:
     def client(life: Life) -> int:
         server = life.opposite("server")
-        assert server is not None
         theirs = server.environment["PROTOCOLS"].split()
         chosen = next(each for each in life.environment["PROTOCOLS"].split() if each in theirs)
         life.files["downloads/negotiated_protocol.txt"] = f"{chosen}\n".encode()

@@ -399,7 +399,6 @@ def test_an_archive_that_ends_too_early_is_our_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("answer", "reason"), [(Outage("its \x1bdisk"), "its "), ("its disk", "invalid answer")])
 def test_who_is_silent_at_a_worker_is_told(answer: object, reason: str) -> None:
     outage = worker_proxy.SlotProxy(Liar(reset=answer), 0).reset(alone=False)
-    assert outage is not None
     assert outage.reason.startswith(f"worker liar: {reason}")
     assert "\x1b" not in outage.reason
     assert worker_proxy.SlotProxy(Liar(reset=None), 0).reset(alone=True) is None

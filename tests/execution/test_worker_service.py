@@ -61,7 +61,6 @@ def test_what_an_attempt_left_is_fetched_in_pieces(
 
 def test_the_folder_of_a_campaign_goes_with_it(service: WorkerService) -> None:
     service.open(CONFIG)
-    assert service._session is not None
     folder = service._session.folder
     assert folder.is_dir()
     service.close("another")
@@ -144,7 +143,6 @@ def test_a_full_disk_is_told(service: WorkerService, monkeypatch: pytest.MonkeyP
     assert (service.outage(), service.reset(0, alone=False)) == (None, None)
     monkeypatch.setattr(worker_service, "ROOM", 2**60)
     for found in (service.outage(), service.reset(0, alone=False)):
-        assert found is not None
         assert "full" in found.reason
 
 

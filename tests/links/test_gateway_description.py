@@ -183,7 +183,6 @@ def test_a_client_waits_for_gateways(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quicsat.links.container_session.READY_TIMEOUT", 0.5)
     engine = FakeEngine(**{"good": endpoint, LINK_GATEWAYS: gateways_that(lambda _: None)})
     record = measure(engine, split_run())
-    assert record.timed_out is not None
     assert record.timed_out.value == "ready"
     assert Role.CLIENT not in {Role(life.environment["ROLE"]) for life in engine.all_lives if life.status == "running"}
 

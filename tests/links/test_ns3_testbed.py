@@ -465,7 +465,6 @@ def test_lateness_is_that_of_the_clients_life() -> None:
     """Frames and stalls before its start and after its end do not count; of a stall, the part that overlaps."""
     document = REPORT | {"started": 1000.0, "stopped": 1010.0, "lateness": LATENESS}
     found = read_report(document, Interval(1000.25, 1000.35)).lateness
-    assert found is not None
     assert (found.forward.frames, found.forward.late, found.forward.maximum) == (500, 5, 0.03)
     assert (found.back.frames, found.back.late, found.back.maximum) == (20, 1, 0.001)
     assert (found.bound, found.forward.p50, found.back.p999) == (0.01, 0.0001, 0.05)
@@ -478,7 +477,6 @@ def test_lateness_is_that_of_the_clients_life() -> None:
 
 def test_lateness_without_the_clients_times_is_that_of_the_whole_run() -> None:
     found = read_report(REPORT | {"started": 1000.0, "stopped": 1010.0, "lateness": LATENESS}).lateness
-    assert found is not None
     assert (found.forward.frames, found.forward.late, found.maximum) == (601, 106, 9.0)
     assert (found.back.frames, found.back.late) == (30, 11)
     assert [found.life, found.stalls, found.stalled_share] == pytest.approx([10.0, 3, 0.933])

@@ -91,16 +91,13 @@ def test_a_run_from_its_hosts_to_a_goodput(tmp_path: Path) -> None:
     engine = FakeEngine(good=endpoint)
     evidence = carry_out(engine, tmp_path)
     assert evidence.fault == ""
-    assert evidence.real_link is not None
     assert evidence.real_link.client_capture.captured == 9
     baseline = evidence.real_link.baseline
-    assert baseline is not None
     assert (baseline.round_trips[0], baseline.round_trips[-1], baseline.goodput) == (0.6, None, None)
     assert evidence.images == {"client": "good", "server": "good", "link-tools": "link-tools"}
     assert {path.name for path in (tmp_path / "sim").iterdir()} == {"trace_node_left.pcap", "trace_node_right.pcap"}
     verdict, measurement = analyse(RUN, evidence, tmp_path)
     assert verdict.outcome is Outcome.SUCCEEDED, verdict
-    assert measurement is not None
     assert measurement.values["goodput"] > 0
     assert not any(note.startswith(CLOCKS) for note in measurement.notes)
 
@@ -303,11 +300,9 @@ def test_a_broken_connection_excludes_an_attempt_whatever_its_outcome(
     engine = Flaky(good=endpoint, cut=cut)
     evidence = carry_out(engine, tmp_path, run_with(client="cut"))
     assert evidence.fault == ""
-    assert evidence.real_link is not None
     assert evidence.real_link.outage
     verdict, measurement = analyse(RUN, evidence, tmp_path)
     assert (verdict.code, measurement) == (ErrorCode.HOST_LOST, None)
-    assert verdict.if_valid is not None
     assert verdict.if_valid.code is code
 
 
@@ -467,8 +462,6 @@ def test_a_clock_that_is_an_hour_ahead(tmp_path: Path, expected: float, words: s
     trace = tmp_path / SERVER_TRACE
     trace.write_bytes(shifted(trace.read_bytes(), 3600))
     after = analyse(RUN, evidence, tmp_path)[1]
-    assert before is not None
-    assert after is not None
     assert after.values == pytest.approx(before.values, rel=1e-6, abs=1e-5)
     assert [words in note for note in after.notes if note.startswith(CLOCKS)] == ([True] if words else [])
 

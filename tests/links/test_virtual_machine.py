@@ -139,7 +139,6 @@ def test_a_run_leaves_files_report_and_ends(tmp_path: Path) -> None:
             assert [*archive] == []
         assert session.output(Role.SERVER) == b"2026-01-01T00:00:06.000000000Z listening\r\n"
         report = session.collect(tmp_path, record.exits_of(1)[Role.CLIENT].life)
-    assert report is not None
     assert report.forward.delivered == 7749
     assert {path.name for path in (tmp_path / "sim").iterdir()} == {
         "trace_node_left.pcap", "trace_node_right.pcap", "link.json",
@@ -151,8 +150,6 @@ def test_a_run_leaves_files_report_and_ends(tmp_path: Path) -> None:
     client, server = record.exits_of(1)[Role.CLIENT], record.exits_of(1)[Role.SERVER]
     assert (client.status, client.killed) == (0, False)
     assert (server.status, server.killed) == (143, True)
-    assert client.life is not None
-    assert server.life is not None
     assert server.life.begin < client.life.begin < client.life.end < START.timestamp() + 60
 
 

@@ -121,7 +121,6 @@ def test_delays_and_rates_are_scaled_wherever_a_link_has_them() -> None:
     found = LINK.scaled(1.5, 0.5)
     assert (found.forward.delay, found.back.delay) == pytest.approx((0.45, 0.3))
     assert (found.forward.rate, found.back.rate, found.forward.queue) == (10e6, 1e6, 25)
-    assert found.forward.profile is not None
     assert found.forward.profile.delays == pytest.approx((0.15, 0.3))
     assert replace(found.forward.profile, delays=VARYING.delays) == replace(VARYING, rates=(5e5, 0.0))
     assert found.client_side == ClientSide(ClientSideDirection(0.015, rate=5e6, queue=9), ClientSideDirection(0.0))

@@ -185,7 +185,6 @@ def test_a_pair_looks_the_same_in_all_figures_of_a_campaign(name: str) -> None:
         chosen = results.of_pairs(pairs)
         for drawing in plot.table(plot_request(chosen)):
             [[panel]] = drawing.panels
-            assert panel is not None
             for row in panel.rows:
                 [style] = [each for each in row if isinstance(each, theme.Style)]
                 pair = tuple(row[0].partition(" (")[0].split(", "))
@@ -240,7 +239,6 @@ def test_a_legend_of_long_labels_has_fewer_columns() -> None:
     painted(made)
     assert cut(made) == []
     legend = made.axes[0].get_legend()
-    assert legend is not None
     assert legend.get_texts()[0].get_text() == "SATLA (n = 1000, 500 without success)"
 
 

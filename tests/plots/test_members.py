@@ -17,7 +17,6 @@ def test_a_point_for_each_member_that_both_have() -> None:
     request = replace(plot_request(after), baseline=before)
     [drawing] = members.PLOT.table(request)
     [[panel]] = drawing.panels
-    assert panel is not None
     [row] = panel.rows
     assert row.changes == pytest.approx((-50.0, 10.0))
     assert "n = 2" in drawing.caption

@@ -194,7 +194,6 @@ def test_the_testbed_is_that_of_the_plan() -> None:
     measured = [run for server in "ab" for run in runs(5e6, server=server, test_case="satloss")]
     [drawing] = topology.PLOT.table(plot_request(result_set(measured, servers=("a", "b", "c"), test_cases=(SATLOSS,))))
     [[shown]] = drawing.panels
-    assert shown is not None
     assert shown.rows == [
         ("server to client", "20 Mbit/s, 300 ms, queue of 25 packets, 1 % loss"),
         ("client to server", "2 Mbit/s, 300 ms, queue of 25 packets, 1 % loss"),

@@ -94,7 +94,6 @@ def test_lines_are_drawn_with_their_intervals() -> None:
     assert np.asarray(interval.get_xdata()).tolist() == [0, 0]
     assert ax.get_xscale() == "symlog"
     legend = ax.get_legend()
-    assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["a, x", "b, x"]
 
 

@@ -159,7 +159,6 @@ def test_offset_artists(plot_request: PlotRequest) -> None:
     assert len(ax.get_lines()) == 6 + 5
     assert [text.get_text() for text in ax.texts] == list("abcde")
     legend = ax.get_legend()
-    assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == [
         "first transmission", "retransmission", "request sent", "rate of the link",
     ]  # fmt: skip
@@ -266,7 +265,6 @@ def test_the_names_of_many_pairs_fit_into_the_figure(tmp_path: Path) -> None:
         data_size.PLOT.draw(ax, shown)
         figure.draw_without_rendering()
     legend = ax.get_legend()
-    assert legend is not None
     assert len(legend.get_texts()) == len(pairs)
     assert legend.get_window_extent().width < figure.bbox.width
 

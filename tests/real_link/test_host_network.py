@@ -93,7 +93,6 @@ def test_a_run_in_the_hosts_own_networks(prepared: Bench, tmp_path: Path) -> Non
     [result] = load(tmp_path / "r").result_set.results
     assert result.verdict.outcome is Outcome.SUCCEEDED
     report = result.evidence.real_link
-    assert report is not None
     for capture, trace in ((report.client_capture, CLIENT_TRACE), (report.server_capture, SERVER_TRACE)):
         assert capture.captured == capture.received > 0
         found = [each.data for each in records(tmp_path / "r/quic-go_quic-go/lab/1" / trace)]
@@ -117,7 +116,6 @@ def test_tcp_is_sampled_but_no_connection_of_a_third_party(prepared: Bench, tmp_
     assert len({row["port"] for row in rows}) > 1
     windows = [int(row["congestion_window"]) for row in rows if row["port"] == port]
     series = load_series(folder)
-    assert series is not None
     assert series.cwnd.value.tolist() == windows
 
 

@@ -57,13 +57,10 @@ def containers(bench: Bench) -> list[str]:
 def test_a_run_over_a_real_link(campaign: Path, bench: Bench) -> None:
     result = only(campaign)
     assert result.verdict.outcome is Outcome.SUCCEEDED
-    assert result.measurement is not None
     assert result.measurement.values["handshake_time"] >= 0.6
     assert 0 < result.measurement.values["efficiency"] < 1
     report = result.evidence.real_link
-    assert report is not None
     assert report.client_capture.captured == report.client_capture.received > 0
-    assert report.baseline is not None
     assert min(filter(None, report.baseline.round_trips)) >= 0.6
     assert containers(bench) == []
 
@@ -128,12 +125,9 @@ def test_tcp_beside_a_vpn_of_the_hosts_and_through_it(bench: Bench, tmp_path: Pa
         windows = [int(row["congestion_window"]) // int(row["segment"]) for row in sampled(folder)]
         assert (windows[0], max(windows) > 20) == (10, True)
         series = load_series(folder)
-        assert series is not None
         assert len(series.cwnd) == len(windows)
         assert min(series.cwnd.time) > -0.7  # the connection begins with the transfer
         report = results[name].evidence.real_link
-        assert report is not None
-        assert report.baseline is not None
         assert min(filter(None, report.baseline.round_trips)) >= 0.6
 
 
@@ -147,8 +141,6 @@ def test_a_clock_that_is_an_hour_ahead(campaign: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     before, after = only(campaign).measurement, only(directory).measurement
-    assert before is not None
-    assert after is not None
     assert before.values.keys() == after.values.keys()
     for name, value in before.values.items():
         assert np.isclose(after.values[name], value, rtol=1e-6, atol=1e-4), name
@@ -162,8 +154,6 @@ def test_images_that_differ_are_refused_before_any_run(bench: Bench, campaign: P
     [tools, quic_go] = images_of(ROOT, "link-tools", "quic-go")
     right = DaemonImages(client).find(quic_go)
     other = DaemonImages(client).find(tools)
-    assert right is not None
-    assert other is not None
     DaemonImages(client).tag(other.id, quic_go)
     try:
         status, _, err = bench.finish(bench.measure(tmp_path / "r"))

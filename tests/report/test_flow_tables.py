@@ -29,5 +29,4 @@ def test_runs_with_one_flow_have_no_rows() -> None:
 
 def test_words() -> None:
     [run] = competing((0.5,))
-    assert run.measurement is not None
     assert [pair_of(flow) for flow in run.measurement.flows] == ["a/quiche", "nginx-tcp/curl"]

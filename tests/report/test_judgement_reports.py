@@ -75,19 +75,17 @@ def test_junit_has_a_test_case_per_cell() -> None:
     root = ElementTree.fromstring(junit(*judged()))
     assert root.attrib == {"name": "quicsat", "tests": "8", "failures": "3", "errors": "2", "skipped": "2"}
     suite, _, campaign = root
-    assert campaign.find("testcase/error").attrib["type"] == "undecided"  # type: ignore[union-attr]
+    assert campaign.find("testcase/error").attrib["type"] == "undecided"
     assert suite.get("name") == "sat"
     cells = {case.get("name", "").split()[1].rstrip(","): case for case in suite}
     assert cells[FINE].find("failure") is cells[FINE].find("skipped") is None
-    assert cells[FINE].find("properties/property[@name='goodput [bit/s]']").attrib["value"] == "8000000"  # type: ignore[union-attr]
+    assert cells[FINE].find("properties/property[@name='goodput [bit/s]']").attrib["value"] == "8000000"
     slower = cells[SLOWER].find("failure")
-    assert slower is not None
     assert slower.get("type") == "slower than the baseline"
     assert str(slower.get("message")).startswith("The goodput changed by -50.0 % (")
     assert slower.text == "Bytes that the server sends in the first round trip: 40 KiB → 10 KiB."
     assert cells[ERROR].find("error") is not None
     known = cells[KNOWN].find("skipped")
-    assert known is not None
     assert known.get("message") == "known failure. It is expected to fail: issue | 7."
     assert cells[UNSUPPORTED].find("skipped") is not None
 

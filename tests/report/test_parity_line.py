@@ -10,7 +10,6 @@ from tests.results_builder import SAT
 
 
 def sharing(run: RunResult, **spent: float) -> RunResult:
-    assert run.measurement is not None
     shares = {share.metric: spent.get(share, 0.0) for share in TimeShare}
     return replace(run, measurement=replace(run.measurement, values=run.measurement.values | shares))
 

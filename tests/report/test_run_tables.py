@@ -44,7 +44,6 @@ from tests.runs_builder import campaign
 
 def told(result: RunResult, **values: float) -> RunResult:
     """With more numbers."""
-    assert result.measurement is not None
     return replace(result, measurement=Measurement({**result.measurement.values, **values}))
 
 

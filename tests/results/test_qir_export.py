@@ -206,7 +206,6 @@ def test_cells_are_found_by_index() -> None:
         for s, server in enumerate(servers):
             for c, client in enumerate(clients):
                 found = foreign(document, server, client, "SATL")
-                assert found is not None
                 assert (found.average, found.deviation) == ((1 + s + 10 * c) * 1000, 0)
                 assert (foreign(document, server, client, "SAT") is None) == (server == "msquic")
 

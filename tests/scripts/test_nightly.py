@@ -221,7 +221,6 @@ def test_a_signal_is_passed_on(checkout: Path) -> None:
         assert until((checkout / "running").exists)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 143
-        assert process.stdout is not None
         assert "was stopped by SIGTERM" in process.stdout.read()
     assert [line["event"] for line in log(checkout)] == ["begin", "step", "stopped"]
     assert log(checkout)[1]["status"] == 143

@@ -15,7 +15,6 @@ from tests.series_builder import Transfer, series
 def test_a_script_has_nothing_but_the_packed_file() -> None:
     packed = pack([PackedColumn("a", np.arange(300.0), 1.0)])
     found = re.fullmatch(rb'packetFile\.take\("([A-Za-z0-9+/]+=*)"\);\n', script(packed))
-    assert found is not None
     assert b64decode(found[1]) == packed
 
 

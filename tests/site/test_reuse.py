@@ -202,7 +202,6 @@ def test_stored_goodputs_are_those_of_the_results(tmp_path: Path) -> None:
     file = tmp_path / "goodputs.bin"
     file.write_bytes(brief.encode_goodputs(known))
     told = brief.read_goodputs(file, found.manifest)
-    assert told is not None
     for case, many in known.samples.items():
         assert told.samples[case] == tuple(each for each in many if each.outcomes)
     assert [len(told.samples[case]) for case in ("sat", "handshake")] == [2, 1]

@@ -46,7 +46,6 @@ def test_the_diagram_has_every_datagram_and_what_became_of_it(run: tuple[RunTrac
 
 def test_the_diagram_has_the_frames(run: tuple[RunTraces, Link]) -> None:
     made = sequence.of_traces(run[0])
-    assert made is not None
     frames = made.frames
     assert (np.diff(frames.row) >= 0).all()
     firsts = np.unique(frames.row, return_index=True)[1]
@@ -63,7 +62,6 @@ def test_the_diagram_has_the_frames(run: tuple[RunTraces, Link]) -> None:
 
 def test_the_file_has_the_frames_of_each_side_by_kind(run: tuple[RunTraces, Link]) -> None:
     made = sequence.of_traces(run[0])
-    assert made is not None
     frames, found = made.frames, unpack(sequence.encode(made))
     for way in (0, 1):
         ours = np.flatnonzero(made.way[frames.row] == way)

@@ -82,7 +82,6 @@ def test_a_step_is_found_in_the_promised_number_of_measurements(count: int) -> N
         assert (found.answer, found.before, found.after) == (BisectionAnswer.STEP, at - 1, at)
         assert builds.builds <= math.ceil(math.log2(count)) + 2  # both ends are the first measurement
         assert {look for _, look in builds.measured} == {0}
-        assert found.claim is not None
         assert (found.claim.server, found.claim.metric) == (TESTED, GOODPUT)
         assert found.claim.ratio == pytest.approx(-0.3, abs=0.01)
     assert middles(count) == math.ceil(math.log2(count))
@@ -202,7 +201,6 @@ def test_outcomes_are_decided_by_outcomes(before: float | Outcome, after: float 
     builds = Builds(8, lambda place, server, *_: after if server == TESTED and place >= 6 else before)
     found = builds.search()
     assert (found.answer, found.before, found.after) == (BisectionAnswer.STEP, 5, 6)
-    assert found.claim is not None
     assert found.claim.metric == OUTCOME
     assert {cell[0] for cell in found.claim.cells} == {TESTED}
     assert builds.builds == 5

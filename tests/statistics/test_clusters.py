@@ -13,7 +13,6 @@ def blobs(*centres: tuple[float, float], each: int = 20, spread: float = 0.02) -
 
 def test_three_groups_are_three_the_highest_first() -> None:
     found = cluster(blobs((0.1, 0.1), (0.5, 0.9), (0.9, 0.5)))
-    assert found is not None
     assert found.labels == (2,) * 20 + (0,) * 20 + (1,) * 20
     assert found.centres[0] == pytest.approx((0.5, 0.9), abs=0.02)
     assert found.structure == "strong"
@@ -21,7 +20,6 @@ def test_three_groups_are_three_the_highest_first() -> None:
 
 def test_the_silhouette_of_four_points_by_hand() -> None:
     found = cluster([[0.0], [1.0], [10.0], [11.0]], most=2)
-    assert found is not None
     assert found.labels == (1, 1, 0, 0)
     # Outer points: (10.5 - 1) / 10.5, inner ones: (9.5 - 1) / 9.5.
     assert found.silhouette == pytest.approx((2 * 9.5 / 10.5 + 2 * 8.5 / 9.5) / 4)
@@ -29,7 +27,6 @@ def test_the_silhouette_of_four_points_by_hand() -> None:
 
 def test_no_structure_is_called_so() -> None:
     found = cluster(np.random.default_rng(3).uniform(size=(300, 6)).tolist())
-    assert found is not None
     assert found.structure == "no"
 
 
@@ -40,7 +37,6 @@ def test_too_few_different_points_are_no_groups(points: list[list[float]]) -> No
 
 def test_a_point_far_away_is_a_group_of_its_own() -> None:
     found = cluster([*blobs((0.1, 0.1)), [0.9, 0.9]])
-    assert found is not None
     assert found.labels.count(0) == 1
 
 

@@ -25,7 +25,6 @@ def test_the_costs_of_noiseless_runs_are_found(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(cost_fit, "DOUBT", 100.0)
     monkeypatch.setattr(cost_fit, "HANDSHAKE_DOUBT", 100.0)
     fit = cost_fit.cost_fit(samples())
-    assert fit is not None
     assert astuple(fit.model) == pytest.approx(astuple(replace(TRUE, handshake=DEFAULT.handshake)), rel=0.01)
     assert fit.connection == pytest.approx(TRUE.handshake, rel=0.01)
     assert fit.start == pytest.approx(START, rel=0.01)
@@ -38,7 +37,6 @@ def test_the_costs_of_noiseless_runs_are_found(monkeypatch: pytest.MonkeyPatch) 
 
 def test_noise_of_single_runs_is_what_remains() -> None:
     fit = cost_fit.cost_fit(samples(noise=0.1))
-    assert fit is not None
     assert fit.partner_error is not None
     assert 0.04 < fit.error < 0.1  # the median of a normal distribution is at 0.67 of its standard deviation
     assert fit.error < fit.partner_error < 0.12
@@ -55,7 +53,6 @@ def test_costs_that_no_run_tells_apart_are_divided_as_usual() -> None:
     ]
     alike = [replace(each, cpu=each.fixed + 0.1 + 30e-6 * each.sends + 34e-6 * each.received) for each in alike]
     fit = cost_fit.cost_fit(alike)
-    assert fit is not None
     assert not fit.handshake_known
     model = fit.model
     assert model.send + model.datagram_sent == pytest.approx(30e-6, rel=0.03)
@@ -66,7 +63,6 @@ def test_costs_that_no_run_tells_apart_are_divided_as_usual() -> None:
 
 def test_the_first_handshake_is_not_what_a_connection_costs() -> None:
     fit, given = cost_fit.cost_fit(samples()), cost_fit.cost_fit(samples(), handshake=0.25)
-    assert fit is not None
     assert given is not None
     assert given == replace(fit, model=replace(fit.model, handshake=0.25))
 
@@ -74,8 +70,6 @@ def test_the_first_handshake_is_not_what_a_connection_costs() -> None:
 def test_runs_for_judging_are_not_fitted() -> None:
     odd = [replace(each, cpu=10 * each.cpu) for each in samples()]
     fit, alone = cost_fit.cost_fit(samples(), odd), cost_fit.cost_fit(samples())
-    assert fit is not None
-    assert alone is not None
     assert (fit.model, alone.judged_error) == (alone.model, None)
     assert fit.judged_error == pytest.approx(0.9, abs=0.01)
 
@@ -83,7 +77,6 @@ def test_runs_for_judging_are_not_fitted() -> None:
 def test_one_partner_and_one_link_and_too_few_runs() -> None:
     alone = [replace(each, partner="a", link="sat") for each in samples()]
     fit = cost_fit.cost_fit(alone)
-    assert fit is not None
     assert (fit.partner_error, fit.link_error) == (None, None)
     assert cost_fit.cost_fit(alone[: cost_fit.LEAST_RUNS - 1]) is None
     assert cost_fit.cost_fit([]) is None
@@ -93,7 +86,6 @@ def test_a_left_out_partner_is_not_used() -> None:
     """Whose runs cost ten times as much as the model says is not predicted."""
     odd = [replace(each, cpu=10 * each.cpu) if each.partner == "c" else each for each in samples()]
     fit = cost_fit.cost_fit([each for each in odd if each.partner != "b"])
-    assert fit is not None
     assert fit.partner_error is not None
     assert fit.partner_error > 0.85
 
@@ -138,7 +130,6 @@ def test_links_with_gateways_are_left_out() -> None:
 def test_numbers_that_no_run_has(cpu: float, count: int) -> None:
     odd = [replace(each, cpu=cpu, sends=count, received=count) for each in samples()]
     fit = cost_fit.cost_fit(odd)
-    assert fit is not None
     assert np.isfinite([fit.start, fit.error, *astuple(fit.model)]).all()
     assert min(fit.start, *astuple(fit.model)) >= 0
 

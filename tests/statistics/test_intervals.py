@@ -17,11 +17,9 @@ GOODPUT = next(each for each in METRICS if each.name == "goodput")
 def test_interval_of_known_numbers() -> None:
     # without skewness, Student's t: 7 ± 2.1788 · 3.894440 / √13; and the same of logarithms
     found = of_repetitions([*range(13)])
-    assert found is not None
     assert (found.low, found.high) == pytest.approx((6 - 2.353327, 6 + 2.353327), abs=1e-4)
     assert not found.geometric
     found = of_repetitions([2.0**number for number in range(13)])
-    assert found is not None
     assert found.low is not None and found.high is not None
     assert (found.value, math.log2(found.low), math.log2(found.high)) == pytest.approx(
         (64, 3.646673, 8.353327), abs=1e-4
@@ -30,7 +28,6 @@ def test_interval_of_known_numbers() -> None:
 
 def test_few_repetitions_have_a_range() -> None:
     found = of_repetitions([1, 2, 3, 4, 5])
-    assert found is not None
     assert (found.low, found.ends, found.why) == (None, (1, 5), "n = 5")
     assert ends(GOODPUT, replace(found, least=1e6, greatest=5e6)) == "range of n = 5: 1.00 Mbit/s to 5.00 Mbit/s"
 
@@ -44,10 +41,8 @@ def test_skewed_numbers_have_a_longer_end_on_the_side_of_the_few() -> None:
 @pytest.mark.parametrize("numbers", [[1.6], [1.6, 1.6, 1.6], [0.1 + 0.2, 0.3]])
 def test_without_spread_there_is_no_interval(numbers: list[float]) -> None:
     one = of_repetitions(numbers)
-    assert one is not None
     assert (one.low, one.high) == (None, None)
     many = over_partners([{1: number} for number in numbers])
-    assert many is not None
     assert (many.low, many.high) == (None, None)
     assert ends(GOODPUT, one) == f"no interval: {'n = 1' if len(numbers) == 1 else 'no spread'}"
 
@@ -71,17 +66,14 @@ def test_quantiles_go_on_beyond_the_table() -> None:
 def test_seeds_that_cannot_be_told_from_runs_leave_no_interval() -> None:
     """With t over these partners 82 % of the intervals would hold the truth, if seeds have an effect."""
     shared = over_partners([{1: 1.0}, {1: 2.0}, {2: 3.0}, {3: 4.0}, {2: 5.0}])
-    assert shared is not None
     assert (shared.low, shared.high, shared.count) == (None, None, 5)
     for rows in ([{1: 1.0}, {2: 2.0}, {3: 3.0}], [{1: 1.0, 2: 2.0}, {1: 3.0}]):
         found = over_partners(rows)
-        assert found is not None
         assert found.low is not None
 
 
 def test_one_repetition_is_t_over_the_partners() -> None:
     found = over_partners([{1: 1.0}, {1: math.e}])
-    assert found is not None
     assert found.low == pytest.approx(math.exp(0.5 - 12.706205 / 2))
 
 

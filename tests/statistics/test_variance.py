@@ -32,7 +32,6 @@ def made(
 
 
 def shares(found: Decomposition | None) -> dict[str, float]:
-    assert found is not None
     return {part.source: part.share for part in found.shares}
 
 
@@ -42,7 +41,6 @@ def test_an_implementation_far_from_all_others_is_an_outlier() -> None:
     one = [replace(each, repetitions=tuple(replace(run, value=(run.value or 0) - 60 * (each.server == "s3"))
                                            for run in each.repetitions)) for each in made(1, (2, 1, 1, 1))]  # fmt: skip
     spoiled = decompose(one)
-    assert spoiled is not None
     assert spoiled.outlying == ("server s3",)
 
 
@@ -74,7 +72,6 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     held = 0
     for seed in range(60):
         found = decompose(made(seed, (2, 1, 1, 1)))
-        assert found is not None
         server = found.shares[0]
         held += server.low <= 4 / 7 <= server.high
     assert held >= 54
@@ -84,7 +81,6 @@ def test_missing_pairs_are_told_and_do_not_turn_the_answer_over() -> None:
     many = made(3, (2, 0.2, 0.2, 0.2))
     holes = [sample for number, sample in enumerate(many) if number % 5]
     found = decompose(holes)
-    assert found is not None
     assert found.pairs == 51
     assert shares(found)["server"] > 0.85
 

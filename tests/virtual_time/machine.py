@@ -210,7 +210,6 @@ def _archive(disk: bytes) -> tuple[dict[str, bytes], tuple[tarfile.TarInfo, ...]
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     stream = tar.extractfile(member)
-    assert stream is not None
     return stream.read()
 
 
