@@ -151,7 +151,6 @@ def test_analysing_again_reads_the_qlogs_that_the_first_analysis_compressed(dire
     (directory / "server/qlog/a.sqlog").write_text("\n".join([*lines, event % (100, 10**30)]))
     found = analyse_once(RUN, EVIDENCE, directory)
     assert [path.name for path in (directory / "server/qlog").iterdir()] == ["a.sqlog.gz"]
-    assert found[1] is not None
     assert found[1].notes
     stored = (directory / FILE_NAME).read_bytes()
     assert analyse(RUN, EVIDENCE, directory) == found
@@ -173,8 +172,6 @@ def test_efficiency_is_of_the_rate_that_the_link_had_in_this_run(directory: Path
     nominal, fast = (
         analyse(RUN, replace(EVIDENCE, perturbation=Perturbation(rate=rate)), directory)[1] for rate in (1.0, 1.25)
     )
-    assert nominal is not None
-    assert fast is not None
     assert fast.values["efficiency"] == pytest.approx(nominal.values["efficiency"] / 1.25)
     assert fast.values["goodput"] == nominal.values["goodput"]
 
@@ -188,7 +185,6 @@ def test_efficiency_over_a_changing_link_is_of_what_it_offered(directory: Path) 
     [client, *_], *_ = transfer(lost=[1])
     report = replace(REPORT, forward=replace(REPORT.forward, profile=ProfileReport(client.time, 1)))
     _, measurement = analyse(run, replace(EVIDENCE, simulator=report), directory)
-    assert measurement is not None
     assert measurement.values["goodput"] > link.forward.rate
     assert measurement.values["efficiency"] == pytest.approx(0.8)
 
@@ -349,7 +345,6 @@ def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> No
     verdict, measurement = judged(directory, timed_out=Deadline.TRANSFER, client=KILLED)
     reason = "The client had not finished after 60 s. All 1000 B of the response had arrived at the client after 5.0 s."
     assert verdict == Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, reason, Cause.ALL_ARRIVED, received=1000)
-    assert measurement is not None
     known = {name: value for name, value in measurement.values.items() if name in FIRST}
     assert known == pytest.approx({"loss_forward": 1 / 6, "loss_return": 0.0})
     (directory / CLIENT_TRACE).unlink()
@@ -362,7 +357,6 @@ def test_a_run_that_timed_out_has_the_shares_of_its_time(directory: Path) -> Non
     write(directory, ends[0], ends[1])
     (directory / "server/keys.log").write_text(made.key_log)
     _, measurement = judged(directory, timed_out=Deadline.TRANSFER, client=KILLED, offered=(File("f", 300_000, "x"),))
-    assert measurement is not None
     shares = {share: measurement.values[share.metric] for share in TimeShare}
     last = max(packet.time for packet in ends[0] if packet.from_server)
     assert sum(shares.values()) == pytest.approx(last - ends[0][0].time)
@@ -593,7 +587,6 @@ def test_a_run_over_tcp_has_the_same_numbers(directory: Path) -> None:
     evidence = replace(EVIDENCE, offered=files, downloaded=files)
     verdict, measurement = analyse(replace(RUN, protocol=Protocol.TCP), evidence, directory)
     assert verdict == Verdict(Outcome.SUCCEEDED)
-    assert measurement is not None
     found = measurement.values
     assert found["goodput"] == pytest.approx(8 * 5000 / 0.25)
     assert found["handshake_time"] == pytest.approx(0.4)
@@ -613,14 +606,12 @@ def test_objects_over_http2_have_times_if_the_keys_are_known(directory: Path) ->
     run = replace(RUN, protocol=Protocol.TCP, test_case=case)
     write_run(directory, exchange(directory / "tls"), lose=True)
     _, measurement = analyse(run, evidence, directory)
-    assert measurement is not None
     assert [each.size for each in measurement.objects] == [3000, 2000]
     assert measurement.values["completion_time"] == pytest.approx(max(each.finished for each in measurement.objects))
     assert measurement.values["head_of_line_blocking"] > 0.1
     assert measurement.notes == (module.HTTP2,)
     (directory / "client/keys.log").unlink()
     _, measurement = analyse(run, evidence, directory)
-    assert measurement is not None
     assert (measurement.objects, measurement.notes) == ((), (module.TCP_STREAM, module.NO_STREAMS))
 
 
@@ -682,7 +673,6 @@ def test_a_run_that_is_stopped_after_its_time_succeeds_with_what_has_arrived(dir
     write(directory, [packet for packet in client if packet.time < 4.85], server)
     verdict, measurement = analyse(FOR_5_S, STOPPED, directory)
     assert verdict.outcome is Outcome.SUCCEEDED, verdict.reason
-    assert measurement is not None
     assert measurement.values["goodput"] == pytest.approx(8 * 750 / 3.0)
     assert judged(directory, STOPPED)[0].outcome is Outcome.TIMEOUT
     write(directory, [packet for packet in client if packet.time < 1.7], server)  # no data arrived

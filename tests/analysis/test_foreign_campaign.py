@@ -40,7 +40,6 @@ def test_figures_over_runs_show_what_the_traces_hold(tmp_path: Path) -> None:
     good, bad = pairs["quic-go", "aioquic"], pairs["picoquic", "quic-go"]
     assert [run.repetition for run in good.runs] == [1, 2, 3]
     recorded = load(DATA / "lossy")
-    assert recorded is not None
     for run in (*good.runs, *bad.runs):
         assert run.series.sent.offset.tolist() == recorded.sent.offset.tolist()
         assert run.series.sent.time == pytest.approx(recorded.sent.time, abs=5e-6)
@@ -66,7 +65,6 @@ def test_what_a_run_does_not_state_can_be_given(tmp_path: Path) -> None:
         results = campaign(tmp_path / "logs", tmp_path / f"series-{rate}", given).result_set
         assert results.manifest.test_cases[0].link.forward.rate == rate
         [result] = results.results
-        assert result.measurement is not None
         assert ("efficiency" in result.measurement.values) is bool(rate)
 
 

@@ -138,7 +138,6 @@ def test_a_transfer_that_stops_when_the_nat_rebinds() -> None:
 
 def test_endpoints_that_do_not_go_on_when_the_link_carries_packets_again() -> None:
     found = stopped([*BEFORE, *GONE[:1], *CAME[2:]], [*BEFORE, *CAME], REBOUND)
-    assert found is not None
     assert found.recovered
     assert "lost 1 of 6 packets of the server" in found.sentence
 
@@ -150,14 +149,12 @@ def test_a_change_without_a_loss_or_at_another_time_is_no_cause() -> None:
 
 def test_a_link_that_carries_nothing_any_more() -> None:
     found = stopped([*BEFORE, *GONE], [*BEFORE, *CAME], LinkHistory())
-    assert found is not None
     assert (found.cause, found.recovered) == (Cause.LINK_LOSS, False)
     assert found.sentence == (
         "The transfer stopped after 5.0 s. From then on, the link lost 7 of 7 packets of the server and 0 of 7 of the "
         "client."
     )
     requests = stopped([*BEFORE, (5.5, False)], [*BEFORE, *GONE], LinkHistory())
-    assert requests is not None
     assert requests.cause is Cause.LINK_LOSS
     assert stopped([*BEFORE, *GONE[:4]], [*BEFORE, *CAME], LinkHistory()) is None  # too few
     late = [(END - 0.2, True)] * 9  # under way at the end

@@ -26,7 +26,6 @@ UNLIMITED = 2**62 - 1
 )
 def test_recorded_handshakes(pair: str, cipher: str, client: tuple[int, ...], server: tuple[int, ...]) -> None:
     found = negotiated(read(REAL / pair / "trace.pcap", key_lines(REAL / pair / "keys.log")))
-    assert found is not None
     facts = found.facts
     assert set(facts) == {*FACTS} - {"fast_open"}
     assert facts["early_data"] == "none"
@@ -38,9 +37,7 @@ def test_recorded_handshakes(pair: str, cipher: str, client: tuple[int, ...], se
 
 def test_without_keys_only_hellos_are_known() -> None:
     found = negotiated(read(REAL / "picoquic_msquic/trace.pcap", key_lines()))
-    assert found is not None
     assert (found.server, found.alpn) == (None, "")
-    assert found.client is not None
     assert found.client["initial_max_data"] == 33_554_432
     assert "alpn" not in found.facts
     assert not any(name.startswith("server.") for name in found.facts)
@@ -63,5 +60,4 @@ def test_without_keys_early_data_over_tcp_are_unknown(tmp_path: Path) -> None:
     two_visits(tmp_path, accepted=True)
     assert negotiated(read_tcp(tmp_path / "trace.pcap")) is None
     hellos = negotiated(read_tcp(tmp_path / "trace.pcap", keys=["CLIENT_RANDOM " + "0" * 64 + " " + "0" * 64]), 1)
-    assert hellos is not None
     assert (hellos.resumed, hellos.early_data) == (True, None)

@@ -112,7 +112,6 @@ def test_objects_are_told_by_their_sizes_and_further_streams_left_out() -> None:
 
 def test_a_recorded_transfer_of_many_files() -> None:
     stored = load(DATA / "many")
-    assert stored is not None
     lengths = [int(stored.arrived.new[stored.arrived.stream == stream].sum()) for stream in stored.requests.stream]
     sizes = [length for length in lengths if length]  # one stream carries no data
     found = object_times(stored, sizes, CONCURRENT)

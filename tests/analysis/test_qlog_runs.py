@@ -79,7 +79,6 @@ def test_the_numbers_are_those_of_the_traces(traces: RunTraces, run: LinkRun, ol
     assert (found.rate, found.complete) == (20e6, True)
     conditions = link_conditions(LINK, run.report, 1, traces.start, 100.0)
     shares = time_shares(pair, series, conditions)
-    assert shares is not None
     assert shares.seconds[TimeShare.OUTAGE] > 0.5
     assert shares.seconds[TimeShare.RECOVERY] > 0.5
     assert {share: found.values[share.metric] for share in TimeShare} == pytest.approx(shares.seconds, abs=1e-3)

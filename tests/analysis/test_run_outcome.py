@@ -39,7 +39,6 @@ def ours(verdict: Verdict | None, code: ErrorCode, words: str) -> bool:
 
 
 def is_fault(verdict: Verdict | None, outcome: Outcome, code: ErrorCode, words: str) -> bool:
-    assert verdict is not None
     assert verdict.reason[-1] == "."
     assert "\n" not in verdict.reason
     return (verdict.outcome, verdict.code, words in verdict.reason) == (outcome, code, True)
@@ -200,7 +199,6 @@ def test_files() -> None:
 def test_file_names_of_an_endpoint_are_shown_harmless_and_short() -> None:
     verdict = run_outcome.files([], [File("\x1b[31m\n" + "x" * 500 + str(n), 1, "") for n in range(9)])
     assert failed(verdict, ErrorCode.FILE_EXTRA, "and 6 more")
-    assert verdict is not None
     assert verdict.reason.isprintable()
     assert len(verdict.reason) < 400
 

@@ -38,7 +38,6 @@ def read(peers: TlsPeers | EarlyDataPeers, keys: tuple[str, ...], order: list[in
 def test_streams_of_all_versions_and_ciphers(tmp_path: Path, version: str) -> None:
     peers = exchange(tmp_path / "tls", version)
     found = read(peers, peers.keys)
-    assert found is not None
     data = found.kind == FrameKind.DATA
     columns = found.from_server[data], found.stream[data], found.offset[data], found.length[data]
     assert [column.tolist() for column in columns] == [[True] * 3, [1, 3, 1], [0, 0, 1500], [1500, 2000, 1500]]
@@ -73,7 +72,6 @@ def test_windows_of_streams(tmp_path: Path) -> None:
 def test_early_data(accepted: bool) -> None:
     peers = EarlyDataPeers(accepted)
     found = read(peers, peers.keys)
-    assert found is not None
     asked = [0.0] if accepted else [0.0, 2.0]
     assert [time for *_, time in found.times(FrameKind.HEADERS, from_server=False)] == asked
     assert [time for *_, time in found.times(FrameKind.DATA, from_server=True)] == [1.0 if accepted else 3.0]
@@ -95,7 +93,6 @@ def test_a_record_waits_for_all_before_it(tmp_path: Path) -> None:
     count = len(peers.sent)
     late = [*range(count - 3), count - 2, count - 1, count - 3]
     found = read(peers, peers.keys, late)
-    assert found is not None
     assert set(found.time[found.kind == FrameKind.DATA].tolist()) == {count - 1}
 
 

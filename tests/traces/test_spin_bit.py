@@ -55,7 +55,6 @@ def test_the_path_has_the_queues_of_both_directions() -> None:
                       connection=[0] * 2)  # fmt: skip
     made = replace(series(), forward=forward, back=back, spin=Samples.of(time=[0.5, 1.0, 1.5], value=[0.5] * 3))
     found = spin_round_trips(made)
-    assert found is not None
     assert found.path.tolist() == pytest.approx([0.1 + 0.11, 0.15 + 0.165, 0.2 + 0.22])
     assert spin_round_trips(replace(made, back=Packets.of())) is None
 
@@ -70,7 +69,6 @@ def test_aioquic_spins_with_the_round_trips_of_the_path(tmp_path: Path) -> None:
     found = spin_round_trips(
         read_run(tmp_path, Protocol.HQ, unknown_link(), check_traces(tmp_path, Protocol.HQ)).series()
     )
-    assert found is not None
     assert len(found.path) > 10
     assert float(np.ptp(found.path)) > 0.03
     late = found.observed.value - found.path

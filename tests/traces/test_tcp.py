@@ -208,7 +208,6 @@ def test_a_trace_that_is_not_whole(directory: Path) -> None:
 def test_shares_of_the_time_over_tcp(directory: Path) -> None:
     traces = reading(directory)
     found = time_shares(traces.trace_pair, traces.series(), LinkConditions(np.array([-np.inf]), np.array([20e6])))
-    assert found is not None
     spent = found.seconds
     assert sum(spent.values()) == pytest.approx(0.85)
     assert spent[TimeShare.HANDSHAKE] == pytest.approx(0.5)
