@@ -127,11 +127,6 @@ def test_save_refuses_options_of_check(campaigns: tuple[str, str], tmp_path: Pat
     assert not file.exists()
 
 
-def test_another_clock_is_refused(saved: Path, tmp_path: Path, quicsat: CommandLine) -> None:
-    real = stored(tmp_path / "real", result_set(runs(8e6), repetitions=1))
-    assert "The baseline used virtual time" in quicsat.err("baseline", "check", real, saved, status=2)
-
-
 def test_a_campaign_that_cannot_be_compared_leaves_no_earlier_verdict(
     campaigns: tuple[str, str], saved: Path, tmp_path: Path, summary: Path, quicsat: CommandLine
 ) -> None:

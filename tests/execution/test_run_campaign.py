@@ -1,7 +1,6 @@
 """The main job: what comes before the first run, what the manifest tells, and a second signal."""
 
 import os
-import signal
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -96,12 +95,6 @@ def test_a_place_that_is_taken_ends_it_before_anything_is_made(engine: FakeEngin
     with pytest.raises(InputError, match="latest"):
         carry_out(tmp_path, "good")
     assert engine.all_lives == []
-
-
-def test_handlers_of_signals_are_put_back(engine: FakeEngine, tmp_path: Path) -> None:
-    before = [signal.getsignal(number) for number in module.SIGNALS]
-    carry_out(tmp_path, "good")
-    assert [signal.getsignal(number) for number in module.SIGNALS] == before
 
 
 def test_a_second_signal_ends_it_at_once() -> None:

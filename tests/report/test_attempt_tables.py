@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.cli import main as cli
 from quicsat.model.outcomes import Check, ErrorCode, Outcome, Verdict
 from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.test_case import TestCase
@@ -35,7 +34,6 @@ def excluded(otherwise: Outcome | None, repetition: int = 1, attempt: int = 1, c
     return replace(made, verdict=replace(made.verdict, if_valid=if_valid))
 
 
-ROOT = Path(__file__).resolve().parents[2]
 PASSED, TIMEOUT, FAILED = Outcome.SUCCEEDED, Outcome.TIMEOUT, Outcome.FAILED
 ATTEMPTS = (
     excluded(TIMEOUT),
@@ -189,13 +187,6 @@ def test_the_table_of_attempts() -> None:
 def test_the_table_of_attempts_tells_what_was_repeated_on_request() -> None:
     [row] = attempt_tables.attempts(campaign(attempts=RETRIED), (SAT,)).rows
     assert row[3:8] == (1, 3, 2, 1, "1 simulator-lag, 1 repeated with --retry")
-
-
-def test_tables_has_the_table_of_attempts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_result_json(tmp_path, campaign())
-    assert cli.main(ROOT, ["tables", str(tmp_path), "--table", "attempts", "--format", "csv"]) == 0
-    assert "2 simulator-lag, 1 daemon-fault" in capsys.readouterr().out
-    assert "simulator-lag" in render(attempt_tables.attempts(campaign(), (SAT,)), "text")
 
 
 # ---- whether exclusion depends on the outcome -----------------------------------------------

@@ -268,12 +268,6 @@ def test_the_worst_comes_first() -> None:
     assert judged.conclusion is Conclusion.WORSE
 
 
-def test_in_real_time_chance_raises_no_alarm() -> None:
-    before, after = (result_set(runs(*rates), repetitions=3) for rates in ((8e6, 8.1e6, 8.2e6), (7e6, 7.1e6, 7.2e6)))
-    assert not only(after, baseline=before).unexpected
-    assert only(result_set(runs(None, None, None), repetitions=3), baseline=before).finding is Finding.UNDECIDED
-
-
 # ---- where the results cannot show whether something is worse --------------------------------
 
 SERVERS = tuple("abcde")
@@ -377,11 +371,6 @@ def test_a_cell_whose_runs_were_skipped_is_no_success_unless_it_is_expected_to_f
     now = virtual(result_set(results, servers=("picoquic", "other"), repetitions=1))
     assert judge(now, NOTHING).conclusion is Conclusion.UNDECIDED
     assert judge(now, Expectations((KnownFailure(CellPattern(("other",))),))).conclusion is Conclusion.FINE
-
-
-def test_a_loss_with_some_seeds_is_no_success() -> None:
-    judged = judge(campaign(4e6, 4e6, 8.01e6), NOTHING, campaign(8e6, 8e6, 8e6))
-    assert judged.conclusion is Conclusion.UNDECIDED
 
 
 def with_images(results: ResultSet, **images: ImageFacts) -> ResultSet:
