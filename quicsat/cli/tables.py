@@ -89,10 +89,6 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
 
     results = campaign.results
     cases = stored_campaigns.test_cases(results, options.test)
-    if name == "attempts":
-        return [attempt_tables.attempts(results, cases)]
-    if name == "negotiated":
-        return [negotiated_tables.negotiated(results, cases)]
     if name == "clusters":
         return [campaign_tables.clusters(results, *stored_campaigns.two_test_cases(options.test))]
     if name == "groups":
@@ -111,6 +107,17 @@ def _tables(name: str, campaign: CampaignResults, options: Options) -> Sequence[
         for warning in request.warnings:
             console.message(warning)
         return [table]
-    others = run_tables.PER_CAMPAIGN | object_tables.PER_CAMPAIGN | flow_tables.PER_CAMPAIGN
-    others = others | time_share_tables.PER_CAMPAIGN | parity_table.PER_CAMPAIGN | proxy_table.PER_CAMPAIGN
-    return [(campaign_tables.PER_CAMPAIGN | others)[name](results, cases)]
+    per_campaign = (
+        campaign_tables.PER_CAMPAIGN
+        | run_tables.PER_CAMPAIGN
+        | {
+            "attempts": attempt_tables.attempts,
+            "flows": flow_tables.flows,
+            "negotiated": negotiated_tables.negotiated,
+            "objects": object_tables.objects,
+            "parity": parity_table.parity,
+            "proxies": proxy_table.proxies,
+            "time-shares": time_share_tables.time_shares,
+        }
+    )
+    return [per_campaign[name](results, cases)]

@@ -61,7 +61,3 @@ def _of_run(runs: Sequence[RunResult]) -> tuple[str | None, float | None]:
     values = [each.measurement.values if each.measurement else {} for each in runs]
     jain = mean(each.get("jain_index") for each in values)
     return None if jain is None else f"{jain:.3f}", mean(each.get("convergence_time") for each in values)
-
-
-PER_CAMPAIGN = {"flows": flows}
-"""Tables of one campaign, by name."""

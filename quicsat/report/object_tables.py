@@ -72,7 +72,3 @@ def _numbers(found: Sequence[ObjectTimes]) -> tuple[float | int, ...]:
     answers = float(np.median([each.first_byte - each.requested for each in found]))
     waited = float(np.mean([each.blocked for each in found]))
     return (*map(float, percentiles), answers, waited, len(found))
-
-
-PER_CAMPAIGN = {"objects": objects}
-"""Tables of one campaign, by name."""

@@ -73,7 +73,3 @@ def parity(results: ResultSet, cases: Sequence[TestCase]) -> Table:
 def _numbers(mean: Mean) -> tuple[float, float | None, float | None]:
     low, high = mean.ends or (None, None)
     return mean.value, low, high
-
-
-PER_CAMPAIGN = {"parity": parity}
-"""Tables of one campaign, by name."""

@@ -40,7 +40,3 @@ def _row(case: TestCase, link: EmulatedLink) -> tuple[Value, ...] | None:
         return case.abbreviation, NONE, *buffers, CORE[NONE], None, None
     letter = next((letter for letter, each in PEPS.items() if each == tcp), OWN)
     return case.abbreviation, letter, *buffers, CORE.get(letter), tcp.initial_window, tcp.congestion_control
-
-
-PER_CAMPAIGN = {"proxies": proxies}
-"""Tables of one campaign, by name."""

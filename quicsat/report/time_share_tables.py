@@ -140,7 +140,3 @@ def time_shares(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     )
     notes = [note, *([f"{counted(late, 'run')} timed out: {TO_LAST_BYTE}."] if late else [])]
     return Table("time-shares", "Shares of the transfer's time", columns, tuple(rows), tuple(notes) if rows else ())
-
-
-PER_CAMPAIGN = {"time-shares": time_shares}
-"""Tables of one campaign, by name."""

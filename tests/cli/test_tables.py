@@ -23,7 +23,7 @@ def test_several_campaigns_are_shown_over_time(places: list[str], quicsat: Comma
     assert "2 campaigns" in quicsat.out("tables", *places)
 
 
-@pytest.mark.parametrize("table", ["congestion", "implementations", "variance", "clusters"])
+@pytest.mark.parametrize("table", ["congestion", "implementations", "variance", "clusters", "attempts", "negotiated"])
 def test_every_table_can_be_had(table: str, places: list[str], quicsat: CommandLine) -> None:
     assert quicsat.out("tables", places[0], "--table", table, "-t", "SAT", "SATL")
 
