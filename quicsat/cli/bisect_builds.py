@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.model.errors import InputError, MachineError
@@ -27,53 +28,49 @@ LONGEST_NOTE = 500
 """Characters of what a campaign stores of a build."""
 
 
-class Candidates(Protocol):
+class Candidates(ABC):
     """What a range contains, by place."""
 
     @property
-    def count(self) -> int:
-        """Of builds after the first one."""
-
-    @property
+    @abstractmethod
     def named(self) -> list[Named]:
         """All builds, as people know them."""
 
+    @abstractmethod
     def note(self, place: int) -> str:
         """What a campaign stores of a build, by which the same command knows it again."""
 
+    @abstractmethod
     def build(self, place: int, where: Path, images: DaemonImages, held: int) -> ImageFacts | str:
         """The image of a build under a name of its own, or why there is none.
 
         ``where`` and ``held``: directory and lock of builds, see :class:`quicsat.images.commits.Repository`.
         """
 
+    @property
+    def count(self) -> int:
+        """Of builds after the first one."""
+        return len(self.named) - 1
+
 
 @dataclass(frozen=True)
-class ReleaseBuilds:
-    """Releases of an implementation, from its package registry."""
+class ReleaseBuilds(Candidates):
+    """Releases of an implementation, from its package registry; the reference of an image names release and sources."""
 
     releases: Sequence[Implementation]
     root: Path
     policy: Policy
 
-    @property
-    def count(self) -> int:
-        """Of releases after the first one."""
-        return len(self.releases) - 1
-
     @cached_property
     def named(self) -> list[Named]:
-        """All releases, as people know them."""
         from quicsat.report.bisection_table import Named
 
         return [Named(each.release) for each in self.releases]
 
     def note(self, place: int) -> str:
-        """Its name."""
         return f"release {self.releases[place].name}"
 
-    def build(self, place: int, _where: Path, images: DaemonImages, _held: int) -> ImageFacts | str:
-        """The image of a release; its reference names the release and the sources."""
+    def build(self, place: int, where: Path, images: DaemonImages, held: int) -> ImageFacts | str:
         from quicsat.images.pull_or_build import Images
 
         try:
@@ -104,7 +101,7 @@ def releases_between(implementation: Implementation, words: str) -> list[Impleme
 
 
 @dataclass(frozen=True)
-class CommitBuilds:
+class CommitBuilds(Candidates):
     """Builds of commits of a checkout."""
 
     repository: Repository
@@ -115,24 +112,16 @@ class CommitBuilds:
     name: str
     """Of the implementation."""
 
-    @property
-    def count(self) -> int:
-        """Of builds after the first one."""
-        return len(self.commits) - 1
-
     @cached_property
     def named(self) -> list[Named]:
-        """All builds, as people know them."""
         from quicsat.report.bisection_table import Named
 
         return [Named(each.short, each.date, each.title) for each in self.commits]
 
     def note(self, place: int) -> str:
-        """What a campaign stores of a build, by which the same command knows it again."""
         return printable(f"commit {self.commits[place].id}, built with: {self.command}", LONGEST_NOTE)
 
     def build(self, place: int, where: Path, images: DaemonImages, held: int) -> ImageFacts | str:
-        """The image of a commit, which gets its name, or why there is none."""
         commit = self.commits[place]
         console.message(f"Building {self.named[place].words}; log in {where / f'{commit.short}.log'}")
         if fault := self.repository.build(commit, self.command, where, held):

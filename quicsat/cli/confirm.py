@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from quicsat.model.results import ImageFacts, Manifest, ResultSet
     from quicsat.model.run import Run
     from quicsat.statistics.comparison import Cell, Comparison
-    from quicsat.statistics.confirmation import Claim, Confirmation, Pairs
+    from quicsat.statistics.confirmation import Claim, Confirmation
 
 GROUP = "Measure", 3
 SUMMARY = "Check in real time what two campaigns in virtual time have found."
@@ -303,7 +303,7 @@ class RealTimeCheck:
 
         results = [result for each in self._looks for result in each.results]
         if not results:
-            return confirmation.answers(self._claims, _none, 0)
+            return confirmation.answers(self._claims, lambda _claim, _blocks: (), 0)
         together = replace(self._looks[0], results=tuple(results))
         pairs_of = partial(confirmation.measured, together, self._builds.base_of)
         return confirmation.answers(self._claims, pairs_of, len(self._looks))
@@ -318,7 +318,10 @@ class RealTimeCheck:
         from quicsat.plan.make_plan import make_plan
         from quicsat.plan.order import in_blocks
 
-        servers, clients = (self._ends({cell[place] for cell in cells}) for place in (0, 1))
+        servers, clients = (
+            [each for name in sorted({cell[place] for cell in cells}) for each, _ in self._builds.both(name).values()]
+            for place in (0, 1)
+        )
         manifest = self._builds.after.manifest
         cases = [case for case in manifest.test_cases if case.name in {cell[2] for cell in cells}]
         plan = make_plan(servers, clients, cases, repetitions=blocks, seed=self._seed, others=manifest.implementations)
@@ -326,9 +329,6 @@ class RealTimeCheck:
         keys = [RunKey(*cell, number) for cell in cells for number in range(done + 1, blocks + 1)]
         bases = (RunKey(base_of(key.server), base_of(key.client), *key[2:]) for key in keys)
         return in_blocks([(known[base], known[key]) for base, key in zip(bases, keys, strict=True)], self._seed)
-
-    def _ends(self, names: Collection[str]) -> list[Implementation]:
-        return [each for name in sorted(names) for each, _ in self._builds.both(name).values()]
 
     def _measured(self, look: int, runs: tuple[Run, ...]) -> ResultSet | int:
         """The results of a look, measured as far as they are not yet; the exit status if something stopped it."""
@@ -397,14 +397,9 @@ class RealTimeCheck:
             )
 
     def _stopped(self, why: str, status: int) -> int:
-        again = command_line(*self._program.words[1:])
-        console.message(f"{why}\nTo continue: {again}")
+        console.message(f"{why}\nTo continue: {command_line(*self._program.words[1:])}")
         return status
 
 
 def _name(look: int) -> str:
     return f"look-{look + 1}"
-
-
-def _none(_claim: Claim, _blocks: int) -> Pairs:
-    return ()

@@ -343,16 +343,13 @@ def _pictures(
         ]
     found, missing = dict[tuple[str, str, str], str](), list[str]()
     campaign = CampaignResults(place.name, results, resolved(place))
+    wanted = PlotRequest(
+        (campaign,), request.comment.absolute().parent, ("offset",), formats=("png",), baseline=request.baseline
+    )
     if request.baseline is not None and (judgement.changed or judgement.groups):
-        wanted = PlotRequest(
-            (campaign,), request.comment.absolute().parent, ("members",), formats=("png",), baseline=request.baseline
-        )
         with suppress(UserError, OSError):  # the comment has the same numbers as text
-            found.update((MEMBERS, file.name) for file in draw(wanted).files[:1])
+            found.update((MEMBERS, file.name) for file in draw(replace(wanted, plots=("members",))).files[:1])
     for cell in judgement.changed[:MOST_PICTURES]:
-        wanted = PlotRequest(
-            (campaign,), request.comment.absolute().parent, ("offset",), formats=("png",), baseline=request.baseline
-        )
         try:
             gallery = draw(replace(wanted, test_cases=(cell.case.name,), pairs=(_pair(cell),)))
             files, faults = gallery.files, gallery.warnings
