@@ -1,5 +1,6 @@
 """All plots by name, and drawing what a request asks for."""
 
+import glob
 import importlib
 import pkgutil
 import time
@@ -14,9 +15,10 @@ from quicsat.model.errors import InputError
 from quicsat.model.names import did_you_mean
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted, quoted
+from quicsat.model.whole_file import may_replace
 from quicsat.plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
 from quicsat.plots.drawn_before import DrawnBefore, digest_of
-from quicsat.plots.render import file_name, save
+from quicsat.plots.render import file_name, is_figure, save
 from quicsat.report.pair_series import cells
 from quicsat.report.plot_request import Gallery, PlotRequest
 from quicsat.results.summary import IN_REAL_TIME
@@ -76,7 +78,12 @@ def draw(request: PlotRequest) -> Gallery:
     for plot in (known[name] for name in (names or known)):
         work.draw(plot)
     return Gallery(
-        tuple(work.files), tuple(work.captions), (*work.skipped, *work.bounds), request.warnings, work.unchanged
+        tuple(work.files),
+        tuple(work.captions),
+        (*work.skipped, *work.bounds),
+        request.warnings,
+        work.unchanged,
+        tuple(work.refused),
     )
 
 
@@ -92,6 +99,7 @@ class _Drawer:
         self.captions: list[tuple[str, str, str]] = []
         self.skipped: list[str] = []
         self.unchanged = 0
+        self.refused: list[str] = []
         self._left_out: list[str] = []
 
     @cached_property
@@ -133,6 +141,13 @@ class _Drawer:
         if count < len(self._cells):
             self._left_out.append(f"{plot.name} ({len(self._cells) - count} of {len(self._cells)})")
 
+    def _taken(self, path: Path) -> Iterator[Path]:
+        """The file at the place of a figure, and those of images that it may write, if quicsat has not drawn them."""
+        images = path.parent.glob(f"{glob.escape(path.stem)}-img*.png") if path.suffix == ".pgf" else ()
+        for file in (path, *images):
+            if not may_replace(file, lambda each: self._before.drew(each) or is_figure(each)):
+                yield file
+
     def _save(self, plot: Plot, whole: Drawing) -> None:
         request = self._request
         title, text = whole.title if request.title else "", whole.caption if request.caption else ""
@@ -140,6 +155,12 @@ class _Drawer:
         digest = digest_of(drawing)
         paths = {form: self._request.target / file_name(plot, drawing, form) for form in self._request.formats}
         missing = [form for form, path in paths.items() if not self._before.shows(path, digest)]
+        foreign = [path for form in missing for path in self._taken(paths[form])]
+        if foreign:
+            self.refused += [
+                f"{path} exists, and is no figure of quicsat. Choose another directory." for path in foreign
+            ]
+            return
         for path in save(plot, drawing, self._request.target, missing) if missing else ():
             self._before.note(path, digest)
         self.files += paths.values()

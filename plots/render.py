@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from quicsat.model.stored_files import resolved
+from quicsat.model.stored_files import read_file, resolved
 from quicsat.model.text import printable_lines
+from quicsat.model.units import MIB
 from quicsat.model.whole_file import new_files
 from quicsat.plots import theme
 from quicsat.plots.axes import Axes
@@ -28,6 +29,7 @@ _TOGETHER = re.compile(r"(?<=\d) (?=\S)|(?<=[=±]) (?=\d)|(?<=min) (?=\d)|(?<=\b
 """Spaces at which no line ends: between a number and its unit."""
 _POWER = re.compile(r"\$\\mathdefault\{[-−]?[0-9.]+(?:\\times[0-9.]+)?(?:\^\{[-−]?[0-9]+\})?\}\$")
 """A number on a logarithmic axis, as matplotlib writes it."""
+_IMAGE_OF_PGF = re.compile(r"(.+)-img\d+\.png")
 LETTER = 0.56
 """Width of a character, as a share of the size of its font."""
 AXES = 0.8
@@ -35,8 +37,15 @@ AXES = 0.8
 _METADATA = {
     "svg": {"Date": None, "Creator": "quicsat"},
     "pdf": {"CreationDate": None, "Creator": "quicsat", "Producer": None},
-    "png": {"Software": None},
+    "png": {"Software": "quicsat"},
 }
+_MARKS = {
+    ".svg": b"<dc:title>quicsat</dc:title>", ".pdf": b"/Creator (quicsat)", ".png": b"tEXtSoftware\0quicsat",
+    ".pgf": b"%% Written by quicsat\n",
+}  # fmt: skip
+"""What the figures of quicsat have in them; files that PGF files include have nothing."""
+LARGEST = 64 * MIB
+"""Bytes of a file that is looked at."""
 
 
 def figure(plot: Plot, drawing: Drawing) -> Figure:
@@ -140,6 +149,16 @@ def file_name(plot: Plot, drawing: Drawing, form: str) -> str:
     return f"{'-'.join(part for part in (plot.name, drawing.stem) if part)}.{form}"
 
 
+def is_figure(path: Path) -> bool:
+    """Whether quicsat has drawn a file; of an image that belongs to a PGF file, whether that is so of the PGF file."""
+    if image := _IMAGE_OF_PGF.fullmatch(path.name):
+        return is_figure(path.with_name(f"{image[1]}.pgf"))
+    try:
+        return _MARKS[path.suffix] in read_file(resolved(path.parent) / path.name, LARGEST)
+    except (OSError, KeyError):
+        return False
+
+
 def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> list[Path]:
     """Write a file per format, and those of its images, each as a whole. Raises OSError if one cannot be written."""
     import matplotlib as mpl
@@ -153,5 +172,7 @@ def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> 
             options: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}
             with new_files(resolved(target.parent) / target.name) as folder:
                 made.savefig(folder / name, format=form, dpi=theme.PNG_DPI, **options)
+                if form == "pgf":
+                    (folder / name).write_bytes(_MARKS[".pgf"] + (folder / name).read_bytes())
             paths.append(target / name)
     return paths

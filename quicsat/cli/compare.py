@@ -12,7 +12,7 @@ from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.outcome_status import exit_status_for
-from quicsat.cli.output_files import check_json
+from quicsat.cli.output_files import check_json, check_place
 from quicsat.cli.program import Program, flag, option
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
@@ -85,6 +85,8 @@ def run(options: Options, program: Program) -> int:
     if len(options.directories) == 1 and not options.previous and not options.test:
         raise InputError(SECOND_IS_MISSING)
     check_json(options.json, "comparison", KEYS, options.directories)
+    if options.plot is not None:
+        check_place(options.plot, str(options.plot))
     passed_over = list[str]()
     if options.previous and not _find_previous(options, passed_over):
         return _without_previous(options, passed_over)
@@ -111,7 +113,8 @@ def run(options: Options, program: Program) -> int:
     _write(options, found, first, second, passed_over)
     if options.plot is not None:
         request = PlotRequest(opened, options.plot, ("comparison",), test_cases=tuple(options.test))
-        console.show("\n" + "\n".join(map(str, stored_campaigns.draw(program, request).files)))
+        console.show("")
+        stored_campaigns.show_files(stored_campaigns.draw(program, request))
     return status
 
 

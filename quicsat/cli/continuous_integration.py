@@ -352,7 +352,7 @@ def _pictures(
     for cell in judgement.changed[:MOST_PICTURES]:
         try:
             gallery = draw(replace(wanted, test_cases=(cell.case.name,), pairs=(_pair(cell),)))
-            files, faults = gallery.files, gallery.warnings
+            files, faults = gallery.files, (*gallery.warnings, *gallery.refused)
         except (UserError, OSError) as fault:
             files, faults = (), (str(fault),)
         server, client = _pair(cell)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,7 +99,7 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
     from quicsat.analysis.reanalysis import planned
     from quicsat.analysis.run_capture import write_capture
     from quicsat.model.trace_size import trace_packets
-    from quicsat.model.whole_file import cannot_write, make_directories, write_atomically
+    from quicsat.model.whole_file import cannot_write, make_directories, replaced
     from quicsat.traces.quic_series import QuicTracePair
     from quicsat.traces.run_traces import check_traces, read_run
 
@@ -119,9 +118,8 @@ def _write_run(directory: Path, target: Path | None, form: str) -> list[Path]:
     if not isinstance(traces.trace_pair, QuicTracePair):
         raise InputError(f"{directory}: ran over TCP, and can only be exported with its campaign.")
     if form == PCAPNG:
-        capture = BytesIO()
-        write_capture(capture, place, traces, case, evidence)
-        write_atomically(files[0], capture.getvalue())
+        with replaced(files[0]) as file:
+            write_capture(file, place, traces, case, evidence)
         return files
     try:
         link = LinkRun(case.link, evidence.simulator, evidence.seed, traces.start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -192,7 +193,7 @@ def _stage_ends(file: Path, target: Path) -> bool:
     for role, name in ((Role.CLIENT, CLIENT_TRACE), (Role.SERVER, SERVER_TRACE)):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         with new_file(target / name) as trace:
-            write_pcapng(trace, secrets, [CapturedEnd(role, ends[role])])
+            write_pcapng(trace, secrets, [CapturedEnd(role, partial(iter, ends[role]))])
     return True
 
 

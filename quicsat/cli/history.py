@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +16,7 @@ from quicsat.cli import campaign_report, campaign_size, console, new_campaign, r
 from quicsat.cli import options as shared
 from quicsat.cli.campaign_options import NewCampaignOptions
 from quicsat.cli.exit_status import SIGNAL, ExitStatus
-from quicsat.cli.output_files import check_place
+from quicsat.cli.output_files import check_earlier, check_place
 from quicsat.cli.program import Program, option
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.config import quantities
@@ -26,7 +27,9 @@ from quicsat.model.errors import InputError
 from quicsat.model.names import RELEASE_SIGN, did_you_mean
 from quicsat.model.results import Schedule
 from quicsat.model.role import Role
+from quicsat.model.stored_files import read_file, resolved
 from quicsat.model.text import command_line, counted, quoted
+from quicsat.model.units import MIB
 from quicsat.plan.duration_estimate import Durations
 from quicsat.plan.select_names import listed, split
 from quicsat.report.plot_request import CampaignResults, PlotRequest
@@ -54,6 +57,10 @@ TESTS = ("sat", "satloss")
 PARTNERS = ("quic-go", "picoquic", "quiche")
 """The first two that are not measured themselves are the partners by default."""
 MOST, MEMBERS = 8, 10
+PAGE = re.compile(rb"# [^\n]+\n\n\d{4}-\d\d-\d\d, [^\n]*: `[^\n]*`\n\n")
+"""How the page begins."""
+LARGEST_PAGE = 16 * MIB
+"""Bytes of a page that is looked at."""
 ASKED = 4
 """Number of requests to the registry at the same time."""
 
@@ -117,6 +124,8 @@ class Options(NewCampaignOptions, resume.ContinueOptions, group="history", witho
 def run(options: Options, program: Program) -> int:
     """Measure, unless the results are stored, and show the history."""
     implementation = _implementation(options, program.root)
+    if options.output is not None:
+        _check_page(options.output, _page(options.output, implementation.name))
     if options.stored is not None:
         _show(options, program, implementation, options.stored, {})
         return ExitStatus.SUCCESS
@@ -253,7 +262,6 @@ def _show(
     options: Options, program: Program, implementation: Implementation, directory: Path, faults: Mapping[str, str]
 ) -> None:
     """Print the tables, and write figures and page."""
-    from quicsat.model.stored_files import resolved
     from quicsat.model.whole_file import make_directories, write_atomically
     from quicsat.report import release_tables
     from quicsat.report.table import render
@@ -277,19 +285,37 @@ def _show(
     )
     console.show("\n\n".join(render(each, "text", console.width()) for each in tables))
     target = options.output or directory / "plots"
-    check_place(target, str(target))
+    page = _page(target, name)
+    _check_page(target, page)
     request = PlotRequest((campaign,), target, ("releases",), ("svg", "png"), test_cases=wanted)
     gallery = stored_campaigns.draw(program, request)
     files = gallery.files
     for line in (*gallery.warnings, *(f"not drawn: {each}" for each in gallery.skipped)):
         console.message(line)
-    page = target / f"history-{name}.md"
     pictures = [f"![{each.stem}]({each.name})" for each in files if each.suffix == ".svg"]
     command = f"`{command_line(*results.manifest.command[1:])}`"
     parts = [f"# {name}", f"{results.manifest.started[:10]}, {results.manifest.time}: {command}", *pictures]
     make_directories(target)
     write_atomically(page, "\n\n".join([*parts, *(render(each, "markdown") for each in tables), ""]).encode())
-    console.show("\n" + "\n".join(map(str, [*files, page])))
+    console.show("")
+    stored_campaigns.show_files(gallery, page)
+
+
+def _page(target: Path, name: str) -> Path:
+    return target / f"history-{name}.md"
+
+
+def _check_page(target: Path, page: Path) -> None:
+    """Raise InputError if the page cannot be written, or would replace anything but an earlier one."""
+    check_place(target, str(target))
+    check_earlier("-o", page, "page of a history", _is_page)
+
+
+def _is_page(file: Path) -> bool:
+    try:
+        return PAGE.match(read_file(resolved(file), LARGEST_PAGE)) is not None
+    except OSError:
+        return False
 
 
 def _dates(releases: Sequence[Implementation]) -> dict[str, date]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from quicsat.cli import console, image_tables
+from quicsat.cli.output_files import check_earlier
 from quicsat.config.inventory import Inventory
 from quicsat.config.variants import variant_named
 from quicsat.docker import provenance
@@ -158,12 +159,22 @@ def _lock(
         )
     if not found:
         raise InputError("There is no image on this machine; try `./run.py images build`.")
+    if not request.names:
+        check_earlier("--lock-file", request.lock, "lock file", _is_lock)
     with turn(request.lock, say):
         kept = read_lock(request.lock) if request.names and request.lock.exists() else {}
         changed = {*chosen, *own}
         images = {name: image for name, image in kept.items() if name not in changed} | found
         write_atomically(request.lock, lock_text(images).encode())
     return Report(f"{request.lock}: {len(images)} images, {len(found)} of them as they are on this machine now")
+
+
+def _is_lock(file: Path) -> bool:
+    try:
+        read_lock(file)
+    except InputError:
+        return False
+    return True
 
 
 def _got(attempts: Sequence[Got], say: Callable[[str], None], before: Collection[str] = ()) -> Report:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quicsat.cli.output_files import LARGEST_JSON, holds_something
+from quicsat.cli.output_files import LARGEST_JSON
 from quicsat.cli.program import CommandOptions, option
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import is_file, read_file, resolved
 from quicsat.model.text import command_line
+from quicsat.model.whole_file import may_replace
 
 if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
@@ -87,7 +88,7 @@ def earlier_export(name: str, file: Path, *known: Path | None) -> tuple[Path, Re
     """
     from quicsat.results import store
 
-    if not holds_something(file):
+    if may_replace(file, lambda _: False):
         return None
     target = resolved(file)
     document = _results_in(target)

@@ -11,6 +11,7 @@ from pathlib import Path
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import read_file, resolved
 from quicsat.model.units import MIB
+from quicsat.model.whole_file import may_replace
 
 LARGEST_JSON = 16 * MIB
 """Bytes of a document that is looked at."""
@@ -70,7 +71,7 @@ def _check_results(name: str, file: Path, campaign: Path | None, *, may_replace_
 
 def check_earlier(name: str, file: Path | None, kind: str, is_earlier: Callable[[Path], bool]) -> None:
     """Raise InputError if ``file`` contains anything but an earlier file of this ``kind``; ``is_earlier`` tells."""
-    if file is not None and holds_something(file) and not is_earlier(file):
+    if file is not None and not may_replace(file, is_earlier):
         raise InputError(f"{name}: {file} exists, and is no earlier {kind}. Choose another file.")
 
 
@@ -90,11 +91,6 @@ def _has_keys(file: Path, keys: Set[str]) -> bool:
         return False
     parts = document if isinstance(document, list) else [document]
     return bool(parts) and all(isinstance(part, dict) and keys <= part.keys() for part in parts)
-
-
-def holds_something(file: Path) -> bool:
-    """Whether a regular file is there, and is not empty."""
-    return file.is_file() and file.stat().st_size > 0
 
 
 def _are_same(one: Path, other: Path) -> bool:

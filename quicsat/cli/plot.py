@@ -11,7 +11,7 @@ from quicsat.cli.output_files import check_place
 from quicsat.cli.program import Program, flag, option
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved
-from quicsat.model.text import counted, escaped
+from quicsat.model.text import counted
 from quicsat.report.plot_request import FORMATS, PlotRequest
 
 GROUP = "Results", 3
@@ -97,7 +97,7 @@ def run(options: Options, program: Program) -> int:
     )
     gallery = stored_campaigns.draw(program, request)
     skipped = tuple(f"not drawn: {each}" for each in gallery.skipped)
-    if not gallery.files:
+    if not (gallery.files or gallery.refused):
         raise InputError("There is nothing to draw.", *gallery.warnings, *skipped)
     for line in (*gallery.warnings, *skipped):
         console.message(line)
@@ -105,5 +105,5 @@ def run(options: Options, program: Program) -> int:
         console.message(
             f"Kept {gallery.unchanged} of {counted(len(gallery.files), 'file')}, which still show the same."
         )
-    console.show("\n".join(escaped(str(file)) for file in gallery.files))
+    stored_campaigns.show_files(gallery)
     return ExitStatus.SUCCESS

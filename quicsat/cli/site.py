@@ -80,4 +80,5 @@ def _draw(program: Program, directory: Path) -> Sequence[str]:
     console.message(f"{directory}: drawing figures")
     results = store.load(place).result_set
     campaign = CampaignResults(place.name, results, place, foreign=not results.manifest.tool_version)
-    return stored_campaigns.draw(program, PlotRequest((campaign,), target)).warnings
+    gallery = stored_campaigns.draw(program, PlotRequest((campaign,), target))
+    return *gallery.warnings, *gallery.refused

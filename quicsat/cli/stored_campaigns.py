@@ -16,7 +16,7 @@ from quicsat.model.objective import Objective
 from quicsat.model.results import Pair, ResultSet
 from quicsat.model.stored_files import resolved
 from quicsat.model.test_case import TestCase
-from quicsat.model.text import quoted
+from quicsat.model.text import escaped, quoted
 from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
 from quicsat.statistics.facts import read_condition, where
 
@@ -131,6 +131,14 @@ def draw(program: Program, request: PlotRequest) -> Gallery:
     if program.draw is None:
         raise MachineError("Figures cannot be drawn here. Start the command line with ./run.py.")
     return program.draw(request)
+
+
+def show_files(gallery: Gallery, *more: Path) -> None:
+    """Print the names of the figures, and of ``more`` files; then raise InputError if others were in their places."""
+    if names := [escaped(str(file)) for file in (*gallery.files, *more)]:
+        console.show("\n".join(names))
+    if gallery.refused:
+        raise InputError(*gallery.refused)
 
 
 def test_cases(results: ResultSet, wanted: Sequence[str]) -> Sequence[TestCase]:

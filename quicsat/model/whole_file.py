@@ -249,8 +249,23 @@ def _remove_unless_held(directory: int, draft: str) -> None:
         os.close(descriptor)
 
 
+def may_replace(path: Path, is_earlier: Callable[[Path], bool]) -> bool:
+    """Whether a file may be replaced without a word: it is missing or empty, or quicsat has written it.
+
+    ``is_earlier`` tells the latter of a file that has content.
+    """
+    return not (path.is_file() and path.stat().st_size > 0) or is_earlier(path)
+
+
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file that the user named as a whole, also with regard to crashes.
+    """Replace a file that the user named as a whole, see :func:`replaced`."""
+    with replaced(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which replaces one that the user named as a whole, also with regard to crashes.
 
     A symbolic link stays, and the file that it leads to is replaced; a pipe or a device takes the content as it comes.
     Raises :class:`MachineError` if it cannot be written; the old content stays.
@@ -258,10 +273,10 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         if path.exists() and not path.is_file():
             with os.fdopen(os.open(path, os.O_WRONLY), "wb") as stream:
-                stream.write(content)
+                yield stream
         else:
             with new_file(Path(os.path.realpath(path)), durable=True) as file:
-                file.write(content)
+                yield file
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -128,6 +128,8 @@ class Gallery:
     """Sentences for stderr: files of series that cannot be read."""
     unchanged: int = 0
     """Those of the files that were there already, and were not drawn again."""
+    refused: tuple[str, ...] = ()
+    """A sentence for each file that quicsat has not drawn, and therefore has not replaced by a figure."""
 
 
 Draw = Callable[[PlotRequest], Gallery]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -52,7 +53,7 @@ def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
         path = run / "sim" / trace
         if _fits(path):
             file = BytesIO()
-            write_pcapng(file, keys, [CapturedEnd(PurePosixPath(name).stem, list(_readable(path)))])
+            write_pcapng(file, keys, [CapturedEnd(PurePosixPath(name).stem, partial(_readable, path))])
             yield name, file.getvalue()
     taken: set[str] = set()
     endpoints = (path for role in ("client", "server") for path in files_below(run / role))

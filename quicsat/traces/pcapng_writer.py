@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from heapq import merge
 from pathlib import Path
@@ -38,7 +38,8 @@ class CapturedEnd(NamedTuple):
     """Where packets were captured."""
 
     name: str
-    records: Sequence[PacketRecord]
+    records: Callable[[], Iterable[PacketRecord]]
+    """Gives all of them, in the order of time; called twice, so that they need not be in memory."""
     comments: Mapping[int, str] = MappingProxyType({})
     """By the number of a packet, from 1."""
     shift: int = 0
@@ -48,16 +49,16 @@ class CapturedEnd(NamedTuple):
 def write_pcapng(file: BinaryIO, key_log: bytes, places: Sequence[CapturedEnd]) -> None:
     """A section with an interface per place and link type, the key log if there is one, and all packets by time.
 
-    ``file`` can seek.
+    One packet is in memory at a time. The section has its length if ``file`` can seek.
     """
-    begin = file.tell()
+    begin = file.tell() if file.seekable() else 0
     file.write(_section(UNKNOWN_LENGTH))
     if key_log:
         file.write(_block(SECRETS, struct.pack("<II", TLS_KEY_LOG, len(key_log)) + _padded(key_log)))
     interfaces: dict[tuple[int, int], int] = {}
     for number, place in enumerate(places):
         options = _option(NAME, place.name.encode()) + _option(TIME_RESOLUTION, bytes([NANOSECONDS_EXPONENT]))
-        for link_type in dict.fromkeys(record.link_type for record in place.records) or (ETHERNET,):
+        for link_type in dict.fromkeys(record.link_type for record in place.records()) or (ETHERNET,):
             interfaces[number, link_type] = len(interfaces)
             file.write(_block(INTERFACE, struct.pack("<HHI", link_type, 0, 0) + options + _option(END_OF_OPTIONS, b"")))
     numbered = (_numbered(number, place) for number, place in enumerate(places))
@@ -68,6 +69,8 @@ def write_pcapng(file: BinaryIO, key_log: bytes, places: Sequence[CapturedEnd]) 
             _option(COMMENT, comment.encode()[:LONGEST_COMMENT]) + _option(END_OF_OPTIONS, b"") if comment else b""
         )
         file.write(_block(ENHANCED_PACKET, head + _padded(record.data) + options))
+    if not file.seekable():
+        return
     end = file.tell()
     file.seek(begin)
     file.write(_section(end - begin - len(_section(0))))
@@ -88,7 +91,7 @@ def _section(length: int) -> bytes:
 
 
 def _numbered(place: int, end: CapturedEnd) -> Iterable[tuple[int, int, PacketRecord, str]]:
-    for number, record in enumerate(end.records, 1):
+    for number, record in enumerate(end.records(), 1):
         yield record.time + end.shift, place, record, end.comments.get(number, "")
 
 

@@ -87,12 +87,10 @@ def records(path: Path, most: int = LEAST_PACKETS) -> Iterator[PacketRecord]:
     return _in_order(unsorted_records(path, most), path.name)
 
 
-def records_before_fault(path: Path, most: int = LEAST_PACKETS) -> list[PacketRecord]:
+def records_before_fault(path: Path, most: int = LEAST_PACKETS) -> Iterator[PacketRecord]:
     """The records up to the first fault; those of :func:`records`."""
-    found = list[PacketRecord]()
     with suppress(DamagedTraceError):
-        found.extend(records(path, most))
-    return found
+        yield from records(path, most)
 
 
 def unsorted_records(path: Path, most: int = LEAST_PACKETS) -> Iterator[PacketRecord]:

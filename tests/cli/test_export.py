@@ -204,7 +204,8 @@ def test_a_capture_of_a_run_is_read_back(stored: Path, tmp_path: Path, quicsat: 
     quicsat.out("export", stored, file, "--format", "pcapng")
     ends = records_by_interface(file)
     assert ends == {
-        "client": records_before_fault(stored / CLIENT_TRACE), "server": records_before_fault(stored / SERVER_TRACE)
+        "client": [*records_before_fault(stored / CLIENT_TRACE)],
+        "server": [*records_before_fault(stored / SERVER_TRACE)],
     }  # fmt: skip
     logs = sorted(key_lines(*(stored / log for log in KEY_LOGS)))
     assert sorted(embedded_secrets(file).decode().split("\n")[:-1]) == logs

@@ -96,7 +96,14 @@ def test_the_same_command_continues_and_stored_results_are_shown_again(history: 
     assert load(place).result_set.results == begun.results
     out = history.out("history", "good", "--from", place, "-o", tmp_path / "shown", draw=Draws())
     assert "None of them changed anything significantly." in out
-    assert (tmp_path / "shown/history-good.md").is_file()
+    page = tmp_path / "shown/history-good.md"
+    written = page.read_text()
+    history.out("history", "good", "--from", place, "-o", tmp_path / "shown", draw=Draws())
+    assert page.read_text() == written
+    page.write_text("# good\n\nmy own notes\n")
+    err = history.refusal("history", "good", "--from", place, "-o", tmp_path / "shown", draw=Draws())
+    assert f"-o: {page} exists, and is no earlier page of a history." in err
+    assert "my own notes" in page.read_text()
 
 
 @pytest.mark.parametrize(

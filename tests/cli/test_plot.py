@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from quicsat.plots.discovery import draw
 from tests.cli.conftest import CommandLine, Draws
 
 
@@ -29,3 +32,16 @@ def test_a_directory_for_figures_that_cannot_be_written(places: list[str], quics
     fault = "/proc/figures: no file can be written there: "
     assert quicsat.refusal("plot", places[0], "-o", "/proc/figures", draw=draws).startswith(fault)
     assert draws.requests == []
+
+
+@pytest.mark.parametrize("words", [["plot", "-p", "heatmap", "-o"], ["compare", "-t", "SAT", "SATL", "--plot"]])
+def test_a_file_that_quicsat_has_not_drawn_stays(
+    words: list[str], places: list[str], tmp_path: Path, quicsat: CommandLine
+) -> None:
+    command, *rest = words
+    _, out, _ = quicsat(command, places[0], *rest, tmp_path / "out", draw=draw)
+    names = [Path(line) for line in out.splitlines() if line.endswith(".svg")]
+    names[0].write_text("<svg/>")
+    err = quicsat.err(command, places[0], *rest, tmp_path / "out", draw=draw, status=2)
+    assert f"{names[0]} exists, and is no figure of quicsat. Choose another directory." in err
+    assert names[0].read_text() == "<svg/>"

@@ -97,6 +97,12 @@ def test_locked_images(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout(*GOOD, "--locked", file)[0] == 0
     err = checkout.refusal("images", "lock", "good", "link-gateways", "--lock-file", file)
     assert "images build link-gateways" in err
+    for content in ("my notes", "[1]"):
+        file.write_text(content)
+        assert "is no earlier lock file" in checkout.refusal("images", "lock", "--lock-file", file)
+        assert file.read_text() == content
+    file.write_text("")
+    assert checkout("images", "lock", "--lock-file", file)[0] == 0
 
 
 def test_a_fault_of_ours(checkout: Checkout) -> None:

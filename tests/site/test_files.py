@@ -80,5 +80,5 @@ def test_without_secrets_there_is_no_block_for_them(tmp_path: Path) -> None:
 
 def test_packets_of_two_link_types_keep_them(tmp_path: Path) -> None:
     with (tmp_path / "x.pcapng").open("wb") as file:
-        write_pcapng(file, b"", [CapturedEnd("a", MIXED), CapturedEnd("b", MIXED[1:])])
+        write_pcapng(file, b"", [CapturedEnd("a", lambda: MIXED), CapturedEnd("b", lambda: MIXED[1:])])
     assert list(records(tmp_path / "x.pcapng")) == [MIXED[0], MIXED[1], MIXED[1]]
