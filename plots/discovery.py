@@ -1,6 +1,5 @@
 """All plots by name, and drawing what a request asks for."""
 
-import glob
 import importlib
 import pkgutil
 import time
@@ -14,11 +13,12 @@ from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.names import did_you_mean
 from quicsat.model.test_case import TestCase
+from quicsat.model.stored_files import files, resolved
 from quicsat.model.text import counted, quoted
 from quicsat.model.whole_file import may_replace
 from quicsat.plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
 from quicsat.plots.drawn_before import DrawnBefore, digest_of
-from quicsat.plots.render import file_name, is_figure, save
+from quicsat.plots.render import file_name, is_figure, is_image_of, save
 from quicsat.report.pair_series import cells
 from quicsat.report.plot_request import Gallery, PlotRequest
 from quicsat.results.summary import IN_REAL_TIME
@@ -143,8 +143,10 @@ class _Drawer:
 
     def _taken(self, path: Path) -> Iterator[Path]:
         """The file at the place of a figure, and those of images that it may write, if quicsat has not drawn them."""
-        images = path.parent.glob(f"{glob.escape(path.stem)}-img*.png") if path.suffix == ".pgf" else ()
-        for file in (path, *images):
+        images = (
+            each.name for each in files(resolved(path.parent)) if path.suffix == ".pgf" and is_image_of(each, path)
+        )
+        for file in (path, *map(path.with_name, images)):
             if not may_replace(file, lambda each: self._before.drew(each) or is_figure(each)):
                 yield file
 

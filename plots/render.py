@@ -159,6 +159,12 @@ def is_figure(path: Path) -> bool:
         return False
 
 
+def is_image_of(path: Path, figure: Path) -> bool:
+    """Whether a file has the name of an image that belongs to a PGF file."""
+    image = _IMAGE_OF_PGF.fullmatch(path.name)
+    return image is not None and image[1] == figure.stem
+
+
 def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> list[Path]:
     """Write a file per format, and those of its images, each as a whole. Raises OSError if one cannot be written."""
     import matplotlib as mpl
@@ -173,6 +179,6 @@ def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> 
             with new_files(resolved(target.parent) / target.name) as folder:
                 made.savefig(folder / name, format=form, dpi=theme.PNG_DPI, **options)
                 if form == "pgf":
-                    (folder / name).write_bytes(_MARKS[".pgf"] + (folder / name).read_bytes())
+                    (folder / name).write_bytes(_MARKS[".pgf"] + read_file(folder / name))
             paths.append(target / name)
     return paths
