@@ -12,8 +12,8 @@ from pathlib import Path
 from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.names import did_you_mean
-from quicsat.model.test_case import TestCase
 from quicsat.model.stored_files import files, resolved
+from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted, quoted
 from quicsat.model.whole_file import may_replace
 from quicsat.plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
