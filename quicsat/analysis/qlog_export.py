@@ -32,6 +32,8 @@ OLDER_NAMES = {
     "quic:connection_started": "connectivity:connection_started",
     "quic:connection_closed": "connectivity:connection_closed",
     "quic:recovery_metrics_updated": "recovery:metrics_updated",
+    "quic:udp_datagrams_received": "transport:datagrams_received",
+    "quic:udp_datagrams_sent": "transport:datagrams_sent",
 }
 """Names of events in qlog 0.3 that are not of its category ``transport``."""
 RECORD_SEPARATOR, LINE_FEED = b"\x1e", b"\n"

@@ -31,6 +31,8 @@ TRANSPORT_ERRORS = (
     "key_update_error", "aead_limit_reached", "no_viable_path",
 )  # fmt: skip
 """By their codes (RFC 9000, section 20.1)."""
+ECN_MARKS = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
+"""By ``Trace.ecn``."""
 CRYPTO_ERRORS = range(0x100, 0x200)
 CONNECTION_IDS = (
     "original_destination_connection_id", "initial_source_connection_id", "retry_source_connection_id",
@@ -51,6 +53,7 @@ def endpoint_events(trace: Trace, times: Floats, *, server: bool) -> Iterator[tu
     frames = frames_by_packet(trace)
     notices = _notices(trace, server=server)
     groups = _groups(trace)
+    datagrams = _datagrams(trace, times)
     known = set[int]()
     for row, (time, from_server, connection) in enumerate(
         zip(times.tolist(), trace.from_server.tolist(), trace.connection.tolist(), strict=True)
@@ -60,6 +63,8 @@ def endpoint_events(trace: Trace, times: Floats, *, server: bool) -> Iterator[tu
             known.add(connection)
             yield (time, "quic:connection_started", _ends(trace, row, server=server)), group
         sent = from_server == server
+        if row in datagrams:
+            yield (time, f"quic:udp_datagrams_{'sent' if sent else 'received'}", datagrams[row]), group
         data: Event = {"header": _header(trace, row), "raw": {"length": int(trace.length[row])}}
         if trace.decrypted[row]:
             data["frames"] = frames.get(row) or [{"frame_type": "padding"}]
@@ -68,6 +73,29 @@ def endpoint_events(trace: Trace, times: Floats, *, server: bool) -> Iterator[tu
         yield (time, f"quic:packet_{'sent' if sent else 'received'}", data), group
         for name, told in notices.get(row, ()):
             yield (time, name, told), group
+
+
+def _datagrams(trace: Trace, times: Floats) -> dict[int, Event]:
+    """What is told of datagrams, by the row of their first packet.
+
+    Of those with long headers, with more than their packets, or with another ECN mark than the one before in their
+    direction, and of those at the same time behind one of these. All others have one packet, and its size.
+    """
+    firsts = np.flatnonzero(np.diff(trace.frame, prepend=-1))
+    if not len(firsts):
+        return {}
+    sizes, way, marks = trace.size[firsts], trace.from_server[firsts], trace.ecn[firsts]
+    changed = np.zeros(len(firsts), dtype=np.bool_)
+    for own in (way, ~way):
+        changed[own] = np.diff(marks[own], prepend=0) != 0
+    told = changed | (trace.form[firsts] != Form.ONE_RTT) | (sizes != np.add.reduceat(trace.length, firsts))
+    told[1:] |= told[:-1] & (np.diff(times[firsts]) == 0)
+    found: dict[int, Event] = {}
+    for row, size, mark, is_changed in zip(
+        firsts[told].tolist(), sizes[told].tolist(), marks[told].tolist(), changed[told].tolist(), strict=True
+    ):
+        found[row] = {"count": 1, "raw": [{"length": size}]} | ({"ecn": [ECN_MARKS[mark]]} if is_changed else {})
+    return found
 
 
 def recovery_events(rtt: Samples, in_flight: Samples) -> Iterator[Timed]:

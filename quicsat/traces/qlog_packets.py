@@ -1,7 +1,7 @@
 """Reads the packets of a qlog, of an endpoint or as ``export`` writes it, into the columns of a trace.
 
-All drafts, see :mod:`quicsat.traces.qlog`. What a qlog does not have stays unknown: ECN, addresses of single packets,
-padding behind the packets of a datagram, and TLS messages. Frame numbers count the datagrams of the qlog.
+All drafts, see :mod:`quicsat.traces.qlog`. What a qlog does not have stays unknown: addresses of single packets and TLS
+messages, and often ECN and padding behind the packets of a datagram. Frame numbers count the datagrams of the qlog.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from quicsat.traces.pcap import TraceState
 from quicsat.traces.qlog_events import (
     CLOSE,
     CONNECTION_IDS,
+    ECN_MARKS,
     LENGTH,
     PACKET_TYPES,
     SIGNALS,
@@ -39,7 +40,8 @@ from quicsat.traces.records import MOST_CONNECTIONS, NANOSECONDS, Condition, dat
 
 SENT, RECEIVED = "packet_sent", "packet_received"
 STARTED, PARAMETERS, PROTOCOL = "connection_started", "parameters_set", "alpn_information"
-WORDS = (SENT, RECEIVED, STARTED, PARAMETERS, PROTOCOL)
+DATAGRAMS = ("udp_datagrams_sent", "udp_datagrams_received", "datagrams_sent", "datagrams_received")
+WORDS = (SENT, RECEIVED, STARTED, PARAMETERS, PROTOCOL, *DATAGRAMS)
 FORMS: Mapping[str, Form] = {
     **{name.casefold(): form for form, name in PACKET_TYPES.items()},
     "onertt": Form.ONE_RTT, "one_rtt": Form.ONE_RTT, "short": Form.ONE_RTT,
@@ -111,6 +113,11 @@ def whole(value: Any, most: int = LARGEST - 1) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None
 
 
+def _time(head: qlog.TraceHead, event: qlog.QlogEvent) -> int:
+    """Nanoseconds since 1970, or since whenever the qlog counts."""
+    return round((head.clock.epoch or 0.0) * 1e6) * 1000 + round(event.time * NANOSECONDS)
+
+
 def _text(value: Any) -> str:
     return value[:LONGEST_TEXT] if isinstance(value, str) else ""
 
@@ -146,6 +153,10 @@ class _Datagram:
     """Of its latest packet."""
     identifier: int | None = None
     frame: int = 0
+    size: int = 0
+    """Bytes, if they were announced."""
+    left: int = 0
+    """Of these, for further packets."""
 
 
 class _Reader:
@@ -163,6 +174,12 @@ class _Reader:
         """That of all packets, if the qlog names no group."""
         self._paths: dict[str, str] = {}
         self._datagram = _Datagram()
+        self._announced: _Datagram | None = None
+        """The next one, of which no packet has come yet."""
+        self._announces = False
+        """Datagrams with several packets are announced."""
+        self._marks = [0, 0]
+        """ECN of received and sent datagrams."""
 
     def take(self, head: qlog.TraceHead, event: qlog.QlogEvent) -> None:
         """Take an event."""
@@ -174,6 +191,8 @@ class _Reader:
         self._title = self._title or head.title
         if event.name in (SENT, RECEIVED):
             self._packet(head, event)
+        elif event.name in DATAGRAMS:
+            self._announce(head, event)
         elif event.name == STARTED:
             self._paths[event.group] = self._path(event.data)
         elif event.name == PARAMETERS:
@@ -240,15 +259,24 @@ class _Reader:
             return
         sent = event.name == SENT
         segment = Segment(
-            sent == (self._role is Role.SERVER), self._paths.get(event.group, NO_PATH), 0, UDP, b"", b"", 0
+            sent == (self._role is Role.SERVER),
+            self._paths.get(event.group, NO_PATH),
+            self._marks[sent],
+            UDP,
+            b"",
+            b"",
+            0,
         )
         version = -1 if form in (Form.ONE_RTT, Form.STATELESS_RESET) else _hexadecimal(header.get("version"))
         target, source = (_bytes(header.get(name)) for name in ("dcid", "scid"))
         packet = Packet(form, version, target, source, _token(header.get("token")), b"\0", 0)
-        datagram = self._datagram_of(head, event, sent=sent, form=form)
-        row = self._rows.packet(datagram.time, datagram.frame, segment, 0, packet)
+        size = self._size(data, header)
+        datagram = self._datagram_of(
+            _time(head, event), sent=sent, form=form, size=size, identifier=whole(data.get("datagram_id"))
+        )
+        row = self._rows.packet(datagram.time, datagram.frame, segment, datagram.size, packet)
         self._count += 1
-        self._rows.set(row, LENGTH_COLUMN, self._size(data, header))
+        self._rows.set(row, LENGTH_COLUMN, size)
         spin = header.get("spin_bit")
         self._rows.set(row, SPIN_COLUMN, int(spin) if isinstance(spin, bool) else -1)
         self._rows.set(row, CONNECTION, self._connection(event.group))
@@ -259,22 +287,37 @@ class _Reader:
         eliciting = [self._frame(row, _mapping(frame)) for frame in _list(data.get("frames"))]
         self._rows.set(row, ELICITING, any(eliciting))
 
-    def _datagram_of(self, head: qlog.TraceHead, event: qlog.QlogEvent, *, sent: bool, form: Form) -> _Datagram:
-        """That of a packet: those of one ``datagram_id`` are together.
+    def _announce(self, head: qlog.TraceHead, event: qlog.QlogEvent) -> None:
+        """Remember the size of a datagram, if it is told alone, and its mark, which later ones have, too."""
+        sent = event.name.endswith("sent")
+        for mark in _list(event.data.get("ecn"))[-1:]:
+            if mark in ECN_MARKS:
+                self._marks[sent] = ECN_MARKS.index(mark)
+        sizes = [whole(_mapping(raw).get("length"), LONGEST_PACKET) for raw in _list(event.data.get("raw"))]
+        if len(sizes) == 1 and sizes[0]:
+            self._announced = _Datagram(_time(head, event), sent, size=sizes[0], left=sizes[0])
 
-        Without one, those of one time are if their encryption levels rise: that is how they are coalesced, and nothing
-        follows a packet with a short header (RFC 9000, section 12.2).
+    def _datagram_of(self, time: int, *, sent: bool, form: Form, size: int, identifier: int | None) -> _Datagram:
+        """That of a packet: the one that was just announced, or that of the packets before it.
+
+        Packets of one ``datagram_id`` are together, and those that fill an announced datagram. Without either, those of
+        one time are if their encryption levels rise: that is how they are coalesced, and nothing follows a packet with
+        a short header (RFC 9000, section 12.2).
         """
-        epoch = head.clock.epoch or 0.0
-        time = round(epoch * 1e6) * 1000 + round(event.time * NANOSECONDS)
-        before, identifier = self._datagram, whole(event.data.get("datagram_id"))
+        before, told = self._datagram, self._announced
+        if told is not None and (told.time, told.sent) == (time, sent) and size <= told.left:
+            self._announced, self._announces = None, True
+            self._datagram = replace(told, form=form, left=told.left - size, frame=before.frame + 1)
+            return self._datagram
         if identifier is not None:
             together = identifier == before.identifier
+        elif self._announces:
+            together = time == before.time and size <= before.left
         else:
             levels = [LEVELS.index(each) if each in LEVELS else -1 for each in (before.form, form)]
             together = time == before.time and -1 < levels[0] < levels[1]
         if together and sent == before.sent and before.form is not Form.ONE_RTT:
-            before.form = form
+            before.form, before.left = form, before.left - size
             return before
         self._datagram = _Datagram(time, sent, form, identifier, before.frame + 1)
         return self._datagram
@@ -387,10 +430,10 @@ def _sorted(trace: Trace) -> Trace:
 
 
 def _with_sizes(trace: Trace) -> Trace:
-    """With the sizes of the datagrams: the sums of their packets."""
+    """With the sizes of the datagrams: what was told, else the sums of their packets."""
     firsts = np.flatnonzero(np.diff(trace.frame, prepend=-1))
     size = np.zeros(len(trace), dtype=np.int64)
-    size[firsts] = np.add.reduceat(trace.length, firsts)
+    size[firsts] = np.maximum(trace.size[firsts], np.add.reduceat(trace.length, firsts))
     return replace(trace, size=size)
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cddl_verifier import Validator
 
@@ -26,7 +27,7 @@ from quicsat.model.emulated_link import (
 from quicsat.model.implementation import Protocol
 from quicsat.model.product_files import build_folder
 from quicsat.traces import qlog
-from quicsat.traces.columns import AckFrames, CryptoFrames, Frame, Signals, StreamFrames, Trace
+from quicsat.traces.columns import AckFrames, CryptoFrames, Form, Frame, Signals, StreamFrames, Trace
 from quicsat.traces.qlog_events import endpoint_events
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import RunTraces, check_traces, read_run
@@ -84,7 +85,7 @@ def faults(event: Mapping[str, Any]) -> list[str]:
     """What is wrong with an event, by its own type and by that of all events."""
     space, _, name = event["name"].partition(":")
     kind = {"quic": "QUIC", "link": "Link"}[space] + "".join(part.capitalize() for part in name.split("_"))
-    kind = {"QUICAlpnInformation": "QUICALPNInformation"}.get(kind, kind)
+    kind = kind.replace("Alpn", "ALPN").replace("Udp", "UDP")
     found = [*validator().validate(event["data"], root_type=kind).diagnostics]
     shell = {**event, "data": {"message": "of its own type"}}
     found += validator().validate(shell, root_type="Event").diagnostics
@@ -147,6 +148,20 @@ def test_every_packet_and_frame_of_the_trace_is_there(name: str, tmp_path: Path)
         assert kinds.total() == len(trace.frames) + len(trace.acks) + len(trace.crypto) + len(trace.signals)
         times = [event["time"] for event in events]
         assert times == sorted(times)
+
+
+def test_a_mark_is_told_where_it_changes() -> None:
+    """Datagrams with a short header and the mark of the one before in their direction need no event."""
+    trace = pair_of("lossy").client
+    marks = trace.ecn.copy()
+    last = np.flatnonzero((trace.form == Form.ONE_RTT) & trace.from_server)[-3:]
+    marks[last[1]] = 3
+    told = [
+        data for (_, name, data), _ in endpoint_events(replace(trace, ecn=marks), trace.time, server=False)
+        if name == "quic:udp_datagrams_received" and "ecn" in data
+    ]  # fmt: skip
+    assert [data["ecn"] for data in told] == [["CE"], ["Not-ECT"]]
+    assert [data["raw"][0]["length"] for data in told] == trace.size[last[1:]].tolist()
 
 
 def test_all_files_have_one_clock(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from quicsat.traces.run_traces import RunTraces, check_traces, read_run
 DATA = Path(__file__).parents[1] / "data"
 COLUMNS = (
     "from_server", "form", "number", "version", "length", "decrypted", "generation", "key_phase", "spin", "eliciting",
-    "connection",
+    "connection", "size", "ecn",
 )  # fmt: skip
 SHAPE = {"name": "transport:packet_sent", "time": 1}
 
@@ -109,6 +109,24 @@ def test_packets_of_one_datagram_have_one_frame_number(tmp_path: Path) -> None:
     assert found.packets.frame.tolist() == [1, 1, 2]
     assert found.packets.size.tolist() == [200, 0, 100]
     assert found.state.datagrams.size.tolist() == [200, 100]
+
+
+def test_datagrams_that_are_announced_have_their_packets_size_and_mark(tmp_path: Path) -> None:
+    """Packets of the same time that have no room in the datagram are in others; a mark holds until there is another."""
+    long = {"packet_type": "handshake", "packet_number": 0}
+
+    def datagram(**data: Any) -> dict[str, Any]:
+        return {"name": "quic:udp_datagrams_sent", "time": 1, "data": data}
+
+    events = [
+        datagram(raw=[{"length": 250}], ecn=["ECT(0)"]), packet(0, header=long), packet(1, header=long),
+        packet(2, header=long), packet(3), datagram(ecn=["CE"]), packet(4), datagram(raw="x", ecn=["odd", {}]),
+        packet(5) | {"name": "transport:packet_received"},
+    ]  # fmt: skip
+    trace = read_text(tmp_path, document(events)).packets
+    assert trace.frame.tolist() == [1, 1, 2, 3, 4, 5]
+    assert trace.size.tolist() == [250, 0, 100, 100, 100, 100]
+    assert trace.ecn.tolist() == [2, 2, 2, 2, 3, 0]
 
 
 def test_events_that_are_not_in_order(tmp_path: Path) -> None:
