@@ -220,10 +220,3 @@ def enumerated(strata: list[Stratum]) -> float:
         sums = after
     likely = sums[sum(each.would_pass for each in strata)] * (1 + 1e-9)
     return sum(weight for weight in sums.values() if weight <= likely)
-
-
-def test_exclusion_of_failures_alone_is_seen() -> None:
-    """As the rule was: failures in noisy hours were excluded, passes in the same hours counted."""
-    p = dependence([Stratum(0, 2, 2, 2)] * 6)
-    assert p is not None
-    assert p < 0.001

@@ -13,22 +13,6 @@ def widest(text: str) -> int:
     return max(map(len, text.splitlines()))
 
 
-def test_long_texts_are_wrapped_between_words() -> None:
-    drawn = draw(["pair", "reason"], [["a_b", SENTENCE]], width=50)
-    assert widest(drawn) <= 50
-    assert all(word in drawn for word in SENTENCE.split())
-    assert drawn.count("pair") == 1
-
-
-def test_columns_are_split_with_the_keys_repeated() -> None:
-    header = ["server", "client", *(f"value {number}" for number in range(8))]
-    drawn = draw(header, [["a", "b", *map(str, range(8))]], width=60, keys=2, right=header[2:])
-    blocks = drawn.split("\n\n")
-    assert len(blocks) == 2
-    assert all(block.splitlines()[1].startswith("│ server │ client │") for block in blocks)
-    assert widest(drawn) <= 60
-
-
 def test_rows_become_blocks_if_a_word_does_not_fit_beside_the_keys() -> None:
     drawn = draw(["name", "digest"], [["x" * 20, "0" * 64], ["y", ""]], width=80)
     assert drawn == f"name    {'x' * 20}\ndigest  {'0' * 64}\n\nname    y"

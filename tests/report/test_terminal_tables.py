@@ -135,13 +135,6 @@ def test_wide_matrices_are_split_by_columns(width: int) -> None:
     assert fullest + 22 > width or len(heads) == 1, "as many columns in a block as there is room for"
 
 
-def test_a_width_too_small_for_a_column_shows_a_block_for_each_client() -> None:
-    results = mixed()
-    text = matrix(results, "sat", width=10)
-    assert text.count("client \\ server") == len(results.manifest.clients) + 1
-    assert all(text.count(server) >= 1 for server in results.manifest.servers)
-
-
 def test_colour_adds_nothing_but_colour() -> None:
     drawn = [(matrix(mixed(), "sat", colour=colour), failures(mixed(), colour=colour)) for colour in (False, True)]
     for plain, coloured in zip(*drawn, strict=True):

@@ -8,7 +8,7 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Measurement
 from quicsat.model.time_shares import TimeShare
 from quicsat.report.run_story import help_line, time_line
-from quicsat.report.time_share_tables import enough_window, time_shares
+from quicsat.report.time_share_tables import time_shares
 from tests.results_builder import SAT, result_set, run_result
 
 
@@ -62,15 +62,6 @@ def test_transfers_that_timed_out() -> None:
     assert "1 run timed out" in table.notes[1]
     assert "5 min 0 s until" in time_line(late)
     assert "until" not in time_line(in_time)
-
-
-def test_the_window_that_removes_flow_control() -> None:
-    spent = replace(values(stream_flow_control=6.0, full_rate=4.0))
-    run = replace(run_result(5e6), measurement=Measurement({**spent.values, "rtt_min": 0.6}))
-    assert enough_window(run, SAT) == pytest.approx(20e6 * 0.6 / 8)
-    [row] = time_shares(result_set([run]), (SAT,)).rows
-    assert row[4] == "stream flow control"
-    assert "(a window of 1.431 MiB or more) at least 4.0 s" in str(row[7])
 
 
 def test_all_large_shares_that_the_endpoints_decide_are_bounds() -> None:
