@@ -68,7 +68,6 @@ def test_of_an_even_number_it_is_one_of_the_two_in_the_middle(tmp_path: Path) ->
 
 def test_a_run_without_series_is_told(plot_request: PlotRequest) -> None:
     directory = plot_request.campaigns[0].directory
-    assert directory is not None
     (directory / "quic-go_aioquic" / "sat" / "1" / FILE_NAME).unlink()
     assert only(plot_request).without == 1
     [drawing] = offset.PLOT.table(plot_request)
@@ -79,7 +78,6 @@ def test_a_run_without_series_is_told(plot_request: PlotRequest) -> None:
 
 def test_a_damaged_file_costs_one_repetition_and_is_named(plot_request: PlotRequest) -> None:
     directory = plot_request.campaigns[0].directory
-    assert directory is not None
     damaged = directory / "quic-go_aioquic" / "sat" / "1" / FILE_NAME
     damaged.write_bytes(b"no parquet")
     gallery = draw(replace(plot_request, plots=("offset", "rtt")))

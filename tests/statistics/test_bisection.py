@@ -135,8 +135,6 @@ def test_small_changes_on_the_way_do_not_hide_the_step() -> None:
     found = Builds(16, behaviour).search()
     assert (found.answer, found.before, found.after) == (BisectionAnswer.STEP, 10, 11)
     [before, after] = [each.reached for each in found.judged if each.place in (10, 11)]
-    assert before is not None
-    assert after is not None
     assert 0.85 < after - before < 1.0
 
 
@@ -168,7 +166,6 @@ def test_equal_ends_are_told_with_what_would_have_been_found() -> None:
     assert (found.answer, found.claim) == (BisectionAnswer.SAME, None)
     assert builds.measured == [(0, 0), (16, 0), (0, 1), (16, 1)]
     everything = found.ends.detectable[0]
-    assert everything is not None
     assert 0 < everything < 0.05
 
 
@@ -250,7 +247,6 @@ def test_levels() -> None:
     assert first is not None
     assert last is not None
     before, after = level(claim, first), level(claim, last)
-    assert before is not None
     assert after == pytest.approx(before / 2)
     failing = replace(claim, metric=OUTCOME)
     assert level(failing, first) == 1.0
