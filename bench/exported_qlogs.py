@@ -4,7 +4,8 @@
 
 A row per end of a run: events of how many structures were checked, how many of them are faulty, and packets and frames
 by the traces and by the endpoint's qlog. Frames are those other than PADDING of packets that both sides could read; the
-last column names the types that differ most.
+last column names the types that differ most. Of the link, it names the metric that differs most when quicsat reads the
+qlogs back: times of shares relative to the whole time, others to the value from the traces.
 """
 # ruff: noqa: T201 - a script
 
@@ -15,14 +16,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from quicsat.analysis.foreign_runs import examine
 from quicsat.analysis.link_qlog import LinkRun
-from quicsat.analysis.qlog_export import LINK, SUFFIX, write_qlogs
+from quicsat.analysis.qlog_export import FILES, LINK, SUFFIX, write_qlogs
 from quicsat.analysis.reanalysis import planned
+from quicsat.analysis.series_metrics import series_metrics
+from quicsat.analysis.time_shares import run_time_shares
 from quicsat.cli.stored_run import stored_run
 from quicsat.model.implementation import Role
+from quicsat.model.results import RunResult
 from quicsat.model.stored_files import files_below
+from quicsat.model.test_case import TestCase
+from quicsat.model.whole_file import take_file
+from quicsat.results.qir_logs import QLOGS, find_runs
 from quicsat.traces import qlog
-from quicsat.traces.run_traces import check_traces, read_run
+from quicsat.traces.run_traces import RunTraces, check_traces, read_run
 from tests.analysis.test_qlog_export import faults, records, validator
 
 MEMBERS = ("packet_sent", "packet_received")
@@ -69,6 +77,24 @@ def _own(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from ((event.name, dict(event.data)) for event in trace.events)
 
 
+def _read_back(folder: Path, traces: RunTraces, case: TestCase, result: RunResult) -> str:
+    """How many metrics both the qlogs in ``folder`` and the traces give, and the largest difference."""
+    run, series = folder / "a_b/c/1", traces.series()
+    for name in FILES:
+        (run / QLOGS / name).mkdir(parents=True)
+        take_file(folder / name, run / QLOGS / name / name)
+    found = examine(find_runs(run).runs[0], None).values
+    shares = run_time_shares(traces, series, case, result.evidence)
+    spent = {} if shares is None else {share.metric: taken for share, taken in shares.seconds.items()}
+    expected = {**series_metrics(series, case.link.forward.highest_rate), **spent}
+    whole = {name: sum(spent.values()) if name in spent else abs(value) for name, value in expected.items()}
+    differ = {
+        name: abs(found[name] - value) / (whole[name] or 1.0) for name, value in expected.items() if name in found
+    }
+    worst = max(differ, key=differ.__getitem__)
+    return f"read back: {len(differ)} of {len(expected)} metrics, {worst} by {differ[worst]:.1e}"
+
+
 def checked(run: Path) -> Iterator[str]:
     """The rows of a run. Raises InputError, HarnessFault."""
     results, result, place, _ = stored_run(run, "bench.exported_qlogs RUN")
@@ -82,7 +108,8 @@ def checked(run: Path) -> Iterator[str]:
             count, wrong = _faulty(path)
             row = f"| {result.key} | {end} | {count} | {len(wrong)} |"
             if end == LINK:
-                yield f"{row} | | | | {'; '.join(wrong[:MOST_TYPES])} |"
+                told = "; ".join([*wrong[:MOST_TYPES], _read_back(folder, traces, case, result)])
+                yield f"{row} | | | | {told} |"
                 continue
             packets, frames = _counts((event["name"].removeprefix("quic:"), event["data"]) for event in records(path)
                                       if "data" in event)  # fmt: skip

@@ -76,6 +76,8 @@ def _list(options: Options, trace: Trace, name: str) -> int:
     from quicsat.report.packet_table import listing, packet_table
     from quicsat.report.table import render
 
+    if not len(trace):
+        raise InputError(f"{options.run}: the {name} has no QUIC packets.")
     _check_all(options, {*trace.frame.tolist()}, name)
     table = packet_table(trace, f"Packets of the {name}", options.frames)
     text = options.format == "text"

@@ -115,6 +115,13 @@ def test_what_is_no_qlog(content: bytes, tmp_path: Path, quicsat: CommandLine) -
     assert "\x1b" not in err
 
 
+def test_a_trace_without_packets(tmp_path: Path, quicsat: CommandLine) -> None:
+    shutil.copytree(RUN, tmp_path / "run")
+    trace = tmp_path / "run/sim/trace_node_left.pcap"
+    trace.write_bytes(trace.read_bytes()[:24])
+    assert "the client's trace has no QUIC packets." in quicsat.refusal("packets", tmp_path / "run")
+
+
 def test_a_qlog_that_is_missing(qlogs: Path, quicsat: CommandLine) -> None:
     (qlogs / "server.sqlog").unlink()
     assert "has no qlog of the server" in quicsat.refusal("packets", qlogs, "--server")
