@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import shutil
+import struct
 from pathlib import Path
 
 import pyarrow as pa
@@ -118,7 +119,8 @@ def test_what_is_no_qlog(content: bytes, tmp_path: Path, quicsat: CommandLine) -
 def test_a_trace_without_packets(tmp_path: Path, quicsat: CommandLine) -> None:
     shutil.copytree(RUN, tmp_path / "run")
     trace = tmp_path / "run/sim/trace_node_left.pcap"
-    trace.write_bytes(trace.read_bytes()[:24])
+    head = trace.read_bytes()[:24]
+    trace.write_bytes(head + struct.pack("<IIII", 1_750_000_000, 0, 60, 60) + bytes(60))
     assert "the client's trace has no QUIC packets." in quicsat.refusal("packets", tmp_path / "run")
 
 
