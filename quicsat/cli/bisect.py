@@ -39,6 +39,10 @@ from quicsat.model.implementation import Role
 from quicsat.model.names import RELEASE_SIGN, base_name, did_you_mean, folder_name
 from quicsat.model.stored_files import resolved
 from quicsat.model.text import command_line, counted, quoted
+from quicsat.model.whole_file import cannot_write, make_directories
+from quicsat.plan.duration_estimate import Durations
+from quicsat.plan.limits import CampaignLimits
+from quicsat.results import store
 
 if TYPE_CHECKING:
     from quicsat.docker.daemon_images import DaemonImages
@@ -236,8 +240,6 @@ def _ends(options: Options, program: Program) -> tuple[list[str], list[str]]:
 
 def _size(plan: Plan, program: Program, chosen: ChosenRuns, count: int) -> str:
     """How much is measured in a range of so many builds after the first one, and how long that takes."""
-    from quicsat.plan.duration_estimate import Durations
-    from quicsat.plan.limits import CampaignLimits
     from quicsat.statistics.bisection import middles
 
     most = middles(count)
@@ -280,9 +282,6 @@ class Plan:
 @contextmanager
 def _directory(place: Path) -> Iterator[Path]:
     """The directory of all campaigns, made if it is missing; raises InputError if it is a campaign itself."""
-    from quicsat.model.whole_file import cannot_write, make_directories
-    from quicsat.results import store
-
     try:
         make_directories(place)
     except OSError as error:
@@ -294,8 +293,6 @@ def _directory(place: Path) -> Iterator[Path]:
 
 def _stored_seed(place: Path) -> int:
     """That of the campaigns in the directory; else a random one."""
-    from quicsat.results import store
-
     begun = store.newest(place, 1)
     return begun[0].manifest.seed if begun else secrets.randbelow(2**31)
 
@@ -352,7 +349,6 @@ class Measurements:
 
     def _measured(self, place: int, look: int) -> ResultSet | None:
         from quicsat.execution import remaining_work, run_campaign
-        from quicsat.results import store
 
         where = self.directory(place, look)
         begun = store.load_to_continue(where) if store.is_campaign(where) else None

@@ -33,6 +33,7 @@ from quicsat.model.run_key import RunKey
 from quicsat.model.stored_files import resolved
 from quicsat.model.text import command_line, counted
 from quicsat.plan.limits import CampaignLimits
+from quicsat.plan.order import in_blocks
 
 if TYPE_CHECKING:
     from quicsat.execution.campaign_config import NewCampaign
@@ -316,7 +317,6 @@ class RealTimeCheck:
     def _plan(self, cells: Sequence[Cell], done: int, blocks: int) -> tuple[Run, ...]:
         """The runs of both builds in these cells, in the blocks that follow those that are done."""
         from quicsat.plan.make_plan import make_plan
-        from quicsat.plan.order import in_blocks
 
         servers, clients = (
             [each for name in sorted({cell[place] for cell in cells}) for each, _ in self._builds.both(name).values()]

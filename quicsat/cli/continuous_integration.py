@@ -16,14 +16,15 @@ from quicsat.cli.outcome_status import exit_status_for
 from quicsat.cli.output_files import check_earlier, check_outputs, is_plain
 from quicsat.cli.parser import Once
 from quicsat.cli.program import CommandOptions, flag, option
+from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError, MachineError, UserError
 from quicsat.model.expectations import Expectations
 from quicsat.model.names import VARIANT_SIGN
 from quicsat.model.stored_files import resolved
+from quicsat.model.whole_file import write_atomically
 
 if TYPE_CHECKING:
     from quicsat.config.expectations import KnownNames
-    from quicsat.model.clock import Clock
     from quicsat.model.results import Manifest, ResultSet
     from quicsat.model.test_case import TestCase
     from quicsat.report.plot_request import Draw
@@ -208,15 +209,13 @@ def check_plan(request: CiRequest, clock: Clock, seed: int, *, report: bool = Tr
 
     ``report``: also write the fault into the reports that were asked for.
     """
-    from quicsat.model.clock import Clock as Clocks
-
     if request.baseline is None:
         return
     begun = request.baseline.manifest
     fault = ""
     if begun.clock is not clock:
         fault = f"The baseline used {begun.time}: use --clock {begun.clock}."
-    elif clock is Clocks.VIRTUAL and begun.seed != seed:
+    elif clock is Clock.VIRTUAL and begun.seed != seed:
         fault = f"The baseline has another seed: use --seed {begun.seed}."
     if fault:
         refused = InputError(fault)
@@ -263,7 +262,6 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
 
 def report(request: CiRequest, judgement: Judgement, results: ResultSet, place: Path, draw: Draw | None) -> None:
     """Print the judgement of a campaign, and write what was asked for; ``place``: as above."""
-    from quicsat.model.whole_file import write_atomically
     from quicsat.report import change_comment, github, junit
 
     _show(judgement, decides=request.decides)
@@ -283,7 +281,6 @@ def report(request: CiRequest, judgement: Judgement, results: ResultSet, place: 
 
 def _refuse(request: CiRequest, fault: InputError) -> None:
     """Write into all reports why a campaign cannot be compared, so that none of them keeps an earlier verdict."""
-    from quicsat.model.whole_file import write_atomically
     from quicsat.report import change_comment, github, junit
 
     text = change_comment.refusal(fault.problems)

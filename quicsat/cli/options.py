@@ -1,7 +1,5 @@
 """Options that several commands share: selection, schedule, hosts and cluster, output; and what they mean together."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import os
@@ -11,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from quicsat.cli import console
 from quicsat.cli.parser import Once
@@ -21,19 +19,15 @@ from quicsat.config.flows import parse_flow, parse_pair
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.errors import InputError
+from quicsat.model.flow import Flow
 from quicsat.model.perturbation import NONE, USUAL, Amplitudes
+from quicsat.model.real_link import Host, Scheduler
 from quicsat.model.results import Schedule
+from quicsat.model.test_case import TestCase
 from quicsat.model.text import quoted
 from quicsat.model.units import mbit_per_s
 from quicsat.plan import order, time_windows
 from quicsat.plan.limits import CampaignLimits
-
-if TYPE_CHECKING:
-    from zoneinfo import ZoneInfo
-
-    from quicsat.model.flow import Flow
-    from quicsat.model.real_link import Host, Scheduler
-    from quicsat.model.test_case import TestCase
 
 AS_BEGUN = 0
 """Value of ``--parallel`` if it is not given: one run at a time, or as the resumed campaign began."""
@@ -338,8 +332,6 @@ def engine_for_itself(options: MachineOptions, program: Program) -> AbstractCont
 
 def cluster(options: MachineOptions) -> Scheduler | None:
     """The Dask scheduler of ``--cluster``, None if it is not given."""
-    from quicsat.model.real_link import Scheduler
-
     return Scheduler(options.cluster, options.cluster_tls) if options.cluster else None
 
 

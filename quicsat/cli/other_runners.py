@@ -3,23 +3,19 @@
 docs/guide/coming-from-qir.md lists all of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from quicsat.cli.output_files import LARGEST_JSON
 from quicsat.cli.program import CommandOptions, option
 from quicsat.model.errors import InputError
+from quicsat.model.results import ResultSet
 from quicsat.model.stored_files import is_file, read_file, resolved
 from quicsat.model.text import command_line
 from quicsat.model.whole_file import may_replace
-
-if TYPE_CHECKING:
-    from quicsat.model.results import ResultSet
 
 PROTOCOLS = ("quic", "webtransport")
 SAVE_FILES = "it has no value; write -f alone. The results go to the file that you specify with -j"

@@ -1,17 +1,12 @@
 """The stored run that a command line names."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console
 from quicsat.model.errors import InputError
 from quicsat.model.outcomes import Outcome
+from quicsat.model.results import ResultSet, RunResult
 from quicsat.model.text import first_few
-
-if TYPE_CHECKING:
-    from quicsat.model.results import ResultSet, RunResult
 
 NAMED = 5
 """Runs of a campaign that a message names."""

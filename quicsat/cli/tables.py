@@ -1,10 +1,7 @@
 """``./run.py tables``: shows statistics of stored campaigns as text, Markdown, CSV or LaTeX."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from quicsat.cli import console, stored_campaigns
 from quicsat.cli import options as shared
@@ -12,9 +9,7 @@ from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.program import Program, option
 from quicsat.report.plot_request import CampaignResults, PlotRequest
-
-if TYPE_CHECKING:
-    from quicsat.report.table import Table
+from quicsat.report.table import Table, render
 
 TABLES = (
     "summary", "pairs", "families", "congestion", "implementations", "variance", "clusters", "groups", "links",
@@ -49,7 +44,6 @@ class Options(CampaignsOptions, group="output"):
 def run(options: Options, program: Program) -> int:
     """Print the tables of each campaign."""
     from quicsat.report import campaign_tables
-    from quicsat.report.table import render
 
     opened = stored_campaigns.open_campaigns(options, program)
     pairs = stored_campaigns.pairs(options.pair, opened)

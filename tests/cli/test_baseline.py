@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from quicsat.cli import continuous_integration
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.model import whole_file
 from quicsat.model.errors import MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
@@ -233,7 +233,7 @@ def test_github_reads_commands_again_after_a_fault(
     def full(*_: object) -> None:
         raise MachineError("The disk is full.")
 
-    monkeypatch.setattr(whole_file, "write_atomically", full)
+    monkeypatch.setattr(continuous_integration, "write_atomically", full)
     out = checkout.out(*GOOD, "--github", "--comment", str(summary.parent / "c.md"), status=3)
     first, *_, last = out.splitlines()
     assert last == f"::{first.removeprefix('::stop-commands::')}::"
