@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,11 @@ CAPTURE = re.compile(r".+\.p?cap(ng)?(\.(gz|zst|lz4))?", re.IGNORECASE)
 LINK = "link"
 PARTS = (*Role, LINK)
 """Names of exported qlogs, without their suffixes."""
+TITLE = re.compile(
+    rf"(\w[\w.+-]{{0,99}}_\w[\w.+-]{{0,99}})/(\w[\w.+@=-]{{0,99}})/([1-9]\d{{0,5}}): the (?:{'|'.join(PARTS)})",
+    re.ASCII,
+)
+"""Titles of qlogs that are exported from a campaign: the pair, the test case and the repetition."""
 QLOG = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE)
 """Names of qlogs, of endpoints and exported ones."""
 MOST_NOTES = 20
@@ -142,8 +147,20 @@ def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:
         return others
     root = scratch(program) / "captures"
     for number, triple in enumerate(triples, start=1):
-        _stage(triple, root / STAGED / str(number))
+        titled, alone = _titled(triple), STAGED / str(number)
+        _stage(triple, root / (alone if titled is None or (root / titled).exists() else titled))
     return [(root, ", ".join(map(str, triples))), *others]
+
+
+def _titled(place: Path) -> Path | None:
+    """The path of the run that the titles of exported qlogs name; None if there is none."""
+    from quicsat.traces.qlog import title
+
+    for path in qlogs_at(place):
+        with suppress(OSError):
+            if found := TITLE.fullmatch(title(resolved(path))):
+                return Path(*found.group(1, 2, 3))
+    return None
 
 
 def _is_triple(place: Path) -> bool:

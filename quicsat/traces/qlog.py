@@ -62,6 +62,8 @@ TIME_UNITS = {"ms": 1e-3, "us": 1e-6}
 RECORD_SIGN = "\x1e"
 SPACE = " \t\n\r\v\f"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LONGEST_HEAD = 64 * 1024
+"""Bytes of a qlog that are looked at for its title."""
 CHUNK, MOST_CUTS = 64 * 1024, 8
 """Bytes of an array that are split into elements at once, and places that are tried as the end of the last element."""
 MOST_FAULTS, MOST_TOKENS = 100, 1_000_000
@@ -203,6 +205,13 @@ def read_events(
     if not has_event:
         raise ValueError(f"{name} is a qlog of an unknown schema ({reader.schema()}) or no qlog: no event of QUIC.")
     return dict(+reader.faults)
+
+
+def title(path: Path) -> str:
+    """The first title in a qlog; empty if there is none near its beginning. Raises OSError."""
+    text = _content(path, LONGEST_HEAD)[0].decode("latin-1")
+    found = _member(text, "title", 0, len(text))
+    return found if isinstance(found, str) else ""
 
 
 def shown_name(path: Path, folder: Path) -> str:

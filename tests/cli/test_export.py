@@ -222,6 +222,10 @@ def test_a_capture_of_a_run_is_read_back(stored: Path, tmp_path: Path, quicsat: 
     assert "frame 1" in quicsat.out("packets", file, 1)
 
 
+NAMES = ("picoquic", "quiche", "sat", "1")
+"""Of the run of ``stored``."""
+
+
 @pytest.mark.parametrize("form", ["qlog", "qlog-0.3"])
 def test_exported_qlogs_are_read_back(form: str, stored: Path, quicsat: CommandLine) -> None:
     files = quicsat.out("export", stored, "--format", form).splitlines()
@@ -231,11 +235,32 @@ def test_exported_qlogs_are_read_back(form: str, stored: Path, quicsat: CommandL
         assert found["outcome"] == "streams complete"
         for name in ("handshake [s]", "size", "goodput [bit/s]", "forward loss [1]", "return loss [1]"):
             assert float(found[name]) == pytest.approx(float(of_traces[name]), rel=1e-6)
+        assert [found[name] for name in ("server", "client", "test case", "repetition")] == list(NAMES)
     told = quicsat.out("analyse", stored / "qlog")
     assert "datagrams that were lost, forward" in told
     for other in (["explain"], ["tables", "--table", "loss"]):
         assert quicsat.out(*other, stored / "qlog")
     assert f"packets {stored / 'qlog'} 1 " in quicsat.out("explain", stored / "qlog")
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["../../x_y/sat/1", "x_y/../1", "/x_y/sat/1", "x_y/sat/0", "x_y/sat/1\u001b", "x/sat/1", f"x_y/{'a' * 300}/1"],
+)
+def test_a_title_that_names_no_run(title: str, stored: Path, quicsat: CommandLine) -> None:
+    files = quicsat.out("export", stored, "--format", "qlog").splitlines()
+    for file in map(Path, files):
+        file.write_text(
+            file.read_text().replace('"title":"picoquic_quiche/sat/1:', f'"title":{json.dumps(title)[:-1]}:')
+        )
+    found = table(quicsat, stored / "qlog")
+    assert (found["server"], found["test case"], found["outcome"]) == ("unknown", "captures", "streams complete")
+
+
+def test_qlogs_of_one_run_twice_are_two_runs(stored: Path, quicsat: CommandLine) -> None:
+    quicsat.out("export", stored, "--format", "qlog")
+    lines = quicsat.out("analyse", stored / "qlog", stored / "qlog", "--format", "csv").splitlines()
+    assert [line.split(",")[0] for line in lines[1:3]] == ["picoquic", "unknown"]
 
 
 def table(quicsat: CommandLine, place: object) -> dict[str, str]:
