@@ -79,6 +79,14 @@ def test_days_that_differ_widen_the_interval() -> None:
     assert found(CALM, CALM * 2, blocks=2).interval == alike
 
 
+def test_the_interval_of_days_that_differ_by_hand() -> None:
+    """Logarithms 0, 0.02 | 0.10, 0.12 on two days, and 0.04, 0.06 twice in virtual time: half of the distance of the
+    days' means is 0.05, so the square between them is 4 * 0.05^2 with one degree of freedom; within, it is 2e-4."""
+    real, virtual = ([math.exp(each) for each in values] for values in ((0.0, 0.02, 0.1, 0.12), (0.04, 0.06) * 2))
+    half = 6.313752 * math.sqrt(4 * 0.05**2 / 4 + 4 * 0.01**2 / 3 / 4)  # Student's t, 95 %, one degree of freedom
+    assert found(real, virtual, blocks=2).interval == pytest.approx((math.exp(-0.01 - half), math.exp(-0.01 + half)))
+
+
 def test_a_server_counts_each_pair_once() -> None:
     pairs = [BothClocks(runs(CALM), runs([x * ratio for x in CALM * 2])) for ratio in (1.1, 1 / 1.1, 1.0)]
     result = equivalence([*pairs, BothClocks((), runs(CALM))], same_losses=False)
