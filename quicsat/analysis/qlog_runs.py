@@ -81,11 +81,11 @@ def read_qlog_run(directory: Path) -> QlogRun:
     for path in sorted(files_below(directory / QLOGS)):
         name = escaped(path.name, qlog.LONGEST_NAME)
         try:
-            end = read_packets(path, name, next((role for role in Role if role not in ends), None))
+            end = read_packets(path, name, next((role for role in Role if role not in ends), Role.CLIENT))
         except ValueError as error:
             link = link or _link(path, name, str(error))
             continue
-        if end.role is None or end.role in ends:
+        if end.role in ends:
             raise InputError(f"{name}: a second qlog of the {end.role}. Name one of each end.")
         ends[end.role] = end, path.parent
     if not ends:

@@ -319,20 +319,23 @@ class _Reader:
     def _document(self, text: str) -> Iterator[Located]:
         """The events of a JSON document, one at a time, also of one that is damaged or cut."""
         at = depth = 0
+        latest = {name: text.rfind(f'"{name}"') for name in MEMBERS}
         while found := _EVENTS.search(text, at):
             depth += _depth(text, at, found.end() - 1)
             members = self._header(text, at, found.start())
             events = _Array(text, found.end())
-            if not members and sum(1 for _ in islice(events, self._room.records)) < self._room.records:
-                following = _EVENTS.search(text, events.end)  # they may stand behind the events
-                behind = following.start() if following else len(text)
-                members = self._header(text, events.end, min(behind, events.end + LONGEST_RECORD))
+            behind = events.end
+            absent = any(latest[name] > found.end() for name in MEMBERS if name not in members)
+            if absent and sum(1 for _ in islice(events, self._room.records)) < self._room.records:
+                behind = _closing(text, events.end)
+                members = self._header(text, events.end, behind) | members
             events = _Array(text, found.end())
             trace = TraceHead(members)
             self._every |= "delta_time" in trace.names
             for part in events:
                 yield trace, self._element(part) if part and self._is_wanted(trace, part) else None
-            at = events.end
+            at = max(behind, events.end)
+            depth += _depth(text, events.end, at)
             self.faults += events.faults
         if depth + _depth(text, at, len(text)) and not self.faults.total():
             self.faults[CUT] += 1
@@ -398,7 +401,7 @@ class TraceHead:
         self.names = [str(each).casefold() for each in fields] if isinstance(fields, list) else []
         self.clock = _Clock(members)
         place = _mapping(members.get("vantage_point")).get("type")
-        self.vantage_point = place if isinstance(place, str) else ""
+        self.vantage_point = place if isinstance(place, str) and place != "unknown" else ""
         title = members.get("title")
         self.title = title if isinstance(title, str) else ""
         common = _mapping(members.get("common_fields"))
@@ -576,6 +579,16 @@ def _depth(text: str, begin: int, end: int) -> int:
     """How many more brackets open than close between two positions; counted up to ``MOST_TOKENS``."""
     tokens = islice(_TOKEN.finditer(text, begin, end), MOST_TOKENS)
     return sum((token[0] in ("{", "[")) - (token[0] in ("}", "]")) for token in tokens)
+
+
+def _closing(text: str, begin: int) -> int:
+    """Where the object closes that holds a position, at most ``LONGEST_RECORD`` behind it."""
+    depth, end = 1, min(len(text), begin + LONGEST_RECORD)
+    for token in islice(_TOKEN.finditer(text, begin, end), MOST_TOKENS):
+        depth += (token[0] in ("{", "[")) - (token[0] in ("}", "]"))
+        if depth == 0:
+            return token.start()
+    return end
 
 
 def _parsed(part: str) -> Any:

@@ -78,8 +78,8 @@ BAD_FRAME, OTHER_PLACE = "frames with impossible values", "events of another van
 class QlogPackets:
     """The packets that one end logged; also the reader of ``TraceStates``."""
 
-    role: Role | None
-    """Of the end; None if the qlog does not tell."""
+    role: Role
+    """Of the end."""
     title: str
     groups: tuple[str, ...]
     """Names of the connections."""
@@ -87,18 +87,33 @@ class QlogPackets:
     state: TraceState
     notes: tuple[str, ...]
     """A sentence for each kind of what could not be read."""
+    is_stated: bool = True
+    """The qlog states the end."""
 
     def trace(self) -> Trace:
         """The columns."""
         return self.packets
 
 
-def read_packets(path: Path, name: str, role: Role | None = None, most: int = LEAST_PACKETS) -> QlogPackets:
-    """The packets of the qlog ``path``, of the end ``role`` unless it says another one.
+def read_packets(path: Path, name: str, role: Role = Role.CLIENT, most: int = LEAST_PACKETS) -> QlogPackets:
+    """The packets of the qlog ``path``, of the end that it states.
 
-    ``name``: for messages. Raises OSError; ValueError with a sentence if it has no packet; and
-    HarnessFault(trace-limit) if it has more than ``most`` packets, or if they hold more than so many can hold.
+    If it states none: of the client if it sent the first packet and this is an Initial, of the server if it received
+    it (RFC 9000, section 17.2.2), else of ``role``. ``name``: for messages. Raises OSError; ValueError with a sentence
+    if it has no packet; and HarnessFault(trace-limit) if it has more than ``most`` packets, or if they hold more than
+    so many can hold.
     """
+    found = _read(path, name, role, most)
+    if found.is_stated:
+        return found
+    trace = found.packets
+    if trace.form[0] == Form.INITIAL and trace.from_server[0]:
+        role = Role.CLIENT if role is Role.SERVER else Role.SERVER
+        found = _read(path, name, role, most)
+    return replace(found, notes=(*found.notes, f"{name}: states no vantage point; read as the {role}'s."))
+
+
+def _read(path: Path, name: str, role: Role, most: int) -> QlogPackets:
     reader = _Reader(name, role, most)
     faults = Counter(qlog.read_events(path, reader.take, qlog.Wanted(WORDS), name=name))
     return reader.packets(faults)
@@ -162,8 +177,9 @@ class _Datagram:
 class _Reader:
     """Takes the events of one qlog."""
 
-    def __init__(self, name: str, role: Role | None, most: int) -> None:
+    def __init__(self, name: str, role: Role, most: int) -> None:
         self._name, self._role, self._most = name, role, most
+        self._is_stated = False
         self._title = ""
         self._rows = PacketColumns(name, most)
         self._count = 0
@@ -184,7 +200,7 @@ class _Reader:
     def take(self, head: qlog.TraceHead, event: qlog.QlogEvent) -> None:
         """Take an event."""
         if head.vantage_point in [*Role] and not self._count:
-            self._role = Role(head.vantage_point)
+            self._role, self._is_stated = Role(head.vantage_point), True
         if head.vantage_point and head.vantage_point != self._role:
             self._faults[OTHER_PLACE] += 1
             return
@@ -387,7 +403,7 @@ class _Reader:
             duration=float(trace.time[-1] - trace.time[0]),
             simulated=not dated(trace.epoch * NANOSECONDS),
         )
-        return QlogPackets(self._role, self._title, groups, trace, state, notes)
+        return QlogPackets(self._role, self._title, groups, trace, state, notes, self._is_stated)
 
 
 def datagrams(trace: Trace, groups: Sequence[str]) -> Datagrams:

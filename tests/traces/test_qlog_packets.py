@@ -151,6 +151,42 @@ def test_frames_of_extensions_are_counted(tmp_path: Path) -> None:
     assert trace.signals.kind.tolist() == [Frame.TIME_STAMP, Frame.ACK_FREQUENCY, qlog_packets.UNKNOWN_TYPE, 0x1234]
 
 
+@pytest.mark.parametrize("place", ["before", "behind", "behind-of-two"])
+def test_the_order_of_members_does_not_matter(place: str, tmp_path: Path) -> None:
+    """Each trace has its own members, whether they stand before or behind its events."""
+    members = {"title": "own", "configuration": {"time_units": "us"}, "vantage_point": {"type": "server"}}
+    common = {"common_fields": {"ODCID": "ab"}}
+    events = {"events": [packet(1) | {"time": 1000}, packet(2) | {"time": 3000}]}
+    trace = common | (members | events if place == "before" else events | members)
+    other = {"events": [packet(7)], "vantage_point": {"type": "client"}}
+    traces = [trace, *([other] if place == "behind-of-two" else [])]
+    found = read_text(tmp_path, json.dumps({"traces": traces, "qlog_version": "0.3"}))
+    assert (found.role, found.title, found.groups) == (Role.SERVER, "own", ("ab",))
+    assert found.packets.time.tolist() == pytest.approx([0.001, 0.003])
+    assert found.packets.from_server.tolist() == [True, True]
+    assert found.notes == (("a.qlog: events of another vantage point: 1.",) if len(traces) == 2 else ())
+
+
+@pytest.mark.parametrize("stated", [{}, {"vantage_point": {"type": "unknown"}}])
+@pytest.mark.parametrize("given", Role)
+@pytest.mark.parametrize("end", Role)
+def test_an_end_that_is_not_stated(end: Role, given: Role, stated: dict[str, Any], tmp_path: Path) -> None:
+    """The client sends the first packet, an Initial; without it, the end is the one that was asked for, as is noted."""
+    first, second = ("sent", "received") if end is Role.CLIENT else ("received", "sent")
+    initial = {"packet_type": "initial", "packet_number": 0}
+    events = [
+        packet(0, header=initial) | {"name": f"transport:packet_{first}"},
+        packet(0, header=initial) | {"name": f"transport:packet_{second}", "time": 2},
+    ]
+    (tmp_path / "a.qlog").write_text(json.dumps({"traces": [stated | {"events": events}]}))
+    found = read_packets(tmp_path / "a.qlog", "a.qlog", given)
+    assert (found.role, found.packets.from_server.tolist()) == (end, [False, True])
+    (tmp_path / "b.qlog").write_text(json.dumps({"traces": [stated | {"events": [packet(1)]}]}))
+    without = read_packets(tmp_path / "b.qlog", "b.qlog", given)
+    assert (without.role, without.packets.from_server.tolist()) == (given, [given is Role.SERVER])
+    assert [len(found.notes), len(without.notes)] == [1, 1]
+
+
 # ---- hostile --------------------------------------------------------------------------------
 
 HUGE = [2**62, 2**64, 10**400, -1, 1.5, "9" * 30, True, None, [], {}, "\x1b[31m", float("nan"), float("inf"), 1e300]
