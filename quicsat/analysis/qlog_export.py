@@ -16,7 +16,7 @@ from quicsat.analysis.link_qlog import LinkRun, link_events
 from quicsat.model.implementation import Role
 from quicsat.model.stored_files import open_file, resolved
 from quicsat.model.whole_file import new_file
-from quicsat.traces.qlog_events import SCHEMA, Event, Timed, endpoint_events, recovery_events
+from quicsat.traces.qlog_events import SCHEMA, Event, Timed, endpoint_events, recovery_events, window_events
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.records import dated
 from quicsat.traces.run_traces import RunTraces
@@ -91,6 +91,7 @@ def qlogs(
     server = merge(
         _records(endpoint_events(pair.server, pair.server_times, server=True)),
         _records((each, "") for each in recovery_events(series.rtt, series.in_flight)),
+        _records((each, "") for each in window_events(series.cwnd)),
         key=lambda record: record[0],
     )
     network = _records((each, "") for each in link_events(link, series, pair))

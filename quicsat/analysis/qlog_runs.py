@@ -32,8 +32,8 @@ FASTEST = 1e15
 NO_QUEUE = frozenset({"loss", "list", "nat", "outage", f"{CLIENT_SIDE} loss"})
 """Triggers of drops that are not those of a queue."""
 NOT_SHOWN = (
-    "Qlogs do not show changes of address. Exported ones do not show the congestion window; those of endpoints often "
-    "lack ECN marks and the padding of datagrams. What depends on them is missing."
+    "Qlogs do not show changes of address. Those of endpoints often lack ECN marks and the padding of datagrams. What "
+    "depends on them is missing."
 )
 NO_LINK = "Without a qlog of the link, its rate and outages are unknown: no efficiency, and no shares of the time."
 

@@ -108,6 +108,12 @@ def recovery_events(rtt: Samples, in_flight: Samples) -> Iterator[Timed]:
         yield time, "quic:recovery_metrics_updated", data
 
 
+def window_events(cwnd: Samples) -> Iterator[Timed]:
+    """Each change of a sender's congestion window, as its own qlog states it."""
+    for time, window in zip(cwnd.time.tolist(), cwnd.value.tolist(), strict=True):
+        yield time, "quic:recovery_metrics_updated", {"congestion_window": int(window)}
+
+
 def milliseconds(seconds: float) -> float:
     """To the microsecond."""
     return round(seconds * 1000, 3)

@@ -23,6 +23,7 @@ from quicsat.model.whole_file import scratch_directory
 from quicsat.results.qir_logs import QLOGS, find_runs
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import RunTraces, check_traces, read_run
+from quicsat.traces.series import load
 from tests.simulated import Link, transfer
 
 SIZE = 2_000_000
@@ -97,6 +98,24 @@ def test_the_numbers_are_those_of_the_traces(traces: RunTraces, run: LinkRun, ol
         count for name, count in counts.items() if name.startswith("datagrams that the link dropped, forward")
     )
     assert dropped == pair.forward.lost.sum() == counts["datagrams that were lost, forward"]
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_the_servers_window_is_that_of_the_run(traces: RunTraces, run: LinkRun, older: bool, tmp_path: Path) -> None:
+    (tmp_path / "run/server/qlog").mkdir(parents=True)
+    events = [{"time": 1000.0 + 50 * number, "name": "recovery:metrics_updated",
+               "data": {"congestion_window": 20_000 + number % 7}} for number in range(60)]  # fmt: skip
+    header = {"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "trace": {"vantage_point": {"type": "server"}}}
+    records = (f"\x1e{json.dumps(record)}\n" for record in (header, *events))
+    (tmp_path / "run/server/qlog/own.sqlog").write_text("".join(records))
+    knowing = read_run(tmp_path / "run", Protocol.HQ, LINK, check_traces(tmp_path / "run", Protocol.HQ))
+    expected = knowing.series().cwnd
+    assert len(expected) == 60
+    [found] = find_runs(staged(tmp_path / "a_b/c/1", write_qlogs(tmp_path, "a", knowing, run, older=older))).runs
+    examine(found, None, tmp_path / "series")
+    read = load(tmp_path / "series").cwnd
+    assert read.value.tolist() == expected.value.tolist()
+    assert read.time == pytest.approx(expected.time, abs=1e-6)
 
 
 def test_without_the_link_there_are_no_shares(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
