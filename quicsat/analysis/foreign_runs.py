@@ -368,7 +368,7 @@ class _Examination:
         rows = np.flatnonzero(receiver.from_server == (sender is Role.SERVER))
         if sender is Role.CLIENT and not len(rows) and len(matches.sent):
             say("The server's trace has no packet of the client, so their loss is not known.")
-        rows = np.setdiff1d(rows, matches.arrived)
+        rows = matches.unsent
         if sender in self.captures.damaged:  # what came after the sender's trace ended was sent all the same
             rows = rows[rows <= matches.arrived.max(initial=-1)]
         arrived, unmatched = int((matches.arrived >= 0).sum()), len(rows)

@@ -16,10 +16,12 @@ from quicsat.model.stored_files import files_below
 from quicsat.model.text import escaped
 from quicsat.results.qir_logs import QLOGS
 from quicsat.traces import qlog
+from quicsat.traces.columns import Trace
 from quicsat.traces.foreign_captures import PlainCaptures
+from quicsat.traces.packet_matching import DatagramContents, PacketMatches, match_contents
 from quicsat.traces.packets import Dissector
 from quicsat.traces.pcap import TraceState
-from quicsat.traces.qlog_packets import QlogPackets, datagrams, read_packets
+from quicsat.traces.qlog_packets import QlogPackets, contents, datagrams, read_packets, whole
 from quicsat.traces.records import Condition
 from quicsat.traces.run_traces import TraceStates
 
@@ -46,6 +48,8 @@ class QlogLink:
     """Times count from the client's first packet, as in all exported qlogs."""
     dropped: dict[tuple[str, str], int]
     """Packets by direction and trigger."""
+    numbers: dict[str, frozenset[int]]
+    """Numbers of these packets by direction; -1 is one that is not known."""
 
     @property
     def rate(self) -> float:
@@ -91,14 +95,15 @@ def read_qlog_run(directory: Path) -> QlogRun:
     if not ends:
         raise InputError("there is no qlog of the client or of the server")
     read = {role: end for role, (end, _) in ends.items()}
-    traces, states = _states(read)
+    states = _states(read, link)
     notes = [note for end in read.values() for note in end.notes]
     notes += [NOT_SHOWN, *([] if link else [NO_LINK])]
-    damaged = frozenset(role for role, state in states.items() if state.condition is Condition.TRUNCATED)
+    ended = {Role.CLIENT: states.client, Role.SERVER: states.server}
+    damaged = frozenset(role for role, state in ended.items() if state.condition is Condition.TRUNCATED)
     absent = frozenset({*Role} - {*ends})
     return QlogRun(
         PlainCaptures(directory, {}, tuple(notes), damaged, absent=absent),
-        TraceStates(states[Role.CLIENT], states[Role.SERVER], (), traces),
+        states,
         len(ends) == 2 and _exported_together(*read.values()),
         ends[Role.SERVER][1] if Role.SERVER in ends else None,
         link,
@@ -111,18 +116,45 @@ def _exported_together(one: QlogPackets, other: QlogPackets) -> bool:
     return titles[0] == titles[1] != "" and one.title != titles[0] and other.title != titles[1]
 
 
-def _states(ends: dict[Role, QlogPackets]) -> tuple[list[QlogPackets | Dissector], dict[Role, TraceState]]:
-    """Readers and states of client and server, with datagrams that both ends know by the same marks."""
+def _states(ends: dict[Role, QlogPackets], link: QlogLink | None) -> TraceStates:
+    """Readers and states of client and server, and what became of the packets.
+
+    If the link's qlog tells the numbers of all packets that it dropped, no others are lost.
+    """
     nothing = Dissector({})
     empty = TraceState(Condition.EMPTY, 0, datagrams(nothing.trace(), ()), "there is no qlog.")
     readers = [ends.get(role, nothing) for role in Role]
-    states = {role: ends[role].state if role in ends else empty for role in Role}
-    groups = [{*end.groups} for end in ends.values()]
-    if len(ends) == 2 and not groups[0] & groups[1]:  # names of their own, or none: then connections count in order
-        for role, end in ends.items():
-            names = [str(number) for number in range(len(end.groups))]
-            states[role] = replace(end.state, datagrams=datagrams(end.packets, names))
-    return readers, states
+    client, server = (ends[role].state if role in ends else empty for role in Role)
+    if len(ends) < 2:
+        return TraceStates(client, server, (), readers)
+    groups = [ends[role].groups for role in Role]
+    if not {*groups[0]} & {*groups[1]}:  # names of their own, or none: then connections count in order
+        groups = [tuple(map(str, range(len(each)))) for each in groups]
+        client, server = (
+            replace(ends[role].state, datagrams=datagrams(ends[role].packets, names))
+            for role, names in zip(Role, groups, strict=True)
+        )
+    at_client, at_server = (
+        contents(ends[role].packets, state, names)
+        for role, state, names in zip(Role, (client, server), groups, strict=True)
+    )
+    forward, back = (
+        match_contents(at_server, at_client, forward=True),
+        match_contents(at_client, at_server, forward=False),
+    )
+    if link is not None:
+        forward = _dropped(forward, ends[Role.SERVER].packets, at_server, link.numbers["forward"])
+        back = _dropped(back, ends[Role.CLIENT].packets, at_client, link.numbers["return"])
+    return TraceStates(client, server, (), readers, matches=(forward, back))
+
+
+def _dropped(matches: PacketMatches, trace: Trace, sender: DatagramContents, numbers: frozenset[int]) -> PacketMatches:
+    """With only those lost that have a packet of these numbers."""
+    if -1 in numbers:
+        return matches
+    named = np.zeros(len(sender.datagrams), dtype=np.bool_)
+    named[sender.row[np.isin(trace.number, [*numbers])]] = True
+    return replace(matches, lost=matches.lost & named[matches.sent])
 
 
 # ---- link -----------------------------------------------------------------------------------
@@ -133,6 +165,7 @@ class _LinkEvents:
 
     def __init__(self) -> None:
         self.dropped = Counter[tuple[str, str]]()
+        self.numbers: dict[str, set[int]] = {"forward": set(), "return": set()}
         self._rates: dict[str, list[tuple[float, float]]] = {"": [], CLIENT_SIDE: []}
         """By the place: times, and forward rates from then on."""
         self._outages = list[tuple[float, bool]]()
@@ -149,6 +182,8 @@ class _LinkEvents:
             self._outages.append((event.time, data.get("new") == "outage"))
         elif event.name == "packet_dropped":
             direction = "forward" if forward else "return"
+            number = whole(data.get("packet_number"))
+            self.numbers[direction].add(-1 if number is None else number)
             self.dropped[direction, escaped(str(data.get("trigger", "unknown")), LONGEST_TRIGGER)] += 1
 
     def conditions(self) -> LinkConditions:
@@ -175,4 +210,5 @@ def _link(path: Path, name: str, fault: str) -> QlogLink:
         qlog.read_events(path, events.take, qlog.Wanted(categories=frozenset({LINK})), name=name)
     except ValueError:
         raise InputError(fault.removesuffix(".")) from None
-    return QlogLink(events.conditions(), dict(events.dropped))
+    numbers = {way: frozenset(each) for way, each in events.numbers.items()}
+    return QlogLink(events.conditions(), dict(events.dropped), numbers)

@@ -27,10 +27,15 @@ class PacketMatches:
     """Its row in the receiver's trace, -1 if it is not there."""
     lost: Flags
     """It did not arrive, although it would have had the time."""
-    unmatched: int
-    """Packets that arrived but that the other side never sent: a damaged trace, or the link corrupts or copies."""
+    unsent: Integers
+    """Rows of the receiver's trace that the other side never sent: a damaged trace, or the link corrupts or copies."""
     delay: Floats
     """Seconds from the sender's to the receiver's trace, each by its own clock; NaN if it did not arrive."""
+
+    @property
+    def unmatched(self) -> int:
+        """How many packets arrived that the other side never sent."""
+        return len(self.unsent)
 
     @property
     def judged(self) -> int:
@@ -53,11 +58,52 @@ def match_packets(sender: Datagrams, receiver: Datagrams, *, forward: bool) -> P
     """
     sent = np.flatnonzero(sender.from_server == forward)
     came = np.flatnonzero(receiver.from_server == forward)
-    order, marks = _distinct(receiver.digest[came])
-    wanted_order, wanted = _distinct(sender.digest[sent])
-    _, in_sent, in_came = np.intersect1d(wanted, marks, return_indices=True)
-    arrived = np.full(len(sent), -1, dtype=np.int64)
-    arrived[wanted_order[in_sent]] = came[order[in_came]]
+    pairs = _pairs(sender.digest[sent], receiver.digest[came])
+    arrived = np.append(came, -1)[pairs]
+    return _fates(sender, receiver, sent, arrived, np.setdiff1d(came, arrived))
+
+
+@dataclass(frozen=True, eq=False)
+class DatagramContents:
+    """Datagrams that an endpoint logged, and the packets in them."""
+
+    datagrams: Datagrams
+    row: Integers
+    """Row in ``datagrams`` of each packet."""
+    digest: Digests
+    """Fingerprint of each packet."""
+
+
+def match_contents(sender: DatagramContents, receiver: DatagramContents, *, forward: bool) -> PacketMatches:
+    """As :func:`match_packets`, of datagrams that arrived if one of their packets did.
+
+    Endpoints do not log packets that they cannot decrypt, and may log coalesced packets apart.
+    """
+    ends = sender, receiver
+    sent, came = (np.flatnonzero(each.datagrams.from_server[each.row] == forward) for each in ends)
+    pairs = _pairs(sender.digest[sent], receiver.digest[came])
+    there, nowhere = pairs >= 0, len(receiver.datagrams)
+    seen = receiver.row[came[pairs[there]]]
+    firsts = np.full(len(sender.datagrams), nowhere, dtype=np.int64)
+    np.minimum.at(firsts, sender.row[sent[there]], seen)
+    sent, came = (np.flatnonzero(each.datagrams.from_server == forward) for each in ends)
+    arrived = np.where(firsts < nowhere, firsts, -1)[sent]
+    return _fates(sender.datagrams, receiver.datagrams, sent, arrived, np.setdiff1d(came, seen))
+
+
+def _pairs(wanted: Digests, digests: Digests) -> Integers:
+    """Place of each fingerprint among ``digests``, -1 if it is not there; equal ones in their order."""
+    order, marks = _distinct(digests)
+    wanted_order, wanted = _distinct(wanted)
+    _, in_wanted, in_marks = np.intersect1d(wanted, marks, return_indices=True)
+    found = np.full(len(wanted), -1, dtype=np.int64)
+    found[wanted_order[in_wanted]] = order[in_marks]
+    return found
+
+
+def _fates(
+    sender: Datagrams, receiver: Datagrams, sent: Integers, arrived: Integers, unsent: Integers
+) -> PacketMatches:
     shift = receiver.epoch - sender.epoch
     delay = np.full(len(sent), np.nan)
     there = arrived >= 0
@@ -66,7 +112,7 @@ def match_packets(sender: Datagrams, receiver: Datagrams, *, forward: bool) -> P
     if len(receiver):
         longest = float(delay[there].max()) if there.any() else UNSEEN_WINDOW
         lost = ~there & (sender.time[sent] + longest <= float(receiver.time.max()) + shift)
-    return PacketMatches(sent, arrived, lost, len(came) - int(there.sum()), delay)
+    return PacketMatches(sent, arrived, lost, unsent, delay)
 
 
 def _distinct(digests: Digests) -> tuple[Integers, Digests]:

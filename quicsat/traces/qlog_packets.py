@@ -25,6 +25,7 @@ from quicsat.traces.columns import ColumnTable, Connection, Datagrams, Form, Fra
 from quicsat.traces.frames import NO_MARKS, QUIET
 from quicsat.traces.network import UDP, Segment, digest
 from quicsat.traces.packet_columns import COLUMNS, CONNECTION, ELICITING, Packet, PacketColumns
+from quicsat.traces.packet_matching import DatagramContents
 from quicsat.traces.pcap import TraceState
 from quicsat.traces.qlog_events import (
     CLOSE,
@@ -411,22 +412,34 @@ def datagrams(trace: Trace, groups: Sequence[str]) -> Datagrams:
 
     ``groups``: names of the connections.
     """
-    marks = list[list[tuple[object, ...]]]()
-    frame, names = 0, [*groups, ""]
-    columns = (trace.frame, trace.connection, trace.from_server, trace.form, trace.number, trace.length)
-    for own, connection, *mark, number, length in zip(*(column.tolist() for column in columns), strict=True):
-        if own != frame or not marks:
-            frame = own
-            marks.append([])
-        marks[-1].append((names[connection], *mark, number, length if number < 0 else 0))
+    marks = _marks(trace, groups)
     firsts = np.flatnonzero(np.diff(trace.frame, prepend=-1))
+    ends = [*firsts[1:].tolist(), len(trace)]
+    together = [marks[begin:end] for begin, end in zip(firsts.tolist(), ends, strict=True)] if len(firsts) else []
     return Datagrams(
         epoch=trace.epoch,
         time=trace.time[firsts],
         from_server=trace.from_server[firsts],
         size=trace.size[firsts],
-        digest=np.array([digest(repr(each).encode()) for each in marks], dtype=np.uint64),
+        digest=np.array([digest(repr(each).encode()) for each in together], dtype=np.uint64),
     )
+
+
+def contents(trace: Trace, state: TraceState, groups: Sequence[str]) -> DatagramContents:
+    """The packets of the datagrams of ``state``, which are those of ``trace``; ``groups`` as of :func:`datagrams`."""
+    digests = [digest(repr(mark).encode()) for mark in _marks(trace, groups)]
+    rows = np.cumsum(np.diff(trace.frame, prepend=-1) != 0) - 1
+    return DatagramContents(state.datagrams, rows, np.array(digests, dtype=np.uint64))
+
+
+def _marks(trace: Trace, groups: Sequence[str]) -> list[tuple[object, ...]]:
+    """What both ends know of each packet: its connection, direction, type and number, or its size without one."""
+    names = [*groups, ""]
+    columns = (trace.connection, trace.from_server, trace.form, trace.number, trace.length)
+    return [
+        (names[connection], *mark, number, length if number < 0 else 0)
+        for connection, *mark, number, length in zip(*(column.tolist() for column in columns), strict=True)
+    ]
 
 
 def _sorted(trace: Trace) -> Trace:

@@ -21,7 +21,7 @@ from quicsat.traces.columns import Form, Trace
 from quicsat.traces.congestion import recovery
 from quicsat.traces.key_log import key_lines, secrets, upstream_lines
 from quicsat.traces.network import TCP, UDP
-from quicsat.traces.packet_matching import match_packets
+from quicsat.traces.packet_matching import PacketMatches, match_packets
 from quicsat.traces.packets import Dissector
 from quicsat.traces.pcap import TraceState, check
 from quicsat.traces.qlog_packets import QlogPackets
@@ -61,6 +61,8 @@ class TraceStates:
     """They hold the packets of client and server."""
     most: int = LEAST_PACKETS
     """Packets of a trace that are read."""
+    matches: tuple[PacketMatches, PacketMatches] | None = None
+    """What became of the packets forward and in return; None if their fingerprints tell."""
 
     @property
     def cut(self) -> int:
@@ -197,7 +199,9 @@ def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates
         reason = f"The {side}'s trace counts from the start of a simulation, the other one from 1970."
         raise HarnessFault(ErrorCode.TRACE_CORRUPT, reason)
     at_client, at_server = found.client.datagrams, found.server.datagrams
-    matches = match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
+    matches = found.matches or (
+        match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
+    )  # fmt: skip
     one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces
     datagrams = at_client, at_server, *matches, one_clock
     trace_pair: QuicTracePair | TcpTracePair

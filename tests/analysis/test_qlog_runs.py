@@ -164,6 +164,20 @@ def test_names_of_connections_of_their_own_do_not_matter(traces: RunTraces, run:
     assert findings(staged(tmp_path / "a_b/c/1", files)).loss_forward == traces.trace_pair.forward.loss
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_drops_of_the_link_decide_what_is_lost(named: bool, traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    """Packets that arrived and that the client did not log are not lost, if the link tells what it dropped."""
+    files = write_qlogs(tmp_path, "a", traces, run)
+    records = files[0].read_text().split("\x1e")[1:]
+    silent = [record for record in records if "packet_received" in record][40:50]
+    files[0].write_text("".join(f"\x1e{record}" for record in records if record not in silent))
+    if not named:
+        files[2].write_text(files[2].read_text().replace('"packet_number"', '"x"'))
+    found = findings(staged(tmp_path / "a_b/c/1", files))
+    lost = int(traces.trace_pair.forward.lost.sum())
+    assert found.counts["datagrams that were lost, forward"] == lost + (0 if named else len(silent))
+
+
 # ---- hostile --------------------------------------------------------------------------------
 
 

@@ -16,7 +16,8 @@ from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Protocol, Role
 from quicsat.traces import qlog_packets
 from quicsat.traces.columns import Form, Frame, Trace
-from quicsat.traces.qlog_packets import QlogPackets, read_packets
+from quicsat.traces.packet_matching import match_contents
+from quicsat.traces.qlog_packets import QlogPackets, contents, read_packets
 from quicsat.traces.quic_series import QuicTracePair
 from quicsat.traces.run_traces import RunTraces, check_traces, read_run
 
@@ -149,6 +150,36 @@ def test_frames_of_extensions_are_counted(tmp_path: Path) -> None:
     unnamed = {"frame_type": "unknown", "frame_type_bytes": 0x1234}
     trace = read_text(tmp_path, document([packet(1, frames=[*frames, unnamed])])).packets
     assert trace.signals.kind.tolist() == [Frame.TIME_STAMP, Frame.ACK_FREQUENCY, qlog_packets.UNKNOWN_TYPE, 0x1234]
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_datagrams_that_ends_log_apart(forward: bool, tmp_path: Path) -> None:
+    """A packet that both ends logged has arrived, whichever of the packets beside it one of them left out."""
+    sender, receiver = (Role.SERVER, Role.CLIENT) if forward else (Role.CLIENT, Role.SERVER)
+
+    def logged(role: Role, kind: str, *numbers: tuple[str, int, int, int]) -> QlogPackets:
+        events = [
+            packet(number, header={"packet_type": form, "packet_number": number}, datagram_id=datagram)
+            | {"name": f"transport:packet_{kind}", "time": time}
+            for form, number, datagram, time in numbers
+        ]
+        return read_text(tmp_path, document(events, vantage_point={"type": role}))
+
+    sent = logged(
+        sender, "sent",
+        ("initial", 0, 0, 1), ("handshake", 0, 1, 2), ("initial", 1, 2, 3), ("handshake", 1, 2, 3), ("1RTT", 1, 2, 3),
+        ("initial", 2, 3, 4), ("handshake", 2, 3, 4), ("1RTT", 3, 4, 5), ("1RTT", 4, 5, 6),
+    )  # fmt: skip
+    came = logged(
+        receiver, "received",
+        ("initial", 0, 0, 1), ("handshake", 0, 0, 1), ("handshake", 1, 1, 3), ("1RTT", 1, 2, 4), ("1RTT", 4, 3, 6),
+        ("1RTT", 9, 4, 6),
+    )  # fmt: skip
+    ends = (contents(each.packets, each.state, each.groups) for each in (sent, came))
+    found = match_contents(*ends, forward=forward)
+    assert found.arrived.tolist() == [0, 0, 1, -1, -1, 3]
+    assert found.lost.tolist() == [False, False, False, True, True, False]
+    assert found.unsent.tolist() == [4]
 
 
 @pytest.mark.parametrize("place", ["before", "behind", "behind-of-two"])
