@@ -46,6 +46,12 @@ STARTING = 10.0
 """Seconds of a runner's time limit in which containers may start, so that the client may not have had them."""
 CUT_PACKETS = ("packet of the traces is", "packets of the traces are")
 NO_STREAMS = "The client's qlog has no STREAM frames of responses."
+NO_CAPTURED_LINK = "Captures do not state what the link did, so there are no shares of the time."
+NO_LOSS_NO_SHARES = "The forward loss is not known, so there are no shares of the time."
+NO_SHARES = (
+    "There are no shares of the time: the qlogs do not show the requests, the acknowledgements and the response of one "
+    "connection."
+)
 NO_CAUSE = "The traces do not show the cause: they are not complete."
 
 
@@ -186,15 +192,23 @@ def _with_series(findings: Findings, source: _Source, traces: RunTraces, place: 
             values["sent_per_useful_byte"] = metrics.sent_per_useful_byte(traces.trace_pair.at_server, findings.size)
     if not traces.cut:
         values |= series_metrics(series, source.rate or 0.0)
-    if source.qlogs is not None and source.qlogs.link is not None and findings.loss_forward is not None:
+    notes = list[str]()
+    if source.qlogs is not None and source.qlogs.link is not None:
         link = source.qlogs.link.conditions
-        shares = traces.optional("shares of the time", lambda: time_shares(traces.trace_pair, series, link), None)
-        values |= {} if shares is None else {share.metric: taken for share, taken in shares.seconds.items()}
+        shares = (
+            traces.optional("shares of the time", lambda: time_shares(traces.trace_pair, series, link), None)
+            if findings.loss_forward is not None
+            else None
+        )
+        if shares is not None:
+            values |= {share.metric: taken for share, taken in shares.seconds.items()}
+        else:
+            notes.append(NO_LOSS_NO_SHARES if findings.loss_forward is None else NO_SHARES)
     bursts = findings.loss_forward is not None
     known = {name: value for name, value in values.items() if value is not None and (bursts or "gilbert_" not in name)}
     counts = {} if source.qlogs is None else _counts(series, traces.trace_pair, source.qlogs, findings)
-    notes = (*findings.notes, *traces.qlog_notes, *traces.unread)
-    return replace(findings, values=known, counts=counts, notes=notes)
+    notes[:0] = [*findings.notes, *traces.qlog_notes, *traces.unread]
+    return replace(findings, values=known, counts=counts, notes=tuple(notes))
 
 
 def _counts(series: Series, pair: QuicTracePair, qlogs: QlogRun, findings: Findings) -> dict[str, int]:

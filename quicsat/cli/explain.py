@@ -11,6 +11,7 @@ from quicsat.cli.program import Program
 from quicsat.cli.stored_run import stored_run
 from quicsat.model.errors import HarnessFault
 from quicsat.model.implementation import Protocol, Role
+from quicsat.model.outcomes import Outcome
 from quicsat.model.stored_files import is_file
 from quicsat.model.text import command_line, printable
 
@@ -45,6 +46,7 @@ def run(options: Options, program: Program) -> int:
     from quicsat.model.run import OUTPUT
     from quicsat.report.parity_line import parity_line
     from quicsat.report.run_story import end_of, fragility, help_line, hop_lines, time_line
+    from quicsat.report.time_share_tables import enough_window, shares_of, values_of
     from quicsat.report.unused_link import why_slow
     from quicsat.results.compression import stored
     from quicsat.results.summary import VIRTUAL_ONLY
@@ -60,7 +62,8 @@ def run(options: Options, program: Program) -> int:
     console.show(f"{result.key}{number}: {verdict.summary}")
     reason = printable(verdict.reason or result.evidence.fault, None)
     virtual_only = (result.server, result.client, result.test_case) in results.virtual_only
-    spent = time_line(result), help_line(result, case)
+    shares, window = shares_of(result), enough_window(values_of(result), case.link) or 0.0
+    spent = time_line(shares, whole=verdict.outcome is not Outcome.TIMEOUT), help_line(shares, window)
     beside = parity_line(results, result, case)
     measured = result.measurement.notes if result.measurement is not None else ()
     notes = [printable(note, None) for note in (*result.evidence.notes, *measured)]
@@ -81,7 +84,7 @@ def run(options: Options, program: Program) -> int:
     if series is None:
         kept = f"no packets of this run; its logs are in {logs}" if logs else "neither packets nor logs of this run"
         console.show(f"quicsat has stored {kept}.")
-    if series is not None and not spent and (slow := why_slow(result, case, series)):
+    if series is not None and not shares and (slow := why_slow(result, case, series)):
         console.show(slow)
     for line in (end_of(result), *hop_lines(result)):
         console.show(line)
@@ -97,15 +100,21 @@ def run(options: Options, program: Program) -> int:
 
 def _explain_foreign(options: Options, program: Program, run: ForeignRun) -> int:
     """Print what the files of a run of another runner say."""
-    from quicsat.analysis.foreign_runs import examine
+    from quicsat.analysis.foreign_runs import NO_CAPTURED_LINK, examine
+    from quicsat.model.emulated_link import unknown_link
+    from quicsat.report.run_story import help_line, time_line
+    from quicsat.report.time_share_tables import enough_window, shares_in
     from quicsat.traces.foreign_captures import plain_captures
     from quicsat.traces.series import load
 
     place = foreign_inputs.scratch(program)
     found = examine(run, options.file_size, place)
     console.show(f"{run.name}: {found.outcome}")
-    for note in found.notes:
-        console.show(printable(note, None))
+    shares, window = shares_in(found.values), enough_window(found.values, unknown_link(found.rate or 0.0)) or 0.0
+    spent = time_line(shares, whole=found.complete is not False), help_line(shares, window)
+    without = NO_CAPTURED_LINK if found.values and not found.counts else ""
+    for line in filter(None, (*spent, *found.notes, without)):
+        console.show(printable(line, None))
     if (own := foreign_inputs.one_qlog(options.run, Role.CLIENT)) is not None:
         trace = own.packets if own.role is Role.CLIENT else None
     else:

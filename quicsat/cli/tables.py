@@ -58,6 +58,9 @@ def run(options: Options, program: Program) -> int:
             continue
         for campaign in campaigns:
             tables += [(campaign.label, table) for table in _tables(name, campaign, options)]
+    if options.format == "csv":  # has no place for notes
+        for note in dict.fromkeys(note for _, table in tables if not table.rows for note in table.notes):
+            console.message(note)
     texts = [
         (f"{label}\n\n" if several and label and options.format == "text" else "")
         + render(table, options.format, console.width())

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from quicsat.model.emulated_link import DirectionReport
-from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet, RunResult
-from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
+from quicsat.model.time_shares import TimeShare
 from quicsat.model.units import byte_size, mbit_per_s, percent, seconds
-from quicsat.report.time_share_tables import LEAST_SHARE, enough_window, shares_of, what_would_help
+from quicsat.report.time_share_tables import LEAST_SHARE, Spent, what_would_help
 from quicsat.results.summary import figures
 from quicsat.statistics.samples import GOODPUT, samples
 from quicsat.traces.series import UNKNOWN, Packets, Series, StreamData
 
 SILENCE_TRIPS, SILENCE_LEAST = 3.0, 0.5
 """Round trips, and seconds, for which neither end sends before the story tells it."""
+
+SHOWN = 0.005
+"""Of a transfer's time, from which on a sum of small shares, or what is unknown, is not rounded to 0 %."""
 
 
 @dataclass(frozen=True)
@@ -88,28 +90,32 @@ def _hop(name: str, forward: DirectionReport, back: DirectionReport) -> str:
     )
 
 
-def time_line(result: RunResult) -> str:
+def time_line(spent: Spent, *, whole: bool = True) -> str:
     """What the time of the transfer went into, the largest share first; empty if it is not known.
 
-    Shares of less than ``LEAST_SHARE`` are summed up.
+    Shares of less than ``LEAST_SHARE`` are summed up, but for what is unknown. If the transfer was not ``whole``, the
+    time ends with the last byte that arrived.
     """
-    spent = shares_of(result)
     total = sum(spent.values())
     if not total:
         return ""
     order = sorted(spent, key=lambda share: -spent[share])
-    large = [share for share in order if spent[share] >= LEAST_SHARE * total]
+    least = {share: SHOWN if share is TimeShare.UNKNOWN else LEAST_SHARE for share in order}
+    large = [share for share in order if spent[share] >= least[share] * total]
     words = [f"{share.label} {percent(spent[share] / total)}" for share in large]
     rest = total - sum(spent[share] for share in large)
-    if rest > 0.005 * total:
+    if rest > SHOWN * total:
         words.append(f"others {percent(rest / total)}")
-    late = " until the last byte that arrived" if result.verdict.outcome is Outcome.TIMEOUT else ""
+    late = "" if whole else " until the last byte that arrived"
     return f"The transfer's {seconds(total)}{late}: {', '.join(words)}."
 
 
-def help_line(result: RunResult, case: TestCase) -> str:
-    """What would help a run, as in the table of shares; empty if no share is large that the endpoints decide."""
-    bounds = what_would_help(shares_of(result), enough_window(result, case) or 0.0)
+def help_line(spent: Spent, window: float) -> str:
+    """What would help a run, as in the table of shares; empty if no share is large that the endpoints decide.
+
+    ``window``: as of :func:`what_would_help`.
+    """
+    bounds = what_would_help(spent, window)
     return bounds and f"What would help: {bounds}."
 
 

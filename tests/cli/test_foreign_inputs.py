@@ -1,15 +1,23 @@
 """Commands that work on runs of QIR and QIR-SE: log directories, and captures with a key log."""
 
+import csv
 import json
 import struct
 from pathlib import Path
 
 import pytest
 
+from quicsat.analysis.link_qlog import LinkRun
+from quicsat.analysis.qlog_export import write_qlogs
 from quicsat.cli.tables import TABLES
+from quicsat.model.emulated_link import unknown_link
+from quicsat.model.implementation import Protocol
+from quicsat.model.time_shares import TimeShare
 from quicsat.plots.discovery import draw
+from quicsat.traces.run_traces import check_traces, read_run
 from tests.cli.conftest import CommandLine, Draws
 from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
+from tests.simulated import Link, transfer
 
 
 @pytest.fixture
@@ -149,10 +157,43 @@ def test_a_run_is_explained_and_its_packets_are_shown(logs: Path, form: str, qui
     first, *events, last = quicsat.out("explain", given).splitlines()
     shown = "unknown_unknown/captures/1: streams complete" if form == "triple" else "quic-go_aioquic/goodput/1: files"
     assert first.startswith(shown)
-    assert "The client sends its first packet" in events[0]
+    assert "no shares of the time" in events[0]
+    assert "The client sends its first packet" in events[1]
     assert any("is lost for the first time" in event for event in events)
     assert last.endswith(f"./run.py packets {given} 1 6 37 38")
     assert quicsat("packets", given, "6")[0] in (0, 3)  # 3: tshark is not installed
+
+
+@pytest.fixture
+def qlogs(tmp_path: Path) -> Path:
+    """The directory with the exported qlogs of a run."""
+    transfer([200_000], Link(loss=0.01)).write(tmp_path / "run")
+    traces = read_run(tmp_path / "run", Protocol.HQ, unknown_link(), check_traces(tmp_path / "run", Protocol.HQ))
+    place = tmp_path / "qlogs"
+    place.mkdir()
+    write_qlogs(place, "a_b/sat/1", traces, LinkRun(unknown_link(20e6), None, 1, traces.start))
+    return place
+
+
+def test_the_shares_of_exported_qlogs_are_explained_and_are_a_row(qlogs: Path, quicsat: CommandLine) -> None:
+    files = [qlogs / f"{name}.sqlog" for name in ("client", "server", "link")]
+    for given in (qlogs, ":".join(map(str, files))):
+        assert any(line.startswith("The transfer's ") for line in quicsat.out("explain", given).splitlines())
+    header, row = csv.reader(quicsat.out("tables", qlogs, "--table", "time-shares", "--format", "csv").splitlines())
+    named = dict(zip(header, row, strict=True))
+    assert sum(float(named[f"{share.label} [1]"]) for share in TimeShare) == pytest.approx(1.0)
+
+
+def test_a_note_tells_why_there_are_no_shares(qlogs: Path, quicsat: CommandLine) -> None:
+    """Also beside CSV, which has no place for notes: a table without rows is never all that is said."""
+    without_link = f"{qlogs / 'client.sqlog'}:{qlogs / 'server.sqlog'}"
+    assert "no shares of the time" in quicsat.out("explain", without_link)
+    content = (qlogs / "client.sqlog").read_text()  # it no longer shows what was sent on a stream
+    (qlogs / "client.sqlog").write_text(content.replace('"frame_type":"stream"', '"frame_type":"ping"'))
+    assert "no shares of the time" in quicsat.out("explain", qlogs)
+    status, out, err = quicsat("tables", qlogs, "--table", "time-shares", "--format", "csv")
+    assert (status, len(out.splitlines())) == (0, 1)
+    assert "1 run has no shares" in err
 
 
 def test_of_several_runs_one_must_be_named(logs: Path, quicsat: CommandLine) -> None:

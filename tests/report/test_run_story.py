@@ -8,7 +8,6 @@ import pytest
 from quicsat.links.simulator_report import read_report
 from quicsat.model.emulated_link import ClientSideReport, DirectionReport
 from quicsat.model.evidence import Deadline, Exit
-from quicsat.model.results import Measurement
 from quicsat.model.time_shares import TimeShare
 from quicsat.report.run_story import StoryEvent, end_of, hop_lines, story, time_line
 from quicsat.traces.series import Packets
@@ -88,7 +87,11 @@ def test_what_each_link_of_a_path_did() -> None:
 
 def test_what_the_time_went_into() -> None:
     spent = {TimeShare.FULL_RATE: 4.0, TimeShare.RECOVERY: 5.9, TimeShare.TAIL: 0.1}
-    values = {share.metric: spent.get(share, 0.0) for share in TimeShare}
-    line = time_line(replace(run_result(5e6), measurement=Measurement(values)))
-    assert line == "The transfer's 10.0 s: recovery 59 %, link at its full rate 40 %, others 1 %."
-    assert time_line(run_result(5e6)) == time_line(run_result(None)) == ""
+    assert time_line(spent) == "The transfer's 10.0 s: recovery 59 %, link at its full rate 40 %, others 1 %."
+    assert "10.0 s until" in time_line(spent, whole=False)
+    assert time_line({}) == ""
+
+
+def test_what_is_unknown_is_told_for_itself() -> None:
+    spent = {TimeShare.FULL_RATE: 9.4, TimeShare.UNKNOWN: 0.2, TimeShare.TAIL: 0.4}
+    assert time_line(spent) == "The transfer's 10.0 s: link at its full rate 94 %, unknown 2 %, others 4 %."
