@@ -12,7 +12,7 @@ import numpy as np
 
 from quicsat.model.arrays import Floats
 from quicsat.model.stored_files import walk
-from quicsat.model.text import counted, printable
+from quicsat.model.text import counted, first_few, printable
 from quicsat.traces import qlog
 from quicsat.traces.series import Samples
 
@@ -25,8 +25,8 @@ MEMBERS = (*WINDOWS, *THRESHOLDS, "new")
 SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz", ".qlog.zst", ".sqlog.zst")
 PACKED = (".xz", ".bz2", ".lz4", ".br", ".zip")
 MOST_STATES = 500
-MOST_NOTES = 3
-"""Qlogs of a run that notes name."""
+MOST_NOTES, MOST_NAMES = 3, 20
+"""Notes on the qlogs of a run, and names of further qlogs in a last one."""
 UNLIMITED = 2**31
 """Bytes from which on a threshold is none: stacks write their largest integer."""
 LARGEST = 2**64
@@ -36,6 +36,8 @@ NO_VALUE = "events without a usable value"
 Change = tuple[float, float]
 """Time in seconds, and the new value."""
 Timed = tuple[float, qlog.QlogEvent]
+Note = tuple[str, str]
+"""The name of a qlog, and a sentence on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +60,12 @@ class Recovery:
     Without numbers, which picoquic writes for states of its own.
     """
     notes: tuple[str, ...] = ()
-    """A sentence for each qlog that could not be read completely."""
+    """Sentences on qlogs that could not be read completely; only the events on congestion control are looked at."""
 
 
 def recovery(folder: Path, start: float) -> Recovery:
     """What all qlogs below ``folder`` say; ``start``: when the client's first packet arrived at the server, seconds."""
-    given_up, notes = list[float](), list[str]()
+    given_up, notes = list[float](), list[Note]()
     windows, thresholds, states = list[Change](), list[Change](), list[tuple[float, str]]()
     room = qlog.Room()
     for path, state in sorted(walk(folder)):
@@ -71,15 +73,15 @@ def recovery(folder: Path, start: float) -> Recovery:
         if not (packed or path.name.endswith(SUFFIXES)):
             continue
         if packed or not stat.S_ISREG(state.st_mode):
-            notes.append(f"{name} is not read: {_obstacle(state.st_mode)}.")
+            notes.append((name, f"{name} is not read: {_obstacle(state.st_mode)}."))
             continue
         try:
             found = qlog.read(path, *WORDS, members=MEMBERS, room=room, name=name)
         except OSError as error:
-            notes.append(f"{name} cannot be read: {error.strerror or error}.")
+            notes.append((name, f"{name} cannot be read: {error.strerror or error}."))
             continue
         except ValueError as error:
-            notes.append(str(error))
+            notes.append((name, str(error)))
             continue
         faults = Counter(found.passed_over)
         mine = _timed(found, start, notes, name)
@@ -89,16 +91,18 @@ def recovery(folder: Path, start: float) -> Recovery:
         given_up += [time for time, event in mine if event.name == LOST]
         if faults:
             listed = ", ".join(f"{reason} ({count})" for reason, count in faults.items())
-            notes.append(f"{name}: passed over: {listed}.")
-    if len(notes) > MOST_NOTES:
-        notes[MOST_NOTES:] = [f"{counted(len(notes) - MOST_NOTES, 'more qlog')} could not be read as a whole."]
+            notes.append((name, f"{name}: passed over of the events on congestion control: {listed}."))
+    told, others = [note for _, note in notes[:MOST_NOTES]], dict.fromkeys(name for name, _ in notes[MOST_NOTES:])
+    if others:
+        named = first_few(others, MOST_NAMES)
+        told.append(f"{counted(len(others), 'more qlog')} could not be read as a whole: {named}.")
     states.sort(key=lambda each: each[0])
     return Recovery(
         Samples.in_order(windows),
         Samples.in_order(thresholds),
         np.sort(np.array(given_up)),
         tuple(states[:MOST_STATES]),
-        tuple(notes),
+        tuple(told),
     )
 
 
@@ -109,11 +113,11 @@ def _obstacle(mode: int) -> str:
     return "of compressed qlogs, only those of gzip and zstd are" if stat.S_ISREG(mode) else "it is no regular file"
 
 
-def _timed(found: qlog.Qlog, start: float, notes: list[str], name: str) -> list[Timed]:
+def _timed(found: qlog.Qlog, start: float, notes: list[Note], name: str) -> list[Timed]:
     """The events of the server's traces in a file with their times; a note tells what is not known of several."""
     traces = [trace for trace in found.traces if trace.vantage_point == "server"] or list(found.traces)
     if len(traces) < len(found.traces):
-        notes.append(f"{name} holds {len(found.traces)} traces; only those of the server are read.")
+        notes.append((name, f"{name} holds {len(found.traces)} traces; only those of the server are read."))
     dated = [(trace.epoch, trace) for trace in traces if trace.epoch is not None]
     if len(traces) == 1 or len(dated) < len(traces):
         begins = [(trace.events[0].time, trace) for trace in traces]
@@ -121,7 +125,9 @@ def _timed(found: qlog.Qlog, start: float, notes: list[str], name: str) -> list[
         first = min(epoch + trace.events[0].time for epoch, trace in dated)
         begins = [(first - epoch, trace) for epoch, trace in dated]
     if len(traces) > max(len(dated), 1):
-        notes.append(f"{name} holds {len(traces)} traces; each is taken to begin with the client's first packet.")
+        notes.append(
+            (name, f"{name} holds {len(traces)} traces; each is taken to begin with the client's first packet.")
+        )
     timed = [(start + event.time - begin, event) for begin, trace in begins for event in trace.events]
     return sorted(timed, key=lambda each: each[0]) if len(traces) > 1 else timed
 

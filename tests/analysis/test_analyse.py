@@ -164,7 +164,9 @@ def test_a_qlog_that_cannot_be_read_is_named_and_decides_nothing(directory: Path
     (directory / "server/qlog").mkdir()
     (directory / "server/qlog/a.sqlog").write_text("\n".join(lines))
     notes = measured(directory).notes
-    assert notes == ("Server's qlog: a.sqlog: passed over: events without a usable value (1).",)
+    assert notes == (
+        "Server's qlog: a.sqlog: passed over of the events on congestion control: events without a usable value (1).",
+    )
     assert stored_series(directory).cwnd.value.tolist() == [12000, 6000]
 
 

@@ -75,7 +75,11 @@ def test_a_compressed_qlog_reads_as_before(run: Path) -> None:
     assert len(after.window) == 201
     assert np.array_equal(after.window.time, before.window.time)
     assert np.array_equal(after.window.value, before.window.value)
-    assert after.notes == before.notes == ("a.sqlog: passed over: events without a usable value (1).",)
+    assert (
+        after.notes
+        == before.notes
+        == ("a.sqlog: passed over of the events on congestion control: events without a usable value (1).",)
+    )
 
 
 def test_the_website_hands_out_the_qlog_itself(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

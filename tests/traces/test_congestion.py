@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quicsat.traces.congestion import MOST_NOTES, recovery
+from quicsat.traces.congestion import MOST_NAMES, MOST_NOTES, recovery
 
 EVENTS: list[dict[str, Any]] = [
     {"time": 5000.0, "name": "transport:packet_received", "data": {}},
@@ -71,19 +71,24 @@ def test_a_value_that_is_none_is_passed_over_and_counted(tmp_path: Path, odd: st
     (tmp_path / "a.sqlog").write_text("\n".join([*lines[:3], odd_event, *lines[3:]]))
     found = recovery(tmp_path, 0.0)
     assert found.window.value.tolist() == [12000, 24000]
-    assert found.notes == ("a.sqlog: passed over: events without a usable value (2).",)
+    assert found.notes == (
+        "a.sqlog: passed over of the events on congestion control: events without a usable value (2).",
+    )
 
 
 def test_a_qlog_that_cannot_be_read_costs_no_other_one(tmp_path: Path) -> None:
-    """Each is named, but not all of hundreds."""
+    """Each is named, but not each of hundreds."""
     (tmp_path / "z.qlog").write_text(json.dumps({"traces": [{"events": EVENTS}]}))
-    for number in range(5):
+    bad = MOST_NOTES + MOST_NAMES
+    for number in range(10, 10 + bad):
         (tmp_path / f"{number}.qlog").write_text('{"qlog_version": "9"}')
     found = recovery(tmp_path, 0.0)
     assert found.window.value.tolist() == [12000, 24000]
     assert len(found.notes) == MOST_NOTES + 1
-    assert found.notes[0].startswith("0.qlog")
-    assert found.notes[-1].startswith("2 more")
+    assert all(f"{number}.qlog" in " ".join(found.notes) for number in range(10, 10 + bad))
+    (tmp_path / "x.qlog").write_text("{}")
+    assert f"{MOST_NAMES + 1} more" in (last := recovery(tmp_path, 0.0).notes[-1])
+    assert last.endswith("and 1 more.")
 
 
 def test_no_qlog(tmp_path: Path) -> None:
