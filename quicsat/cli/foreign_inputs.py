@@ -200,17 +200,19 @@ def _stage_ends(file: Path, target: Path) -> bool:
     """Whether a capture has the packets of both ends, as ``export`` writes it; then each gets a file of its own."""
     from quicsat.model.whole_file import new_file
     from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
-    from quicsat.traces.records import embedded_secrets, records_by_interface
+    from quicsat.traces.records import SECTION_BYTES, embedded_secrets, is_whole, records_by_interface
     from quicsat.traces.run_traces import CLIENT_TRACE, SERVER_TRACE
 
     ends = records_by_interface(resolved(file))
     if ends.keys() != {*Role}:
         return False
     secrets = embedded_secrets(resolved(file))
+    rest = b"" if is_whole(resolved(file)) else SECTION_BYTES  # each end is cut as well, so that it is read as such
     for role, name in ((Role.CLIENT, CLIENT_TRACE), (Role.SERVER, SERVER_TRACE)):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         with new_file(target / name) as trace:
             write_pcapng(trace, secrets, [CapturedEnd(role, partial(iter, ends[role]))])
+            trace.write(rest)
     return True
 
 

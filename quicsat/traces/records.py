@@ -152,6 +152,16 @@ def records_by_interface(path: Path, most: int = LEAST_PACKETS) -> dict[str, lis
     return found
 
 
+def is_whole(path: Path, most: int = LEAST_PACKETS) -> bool:
+    """Whether a trace has no fault, and at ``most`` so many packets."""
+    try:
+        for _ in unsorted_records(path, most):
+            pass
+    except (DamagedTraceError, HarnessFault):
+        return False
+    return True
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The file, without following a link; raises ``DamagedTraceError`` if it cannot be read."""

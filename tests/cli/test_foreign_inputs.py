@@ -3,6 +3,7 @@
 import csv
 import json
 import struct
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,14 @@ from quicsat.analysis.link_qlog import LinkRun
 from quicsat.analysis.qlog_export import write_qlogs
 from quicsat.cli.tables import TABLES
 from quicsat.model.emulated_link import unknown_link
-from quicsat.model.implementation import Protocol
+from quicsat.model.implementation import Protocol, Role
 from quicsat.model.time_shares import TimeShare
 from quicsat.plots.discovery import draw
-from quicsat.traces.run_traces import check_traces, read_run
+from quicsat.traces.capture_contents import TRACES
+from quicsat.traces.key_log import key_lines
+from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
+from quicsat.traces.records import records
+from quicsat.traces.run_traces import KEY_LOGS, check_traces, read_run
 from tests.cli.conftest import CommandLine, Draws
 from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
 from tests.simulated import Link, transfer
@@ -194,6 +199,22 @@ def test_a_note_tells_why_there_are_no_shares(qlogs: Path, quicsat: CommandLine)
     status, out, err = quicsat("tables", qlogs, "--table", "time-shares", "--format", "csv")
     assert (status, len(out.splitlines())) == (0, 1)
     assert "1 run has no shares" in err
+
+
+def test_a_cut_capture_of_both_ends_is_read_as_cut(tmp_path: Path, quicsat: CommandLine) -> None:
+    """Also within the type of a block: what is missing is not taken for a failure of the transfer."""
+    transfer([200_000], Link(loss=0.01)).write(tmp_path / "run")
+    secrets = "\n".join(key_lines(*(tmp_path / "run" / log for log in KEY_LOGS))).encode()
+    ends = [CapturedEnd(role, partial(records, tmp_path / "run" / TRACES[role])) for role in Role]
+    with (tmp_path / "whole.pcapng").open("wb") as file:
+        write_pcapng(file, secrets, ends)
+    content = (tmp_path / "whole.pcapng").read_bytes()
+    assert "cut off" not in quicsat.out("explain", tmp_path / "whole.pcapng")
+    for size in (len(content) // 2 | 1, content.rindex(b"\x06\0\0\0") + 2):
+        (tmp_path / "cut.pcapng").write_bytes(content[:size])
+        told = quicsat.out("explain", tmp_path / "cut.pcapng")
+        assert told.count("cut off") == 2
+        assert "streams incomplete" not in told
 
 
 def test_of_several_runs_one_must_be_named(logs: Path, quicsat: CommandLine) -> None:
