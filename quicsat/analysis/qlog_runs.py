@@ -25,8 +25,6 @@ from quicsat.traces.qlog_packets import QlogPackets, contents, datagrams, read_p
 from quicsat.traces.records import Condition
 from quicsat.traces.run_traces import TraceStates
 
-LINK = "link"
-"""Namespace of events, see :mod:`quicsat.analysis.link_qlog`."""
 LONGEST_TRIGGER = 40
 """Characters of the reason of a drop."""
 FASTEST = 1e15
@@ -207,7 +205,7 @@ def _link(path: Path, name: str, fault: str) -> QlogLink:
     """The qlog of a link; raises InputError with the ``fault`` of a qlog of an end if it is none, OSError."""
     events = _LinkEvents()
     try:
-        qlog.read_events(path, events.take, qlog.Wanted(categories=frozenset({LINK})), name=name)
+        qlog.read_events(path, events.take, qlog.Wanted(categories=frozenset({qlog.LINK})), name=name)
     except ValueError:
         raise InputError(fault.removesuffix(".")) from None
     numbers = {way: frozenset(each) for way, each in events.numbers.items()}

@@ -128,8 +128,6 @@ def one_qlog(place: Path, role: Role) -> QlogPackets | None:
             problems.append(f"{path}: cannot be read: {error.strerror or error}.")
         else:
             if found.role is role or alone:
-                for note in found.notes:
-                    console.message(note)
                 return found
     if named:
         raise InputError(*problems or [f"{place}: has no qlog of the {role}."])

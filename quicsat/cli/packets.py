@@ -61,6 +61,8 @@ def run(options: Options, program: Program) -> int:
 
     role = Role.SERVER if options.server else Role.CLIENT
     if (own := foreign_inputs.one_qlog(options.run, role)) is not None:
+        for note in own.notes:
+            console.message(note)
         return _list(options, own.packets, f"{own.role}'s qlog")
     with foreign_inputs.readable_captures(program, options.run, role) as directory:
         trace = directory / TRACES[role]

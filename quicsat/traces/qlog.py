@@ -38,6 +38,8 @@ LONGEST_RECORD = 1024 * 1024
 """Bytes; longer ones are passed over, since a value takes up to 30 times the memory of its text."""
 CATEGORIES = frozenset({"connectivity", "http", "metric_update", "quic", "recovery", "security", "transport"})
 """Categories of events of QUIC and HTTP/3: those of the drafts so far, and one of mvfst."""
+LINK = "link"
+"""Category of the events of a link, see :mod:`quicsat.analysis.link_qlog`."""
 UNQUALIFIED = frozenset(
     {
         "alpn_information", "connection_closed", "connection_started", "connection_state_updated", "cc_state_update",
@@ -61,6 +63,7 @@ TIME_UNITS = {"ms": 1e-3, "us": 1e-6}
 """Seconds."""
 RECORD_SIGN = "\x1e"
 SPACE = " \t\n\r\v\f"
+BEFORE_JSON = f"{SPACE}{RECORD_SIGN}".encode()
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_HEAD = 64 * 1024
 """Bytes of a qlog that are looked at for its title."""
@@ -200,10 +203,12 @@ def read_events(
     for trace, event in reader.events(content):
         take(trace, event)
         has_event = True
+    if fault:
+        reader.faults[fault] = 1  # the record that it cuts is no second fault
     if not has_event and reader.faults[TOO_LARGE]:
         raise ValueError(f"{name} is not read: the qlogs of a run are too large or have too many records.")
     if not has_event:
-        raise ValueError(f"{name} is a qlog of an unknown schema ({reader.schema()}) or no qlog: no event of QUIC.")
+        raise ValueError(f"{name} {reader.why_nothing(content)}.")
     return dict(+reader.faults)
 
 
@@ -261,11 +266,21 @@ class _Reader:
         self._categories = dict[str, None]()
         self._versions = dict[str, None]()
 
-    def schema(self) -> str:
-        """What the file says of its own schema, for a message."""
+    def why_nothing(self, content: bytes) -> str:
+        """Why no event was read of the content of the file."""
         unknown = [reason for reason in self.faults if reason.startswith(UNKNOWN_TIME)]
-        said = [*self._versions, *unknown, *(f"events of {quoted(each)}" for each in self._categories)]
-        return ", ".join(said[:4]) or "no version"
+        if not content:
+            return "is a damaged gzip or zstd file" if self.faults[CUT] else "is empty"
+        if unknown:
+            return f"has no event that can be read: {unknown[0]}"
+        if LINK in self._categories:
+            return "is the qlog of a link, which has no packets of an end. Name that of the client or of the server"
+        if not content.removeprefix(BYTE_ORDER_MARK).lstrip(BEFORE_JSON).startswith((b"{", b"[")):
+            return "is no qlog: it does not begin as JSON"
+        said = [*self._versions, *(f"events of {quoted(each)}" for each in self._categories)]
+        if self.faults.total() and not self._categories:
+            return f"is no qlog that can be read: {', '.join(+self.faults)}"
+        return f"is a qlog of an unknown schema ({', '.join(said[:4]) or 'no version'}) or no qlog: no event of QUIC"
 
     def events(self, content: bytes) -> Iterator[tuple[TraceHead, QlogEvent]]:
         text = content.removeprefix(BYTE_ORDER_MARK).decode("latin-1")  # a byte is a character, whatever else it holds

@@ -194,7 +194,7 @@ def changed(path: Path, change: Callable[[bytes], bytes]) -> None:
         (lambda content: content.replace(b'"offset":', b'"offset":NaN,"x":'), "frames with impossible values"),
         (lambda content: content.replace(b'"packet_type":"1RTT"', b'"packet_type":7'), "packets of an unknown type"),
         (lambda content: content.replace(b'{"time":1', b'{"time":-1'), "without a usable time"),
-        (lambda content: b"", "no qlog"),
+        (lambda content: b"", "is empty"),
         (lambda content: content.replace(b'"type":"client"', b'"type":"server"'), "a second qlog of the server"),
     ],
     ids=["cut", "cut-gzip", "size", "offset", "type", "time", "empty", "two-of-one-end"],

@@ -108,12 +108,28 @@ def test_a_list_in_a_terminal(qlogs: Path, quicsat: CommandLine) -> None:
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1e{}\n", b"\xff" * 100, b'{"traces":' + b"[" * 100_000])
-def test_what_is_no_qlog(content: bytes, tmp_path: Path, quicsat: CommandLine) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is empty"),
+        (b"\x1e{}\n", "no qlog: no event of QUIC"),
+        (b"\xff" * 100, "does not begin as JSON"),
+        (b'{"traces":' + b"[" * 100_000, "cut"),
+    ],
+)
+def test_what_is_no_qlog(content: bytes, reason: str, tmp_path: Path, quicsat: CommandLine) -> None:
     (tmp_path / "\x1b[2Ja.qlog").write_bytes(content)
     err = quicsat.refusal("packets", tmp_path / "\x1b[2Ja.qlog")
-    assert "no qlog: no event of QUIC" in err
+    assert reason in err
     assert "\x1b" not in err
+
+
+@pytest.mark.parametrize("command", ["packets", "explain"])
+def test_what_could_not_be_read_of_a_qlog_is_told_once(command: str, qlogs: Path, quicsat: CommandLine) -> None:
+    content = (qlogs / "client.sqlog").read_bytes()
+    (qlogs / "client.sqlog").write_bytes(content + b"\x1e{\n\x1e" + content.rpartition(b"\x1e")[2])
+    _, out, err = quicsat(command, qlogs / "client.sqlog")
+    assert (out + err).count("records that are no JSON: 1") == 1
 
 
 def test_a_trace_without_packets(tmp_path: Path, quicsat: CommandLine) -> None:
@@ -128,4 +144,4 @@ def test_a_qlog_that_is_missing(qlogs: Path, quicsat: CommandLine) -> None:
     (qlogs / "server.sqlog").unlink()
     assert "has no qlog of the server" in quicsat.refusal("packets", qlogs, "--server")
     assert "no.sqlog: cannot be read" in quicsat.refusal("packets", qlogs / "no.sqlog")
-    assert "no event of QUIC" in quicsat.refusal("packets", qlogs / "link.sqlog")
+    assert "is the qlog of a link" in quicsat.refusal("packets", qlogs / "link.sqlog")

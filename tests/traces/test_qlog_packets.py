@@ -274,7 +274,7 @@ def test_wrong_parameters(data: dict[str, Any], tmp_path: Path) -> None:
         ("[" * 100_000, "no qlog"),
         ('{"traces": [{"events": [' + '{"a":' * 50_000, "no qlog"),
         (b"\xff\xfe\x00", "no qlog"),
-        ("", "no qlog"),
+        ("", "is empty"),
     ],
 )
 def test_a_file_without_packets(text: str | bytes, reason: str, tmp_path: Path) -> None:
