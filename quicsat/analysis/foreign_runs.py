@@ -21,10 +21,11 @@ from quicsat.model.emulated_link import unknown_link
 from quicsat.model.errors import HarnessFault, UserError
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.real_link import RealDirection, RealLink
+from quicsat.model.stored_files import is_file
 from quicsat.model.test_case import Link
 from quicsat.model.text import counted
 from quicsat.model.units import byte_size, percent
-from quicsat.results.qir_logs import UNKNOWN_OUTCOME, ForeignRun
+from quicsat.results.qir_logs import ONE_CLOCK, UNKNOWN_OUTCOME, ForeignRun
 from quicsat.traces.columns import Form, Trace
 from quicsat.traces.connections import handshakes
 from quicsat.traces.foreign_captures import PlainCaptures, plain_captures
@@ -82,6 +83,8 @@ class Findings:
     """Of the forward link, bit/s."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Packets and frames in qlogs, by what they are, in words."""
+    knows_link: bool = False
+    """A qlog of the link tells what it dropped."""
 
 
 def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Findings:
@@ -132,6 +135,7 @@ class _Source:
     def link(self) -> Link:
         """A link with no known property except whether one clock stamped both traces."""
         one_clock = self.found.client.simulated and self.found.server.simulated
+        one_clock = one_clock or is_file(self.run.directory / ONE_CLOCK)
         if one_clock if self.qlogs is None else self.qlogs.one_clock:
             return unknown_link()
         return RealLink("client", "server", RealDirection(0.0), RealDirection(0.0), 0.0)
@@ -193,6 +197,7 @@ def _with_series(findings: Findings, source: _Source, traces: RunTraces, place: 
     if not traces.cut:
         values |= series_metrics(series, source.rate or 0.0)
     notes = list[str]()
+    knows_link = source.qlogs is not None and source.qlogs.link is not None
     if source.qlogs is not None and source.qlogs.link is not None:
         link = source.qlogs.link.conditions
         shares = (
@@ -208,7 +213,7 @@ def _with_series(findings: Findings, source: _Source, traces: RunTraces, place: 
     known = {name: value for name, value in values.items() if value is not None and (bursts or "gilbert_" not in name)}
     counts = {} if source.qlogs is None else _counts(series, traces.trace_pair, source.qlogs, findings)
     notes[:0] = [*findings.notes, *traces.qlog_notes, *traces.unread]
-    return replace(findings, values=known, counts=counts, notes=tuple(notes))
+    return replace(findings, values=known, counts=counts, notes=tuple(notes), knows_link=knows_link)
 
 
 def _counts(series: Series, pair: QuicTracePair, qlogs: QlogRun, findings: Findings) -> dict[str, int]:

@@ -92,11 +92,11 @@ def _foreign(place: Path, name: str, known: Collection[str], size: int | None, f
             console.message(note)
         return render(sheet, form)
     tables = [sheet, *_details(tree, found)]
-    return "\n\n".join([_summary(name, tree), *(render(table, form, console.width()) for table in tables)])
+    return "\n\n".join([_summary(place, name, tree), *(render(table, form, console.width()) for table in tables)])
 
 
-def _summary(name: str, tree: Tree) -> str:
-    """Pairs, test cases, missing files, and directories that were skipped."""
+def _summary(place: Path, name: str, tree: Tree) -> str:
+    """Pairs, test cases, files that directories of logs lack, and directories that were skipped."""
     from quicsat.results.qir_logs import escaped_name
 
     runs = tree.runs
@@ -106,7 +106,7 @@ def _summary(name: str, tree: Tree) -> str:
         f"pairs (server_client): {first_few(pairs, NAMED, lambda pair: escaped_name(pair) or '(no name)')}",
         f"test cases: {first_few(cases, NAMED, lambda case: escaped_name(case) or '(no name)')}",
     ]
-    missing = Counter(file for run in runs for file in run.missing)
+    missing = Counter(file for run in runs for file in run.missing if str(place) == name)
     lines += [f"missing in {count} of {counted(len(runs), 'run')}: {file}" for file, count in missing.items()]
     lines += [f"skipped: {line}" for line in _some(tree.ignored)]
     return "\n".join(lines)
@@ -135,7 +135,8 @@ def _sheet(place: Path, tree: Tree, found: Sequence[Findings]) -> Table:
     notes = [f"{run.name}: {note}" for run, each in zip(tree.runs, found, strict=True) for note in each.notes]
     if any(each.clock == SIMULATOR for each in found):
         notes.append("Times from the simulator count from the start of the simulation; the date is unknown.")
-    notes.append("Nothing was stored. Without a report of the link, the loss in its queue is unknown.")
+    unknown = " Without a report of the link, the loss in its queue is unknown."
+    notes.append(f"Nothing was stored.{'' if all(each.knows_link for each in found) else unknown}")
     return Table("foreign", f"Runs in {place.name or place}", tuple(columns), tuple(rows), tuple(notes))
 
 

@@ -176,6 +176,8 @@ def _stage(triple: Path, target: Path) -> None:
     qlogs = qlogs_at(triple)
     files = qlogs or ([triple] if triple.is_file() else [Path(part) for part in str(triple).split(":")])
     missing = [str(file) for file in files if not file.is_file()]
+    if len({*map(resolved, files)}) < len(files):
+        raise InputError(f"{triple}: names a file twice.")
     if missing or len(files) > 3:
         known = f"Name captures as {TRIPLE}, or qlogs as {QLOG_TRIPLE}."
         raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. {known}")
@@ -197,7 +199,8 @@ def _stage(triple: Path, target: Path) -> None:
 def _stage_ends(file: Path, target: Path) -> bool:
     """Whether a capture has the packets of both ends, as ``export`` writes it; then each gets a file of its own."""
     from quicsat.model.whole_file import new_file
-    from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
+    from quicsat.results.qir_logs import ONE_CLOCK
+    from quicsat.traces.pcapng_writer import CapturedEnd, is_export, write_pcapng
     from quicsat.traces.records import SECTION_BYTES, embedded_secrets, is_whole, records_by_interface
     from quicsat.traces.run_traces import CLIENT_TRACE, SERVER_TRACE
 
@@ -211,6 +214,8 @@ def _stage_ends(file: Path, target: Path) -> bool:
         with new_file(target / name) as trace:
             write_pcapng(trace, secrets, [CapturedEnd(role, partial(iter, ends[role]))])
             trace.write(rest)
+    if is_export(file):
+        (target / ONE_CLOCK).touch()
     return True
 
 

@@ -46,6 +46,8 @@ def open_campaigns(options: CampaignsOptions, program: Program) -> tuple[Campaig
             problems += error.problems
         else:
             campaigns.append(replace(found, results=where(found.results, conditions)))
+            if conditions and not campaigns[-1].results.results:
+                console.message(f"{found.label}: no run matches --fact {' '.join(map(quoted, options.fact))}.")
     if not campaigns:
         raise InputError(*problems)
     for problem in problems:

@@ -23,6 +23,8 @@ from quicsat.results.store import DOCUMENT, JOURNAL, is_campaign
 PARTS = ("client", "server", "sim")
 FILES = ("sim/trace_node_left.pcap", "sim/trace_node_right.pcap", "client/keys.log", "server/keys.log", OUTPUT)
 """What a run leaves, by the paths of both runners."""
+ONE_CLOCK = Path("sim", "one-clock")
+"""In the directory of a run whose two captures are made of one that quicsat exported, by one clock."""
 QLOGS = ".qlogs"
 """Folder with the qlogs of a run that was named by them and has no captures, see :mod:`quicsat.analysis.qlog_runs`."""
 DEEPEST, MOST_PLACES, MOST_ENTRIES = 8, 100_000, 100_000

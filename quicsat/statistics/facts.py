@@ -57,7 +57,9 @@ def check_fact(name: str) -> None:
     """Raise InputError if there is no fact of this name."""
     known = (*FACTS, *SHARES)
     if name not in known:
-        raise InputError(f"There is no fact {quoted(name)}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
+        of_metric = f"share.{name.removeprefix('share.').removeprefix('time_in_')}"  # as the metric is called
+        guess = did_you_mean(name, known) or did_you_mean(of_metric, SHARES)
+        raise InputError(f"There is no fact {quoted(name)}.{guess} Known: {', '.join(known)}.")
 
 
 def where(results: ResultSet, conditions: Sequence[FactCondition]) -> ResultSet:

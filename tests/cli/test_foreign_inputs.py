@@ -3,13 +3,17 @@
 import csv
 import json
 import struct
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from quicsat.analysis.foreign_runs import examine
 from quicsat.analysis.link_qlog import LinkRun
 from quicsat.analysis.qlog_export import write_qlogs
+from quicsat.cli import foreign_inputs
+from quicsat.cli.program import Program
 from quicsat.cli.tables import TABLES
 from quicsat.model.emulated_link import unknown_link
 from quicsat.model.implementation import Protocol, Role
@@ -20,7 +24,7 @@ from quicsat.traces.key_log import key_lines
 from quicsat.traces.pcapng_writer import CapturedEnd, write_pcapng
 from quicsat.traces.records import records
 from quicsat.traces.run_traces import KEY_LOGS, check_traces, read_run
-from tests.cli.conftest import CommandLine, Draws
+from tests.cli.conftest import ROOT, CommandLine, Draws
 from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
 from tests.simulated import Link, transfer
 
@@ -201,6 +205,42 @@ def test_a_note_tells_why_there_are_no_shares(qlogs: Path, quicsat: CommandLine)
     assert "1 run has no shares" in err
 
 
+def test_an_exported_capture_has_one_clock(tmp_path: Path) -> None:
+    """As the qlogs of the run; of a capture that others merged, the offset of the clocks is estimated."""
+    transfer([200_000], Link(loss=0.01)).write(tmp_path / "run")
+    secrets = "\n".join(key_lines(*(tmp_path / "run" / log for log in KEY_LOGS))).encode()
+    ends = [CapturedEnd(role, partial(records, tmp_path / "run" / TRACES[role])) for role in Role]
+    with (tmp_path / "run.pcapng").open("wb") as file:
+        write_pcapng(file, secrets, ends)
+    content = (tmp_path / "run.pcapng").read_bytes()
+    (tmp_path / "merged.pcapng").write_bytes(content[:16] + b"\xff" * 8 + content[24:])  # a section of unknown length
+    found = list[float]()
+    for name in ("run.pcapng", "merged.pcapng"):
+        with ExitStack() as closing:
+            run = foreign_inputs.one_run(Program(ROOT, closing=closing), tmp_path / name)
+            assert run is not None
+            found.append(examine(run, None, tmp_path / "series" / name).values["clock_uncertainty"])
+    exact, estimated = found
+    assert exact == 0 < estimated
+
+
+def test_a_qlog_that_is_named_twice_is_refused(qlogs: Path, quicsat: CommandLine) -> None:
+    client = qlogs / "client.sqlog"
+    assert "names a file twice" in quicsat.refusal("explain", f"{client}:{client}")
+
+
+def test_the_loss_in_the_queue_is_unknown_only_without_a_qlog_of_the_link(qlogs: Path, quicsat: CommandLine) -> None:
+    unknown = "the loss in its queue is unknown"
+    assert unknown not in quicsat.out("analyse", qlogs)
+    assert unknown in quicsat.out("analyse", f"{qlogs / 'client.sqlog'}:{qlogs / 'server.sqlog'}")
+
+
+def test_a_condition_that_no_run_fulfils_is_named(qlogs: Path, quicsat: CommandLine) -> None:
+    select = "tables", qlogs, "--table", "time-shares", "--fact"
+    assert "no run matches" in quicsat(*select, "share.recovery>=101")[2]
+    assert "no run matches" not in quicsat(*select, "share.recovery>=0")[2]
+
+
 def test_a_cut_capture_of_both_ends_is_read_as_cut(tmp_path: Path, quicsat: CommandLine) -> None:
     """Also within the type of a block: what is missing is not taken for a failure of the transfer."""
     transfer([200_000], Link(loss=0.01)).write(tmp_path / "run")
@@ -209,6 +249,7 @@ def test_a_cut_capture_of_both_ends_is_read_as_cut(tmp_path: Path, quicsat: Comm
     with (tmp_path / "whole.pcapng").open("wb") as file:
         write_pcapng(file, secrets, ends)
     content = (tmp_path / "whole.pcapng").read_bytes()
+    assert "missing" not in quicsat.out("analyse", tmp_path / "whole.pcapng")
     assert "cut off" not in quicsat.out("explain", tmp_path / "whole.pcapng")
     for size in (len(content) // 2 | 1, content.rindex(b"\x06\0\0\0") + 2):
         (tmp_path / "cut.pcapng").write_bytes(content[:size])

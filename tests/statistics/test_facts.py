@@ -102,6 +102,8 @@ def test_pairs_and_attempts_without_a_chosen_run_are_left_out() -> None:
     [
         ("cipher", "is no condition"),
         ("ciphre=x", "Did you mean cipher?"),
+        ("share.time_in_recovery>=30", "Did you mean share.recovery?"),
+        ("time_in_pto<=30", "Did you mean share.pto?"),
         ("client.max_ack_delay>=x", "needs a number"),
         ("share.tail>=3,4", "needs a number"),
     ],
