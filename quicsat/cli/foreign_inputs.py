@@ -15,8 +15,8 @@ from quicsat.config import quantities
 from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Role
-from quicsat.model.stored_files import files, resolved
-from quicsat.model.text import counted, escaped
+from quicsat.model.stored_files import entries, files, is_directory, resolved
+from quicsat.model.text import counted, escaped, first_few
 from quicsat.model.whole_file import scratch_directory, take_file
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ TITLE = re.compile(
     re.ASCII,
 )
 """Titles of qlogs that are exported from a campaign: the pair, the test case and the repetition."""
-QLOG = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE)
+QLOG = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE | re.DOTALL)
 """Names of qlogs, of endpoints and exported ones."""
+NAMED = 5
+"""Qlogs that a message names."""
 MOST_NOTES = 20
 """Notes on runs that are shown."""
 
@@ -96,14 +98,49 @@ class CampaignsOptions(FileSizeOptions, group="selection"):
 def qlogs_at(place: Path) -> list[Path]:
     """The qlogs that a place names: one, several with colons between them, or a directory of exported ones."""
     if place.is_dir():
-        found = {file.name: file for file in files(resolved(place)) if QLOG.fullmatch(file.name)}
+        found = _qlogs_in(place)
         for suffix in (".sqlog", ".qlog"):
-            known = [found[name] for name in sorted(found) if name.startswith(tuple(f"{end}{suffix}" for end in PARTS))]
+            known = [file for file in found if file.name.startswith(tuple(f"{end}{suffix}" for end in PARTS))]
             if known:
                 return known
         return []
     parts = [Path(part) for part in str(place).split(":")] if not place.exists() else [place]
-    return parts if all(QLOG.fullmatch(part.name) for part in parts) else []
+    return parts if all(map(_is_qlog, parts)) else []
+
+
+def _qlogs_in(directory: Path) -> list[Path]:
+    return sorted(file for file in files(resolved(directory)) if QLOG.fullmatch(file.name))
+
+
+def _is_qlog(path: Path) -> bool:
+    """By its name, or by its content if it is not named so."""
+    from quicsat.traces.qlog import is_qlog
+
+    if QLOG.fullmatch(path.name):
+        return True
+    with suppress(OSError):
+        return path.is_file() and is_qlog(resolved(path))
+    return False
+
+
+def _check_names(program: Program, place: Path) -> None:
+    """Say which qlogs of a directory are not read; raises InputError if it has nothing else that could be."""
+    from quicsat.results.store import DOCUMENT, find_campaign, has
+
+    if not place.is_dir():
+        return
+    known = qlogs_at(place)
+    found = _qlogs_in(place)
+    ours = tuple(f"{end}{suffix}" for end in PARTS for suffix in (".sqlog", ".qlog"))
+    others = [escaped(file.name) for file in found if not file.name.startswith(ours)]
+    if known and others:
+        console.message(f"{place}: {counted(len(others), 'qlog')} of other names not read: {first_few(others, NAMED)}.")
+    if known or find_campaign(place)[0] is not None:
+        return
+    found = found or [file for folder in entries(resolved(place)) if is_directory(folder) for file in _qlogs_in(folder)]
+    if found and not has(place, DOCUMENT) and runs_below(program, place) is None:
+        named = f"No qlog in it has a name of export ({', '.join(f'{end}.sqlog' for end in PARTS)})."
+        raise InputError(f"{place}: {named} Name those of a run as {QLOG_TRIPLE}, such as {escaped(str(found[0]))}.")
 
 
 def one_qlog(place: Path, role: Role) -> QlogPackets | None:
@@ -139,6 +176,8 @@ def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:
 
     Raises InputError if a file of them is missing.
     """
+    for place in places:
+        _check_names(program, place)
     triples = [place for place in places if _is_triple(place)]
     others = [(place, str(place)) for place in places if place not in triples]
     if not triples:

@@ -76,6 +76,7 @@ LONGEST, LATEST = 30 * 86400.0, 4_102_444_800.0
 
 _EVENTS = re.compile(r'"events"\s*:\s*\[')
 _DELTAS = re.compile(rf'"time_format"\s*:\s*"(?:{"|".join(DELTAS)})"')
+_VERSION = re.compile(rb'"(?:qlog_version|qlog_format|file_schema)"\s*:')
 _FILLER = re.compile(r"[\s,]*")
 _PARTS = {sign: re.compile(f"[^{sign}]+") for sign in (RECORD_SIGN, "\n")}
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -217,6 +218,12 @@ def title(path: Path) -> str:
     text = _content(path, LONGEST_HEAD)[0].decode("latin-1")
     found = _member(text, "title", 0, len(text))
     return found if isinstance(found, str) else ""
+
+
+def is_qlog(path: Path) -> bool:
+    """Whether a file begins as a qlog, whatever its name is. Raises OSError."""
+    head = _content(path, LONGEST_HEAD)[0].removeprefix(BYTE_ORDER_MARK).lstrip(BEFORE_JSON)
+    return head.startswith(b"{") and _VERSION.search(head) is not None
 
 
 def shown_name(path: Path, folder: Path) -> str:

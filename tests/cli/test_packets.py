@@ -145,3 +145,31 @@ def test_a_qlog_that_is_missing(qlogs: Path, quicsat: CommandLine) -> None:
     assert "has no qlog of the server" in quicsat.refusal("packets", qlogs, "--server")
     assert "no.sqlog: cannot be read" in quicsat.refusal("packets", qlogs / "no.sqlog")
     assert "is the qlog of a link" in quicsat.refusal("packets", qlogs / "link.sqlog")
+
+
+@pytest.mark.parametrize("command", ["packets", "explain", "analyse", "tables"])
+@pytest.mark.parametrize("below", ["", "below"])
+def test_a_directory_of_qlogs_with_other_names(command: str, below: str, qlogs: Path, quicsat: CommandLine) -> None:
+    """It is refused with the form that names qlogs one by one."""
+    place = qlogs / "own"
+    (place / below).mkdir(parents=True)
+    (qlogs / "client.sqlog").rename(place / below / "mine.sqlog")
+    err = quicsat.refusal(command, place)
+    assert "No qlog in it has a name of export" in err
+    assert "CLIENT.sqlog:SERVER.sqlog:LINK.sqlog" in err
+    assert str(place / below / "mine.sqlog") in err
+
+
+def test_qlogs_beside_those_that_are_read_are_named(qlogs: Path, quicsat: CommandLine) -> None:
+    (qlogs / "other.sqlog").write_bytes(b"")
+    status, _, err = quicsat("analyse", qlogs)
+    assert status == 0
+    assert f"{qlogs}: 1 qlog of other names not read: other.sqlog." in err
+
+
+@pytest.mark.parametrize("name", ["s.json", "s", "a\nb.sqlog", "client.sqlog.json"])
+def test_a_qlog_of_any_name(name: str, qlogs: Path, quicsat: CommandLine) -> None:
+    expected = quicsat.out("packets", qlogs / "client.sqlog", "--format", "csv")
+    (qlogs / "client.sqlog").rename(qlogs / name)
+    assert quicsat.out("packets", qlogs / name, "--format", "csv") == expected
+    assert "streams" in quicsat.out("analyse", f"{qlogs / name}:{qlogs / 'server.sqlog'}")
