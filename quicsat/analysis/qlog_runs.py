@@ -94,7 +94,7 @@ def read_qlog_run(directory: Path) -> QlogRun:
         raise InputError("there is no qlog of the client or of the server")
     read = {role: end for role, (end, _) in ends.items()}
     states = _states(read, link)
-    notes = [note for end in read.values() for note in end.notes]
+    notes = [note for end in read.values() for note in end.notes] + _sizes(states)
     notes += [NOT_SHOWN, *([] if link else [NO_LINK])]
     ended = {Role.CLIENT: states.client, Role.SERVER: states.server}
     damaged = frozenset(role for role, state in ended.items() if state.condition is Condition.TRUNCATED)
@@ -144,6 +144,21 @@ def _states(ends: dict[Role, QlogPackets], link: QlogLink | None) -> TraceStates
         forward = _dropped(forward, ends[Role.SERVER].packets, at_server, link.numbers["forward"])
         back = _dropped(back, ends[Role.CLIENT].packets, at_client, link.numbers["return"])
     return TraceStates(client, server, (), readers, matches=(forward, back))
+
+
+def _sizes(states: TraceStates) -> list[str]:
+    """A sentence for each end whose qlog has most of its datagrams in other sizes than the qlog of the other end."""
+    found = list[str]()
+    ends = (Role.SERVER, states.server, states.client), (Role.CLIENT, states.client, states.server)
+    for matches, (role, sender, receiver) in zip(states.matches or (), ends, strict=False):
+        there = matches.arrived >= 0
+        sizes = sender.datagrams.size[matches.sent[there]], receiver.datagrams.size[matches.arrived[there]]
+        if there.any() and (more := int(np.median(sizes[1] - sizes[0]))):
+            found.append(
+                f"Most datagrams of the {role} have {abs(more)} B {'more' if more > 0 else 'less'} in the qlog of the "
+                "other end: sizes are those of the sender's qlog."
+            )
+    return found
 
 
 def _dropped(matches: PacketMatches, trace: Trace, sender: DatagramContents, numbers: frozenset[int]) -> PacketMatches:

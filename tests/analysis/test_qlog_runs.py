@@ -178,6 +178,20 @@ def test_drops_of_the_link_decide_what_is_lost(named: bool, traces: RunTraces, r
     assert found.counts["datagrams that were lost, forward"] == lost + (0 if named else len(silent))
 
 
+def test_sizes_that_ends_log_differently_are_noted(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    """A client whose sizes lack the authentication tag: the server's are told apart from them, and have no note."""
+    files = write_qlogs(tmp_path, "a", traces, run)
+    records = [json.loads(record) for record in files[0].read_text().split("\x1e")[1:]]
+    for record in records:
+        if record.get("name") == "quic:packet_sent":
+            record["data"]["raw"]["length"] -= 16
+    kept = [record for record in records if "udp_datagrams" not in record.get("name", "")]
+    files[0].write_text("".join(f"\x1e{json.dumps(record)}\n" for record in kept))
+    notes = [note for note in findings(staged(tmp_path / "a_b/c/1", files)).notes if note.startswith("Most datagrams")]
+    assert len(notes) == 1
+    assert "of the client have 16 B more" in notes[0]
+
+
 # ---- hostile --------------------------------------------------------------------------------
 
 
