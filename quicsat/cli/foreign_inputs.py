@@ -114,12 +114,14 @@ def _qlogs_in(directory: Path) -> list[Path]:
 
 def _is_qlog(path: Path) -> bool:
     """By its name, or by its content if it is not named so."""
-    from quicsat.traces.qlog import is_qlog
-
     if QLOG.fullmatch(path.name):
         return True
+    if not path.is_file():
+        return False
+    from quicsat.traces.qlog import is_qlog
+
     with suppress(OSError):
-        return path.is_file() and is_qlog(resolved(path))
+        return is_qlog(resolved(path))
     return False
 
 
