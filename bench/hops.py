@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from bench.disturbances import CE, ECT0, Passed, near, passed_between, unordered
 from bench.result_rows import Figure, errors_of, exactly, figure, lag
-from bench.testbed_traffic import SMALL_BITS, WAYS, Flow, Seen, Traffic, rate_in_trace, stream_both_ways
+from bench.testbed_traffic import SMALL_BITS, STREAM_SIZE, WAYS, Flow, Seen, Traffic, rate_in_trace, stream_both_ways
 from quicsat.model.emulated_link import (
     ClientSide,
     ClientSideDirection,
@@ -82,9 +83,18 @@ def hop_rate(bench: Traffic, slow: str, way: str, duration: float = 4.0) -> list
     link = path_of(RATES | ({BESIDE: dict.fromkeys(WAYS, FAST)} if slow == LINK else {}))
     rate = RATES[slow][way]
     seen = bench.stream(link, [Flow(way, OVERLOAD * rate * MBPS, duration, catch_up=1.0)])
-    [behind] = [hop.behind for hop in hops_of(seen, way) if hop.name == slow]
-    found = rate_in_trace(behind) / MBPS
-    return [near(case, way, found, rate, RATE_BAR * rate, "Mbit/s"), *lag(case, seen)]
+    [hop] = [hop for hop in hops_of(seen, way) if hop.name == slow]
+    found = rate_in_trace(hop.behind) / MBPS
+    return [near(case, way, found, rate, RATE_BAR * rate, "Mbit/s"), _pauses(case, hop, rate), *lag(case, seen)]
+
+
+def _pauses(case: str, hop: Hop, rate: float) -> Figure:
+    """The longest pause of the sender: while it lasts longer than a full queue at this rate (Mbit/s), the hop idles."""
+    sent = sorted(hop.stream.sent.values())
+    longest = max(after - before for before, after in pairwise(sent))
+    full = QUEUE * STREAM_SIZE * 8 / (rate * MBPS)
+    pauses = figure(case, "lag of the sender", [longest / MS], "ms")
+    return replace(pauses, bar=f"max <= {full / MS:.0f}", passed=longest <= full)
 
 
 def hop_delays(bench: Traffic, n: int = 400) -> list[Figure]:
