@@ -30,7 +30,7 @@ LOGS = "logs of QIR and QIR-SE"
 TRIPLE = "LEFT.pcap:RIGHT.pcap:KEYS"
 """Captures at the client and at the server and a key log, as QIR-SE names them; the second or third may be missing."""
 QLOG_TRIPLE = "CLIENT.sqlog:SERVER.sqlog:LINK.sqlog"
-"""Qlogs of one run in any order, of which one of an end is enough; or a directory with exported ones."""
+"""Qlogs of one run in any order (the qlog of one end is enough), or a directory of exported qlogs."""
 STAGED = Path("unknown_unknown", "captures")
 """Directory of runs that are made of such captures: their implementations are not known."""
 CAPTURE = re.compile(r".+\.p?cap(ng)?(\.(gz|zst|lz4))?", re.IGNORECASE)

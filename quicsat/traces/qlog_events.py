@@ -76,7 +76,7 @@ def endpoint_events(trace: Trace, times: Floats, *, server: bool) -> Iterator[tu
 
 
 def _datagrams(trace: Trace, times: Floats) -> dict[int, Event]:
-    """What is told of datagrams, by the row of their first packet.
+    """Sizes and marks of datagrams that the export states, by the row of their first packet.
 
     Of those with long headers, with more than their packets, or with another ECN mark than the one before in their
     direction, and of those at the same time behind one of these. All others have one packet, and its size.
@@ -267,7 +267,7 @@ SIGNALS: Mapping[int, SignalForm] = {
     Frame.DATAGRAM: SignalForm("datagram", LENGTH),
     Frame.DATAGRAM_SIZED: SignalForm("datagram", LENGTH),
 }
-"""Those of which qlog defines a form, but for CONNECTION_CLOSE."""
+"""The frames for which qlog defines members, without CONNECTION_CLOSE."""
 
 
 def _error(code: int, member: str) -> Event:

@@ -192,7 +192,7 @@ class _Reader:
         self._paths: dict[str, str] = {}
         self._datagram = _Datagram()
         self._announced: _Datagram | None = None
-        """The next one, of which no packet has come yet."""
+        """The next datagram, before its first packet."""
         self._announces = False
         """Datagrams with several packets are announced."""
         self._marks = [0, 0]
@@ -305,7 +305,7 @@ class _Reader:
         self._rows.set(row, ELICITING, any(eliciting))
 
     def _announce(self, head: qlog.TraceHead, event: qlog.QlogEvent) -> None:
-        """Remember the size of a datagram, if it is told alone, and its mark, which later ones have, too."""
+        """Store the size of a single datagram, and the ECN mark, which also holds for later datagrams."""
         sent = event.name.endswith("sent")
         for mark in _list(event.data.get("ecn"))[-1:]:
             if mark in ECN_MARKS:
@@ -459,7 +459,7 @@ def _sorted(trace: Trace) -> Trace:
 
 
 def _with_sizes(trace: Trace) -> Trace:
-    """With the sizes of the datagrams: what was told, else the sums of their packets."""
+    """With the sizes of the datagrams: the stated size, or the sum of the packets."""
     firsts = np.flatnonzero(np.diff(trace.frame, prepend=-1))
     size = np.zeros(len(trace), dtype=np.int64)
     size[firsts] = np.maximum(trace.size[firsts], np.add.reduceat(trace.length, firsts))

@@ -179,7 +179,7 @@ def test_drops_of_the_link_decide_what_is_lost(named: bool, traces: RunTraces, r
 
 
 def test_sizes_that_ends_log_differently_are_noted(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
-    """A client whose sizes lack the authentication tag: the server's are told apart from them, and have no note."""
+    """The note names the end whose datagrams differ in size, here by the authentication tag."""
     files = write_qlogs(tmp_path, "a", traces, run)
     records = [json.loads(record) for record in files[0].read_text().split("\x1e")[1:]]
     for record in records:

@@ -194,7 +194,7 @@ def test_the_shares_of_exported_qlogs_are_explained_and_are_a_row(qlogs: Path, q
 
 
 def test_a_note_tells_why_there_are_no_shares(qlogs: Path, quicsat: CommandLine) -> None:
-    """Also beside CSV, which has no place for notes: a table without rows is never all that is said."""
+    """A table without rows has a reason, also with CSV, which has no place for notes."""
     without_link = f"{qlogs / 'client.sqlog'}:{qlogs / 'server.sqlog'}"
     assert "no shares of the time" in quicsat.out("explain", without_link)
     content = (qlogs / "client.sqlog").read_text()  # it no longer shows what was sent on a stream
@@ -205,14 +205,20 @@ def test_a_note_tells_why_there_are_no_shares(qlogs: Path, quicsat: CommandLine)
     assert "1 run has no shares" in err
 
 
+def exported_capture(path: Path) -> bytes:
+    """The content of a capture of both ends, written to ``path``."""
+    run = path.with_name("run")
+    transfer([200_000], Link(loss=0.01)).write(run)
+    secrets = "\n".join(key_lines(*(run / log for log in KEY_LOGS))).encode()
+    ends = [CapturedEnd(role, partial(records, run / TRACES[role])) for role in Role]
+    with path.open("wb") as file:
+        write_pcapng(file, secrets, ends)
+    return path.read_bytes()
+
+
 def test_an_exported_capture_has_one_clock(tmp_path: Path) -> None:
     """As the qlogs of the run; of a capture that others merged, the offset of the clocks is estimated."""
-    transfer([200_000], Link(loss=0.01)).write(tmp_path / "run")
-    secrets = "\n".join(key_lines(*(tmp_path / "run" / log for log in KEY_LOGS))).encode()
-    ends = [CapturedEnd(role, partial(records, tmp_path / "run" / TRACES[role])) for role in Role]
-    with (tmp_path / "run.pcapng").open("wb") as file:
-        write_pcapng(file, secrets, ends)
-    content = (tmp_path / "run.pcapng").read_bytes()
+    content = exported_capture(tmp_path / "run.pcapng")
     (tmp_path / "merged.pcapng").write_bytes(content[:16] + b"\xff" * 8 + content[24:])  # a section of unknown length
     found = list[float]()
     for name in ("run.pcapng", "merged.pcapng"):
@@ -243,12 +249,7 @@ def test_a_condition_that_no_run_fulfils_is_named(qlogs: Path, quicsat: CommandL
 
 def test_a_cut_capture_of_both_ends_is_read_as_cut(tmp_path: Path, quicsat: CommandLine) -> None:
     """Also within the type of a block: what is missing is not taken for a failure of the transfer."""
-    transfer([200_000], Link(loss=0.01)).write(tmp_path / "run")
-    secrets = "\n".join(key_lines(*(tmp_path / "run" / log for log in KEY_LOGS))).encode()
-    ends = [CapturedEnd(role, partial(records, tmp_path / "run" / TRACES[role])) for role in Role]
-    with (tmp_path / "whole.pcapng").open("wb") as file:
-        write_pcapng(file, secrets, ends)
-    content = (tmp_path / "whole.pcapng").read_bytes()
+    content = exported_capture(tmp_path / "whole.pcapng")
     assert "missing" not in quicsat.out("analyse", tmp_path / "whole.pcapng")
     assert "cut off" not in quicsat.out("explain", tmp_path / "whole.pcapng")
     for size in (len(content) // 2 | 1, content.rindex(b"\x06\0\0\0") + 2):
