@@ -1,8 +1,17 @@
 """The first process of a container of this machine: whether a signal reaches it, and what its network received."""
 
+import time
 from signal import Signals
 
 from quicsat.docker import resource_use
+
+_RUNTIME = "runc:["
+"""Begin of the name of a container's first process until it executes the container's program.
+
+The engine says that a container has started a moment before that.
+"""
+_PATIENCE = 2.0
+"""Seconds for the program to follow; a program with such a name is not waited for any longer."""
 
 
 def takes_signal(pid: int, identity: str, signal: Signals) -> bool:
@@ -13,12 +22,18 @@ def takes_signal(pid: int, identity: str, signal: Signals) -> bool:
     """
     if resource_use.control_group(pid, identity) is None:
         return True
+    end = time.monotonic() + _PATIENCE
     try:
-        text = (resource_use.PROCESSES / str(pid) / "status").read_text(encoding="ascii", errors="replace")
-        masks = dict(line.split(":\t", 1) for line in text.splitlines() if line.startswith(("SigBlk:", "SigCgt:")))
-        return bool((int(masks["SigBlk"], 16) | int(masks["SigCgt"], 16)) >> (signal - 1) & 1)
+        while (status := _status(pid))["Name"].startswith(_RUNTIME) and time.monotonic() < end:
+            time.sleep(0.001)
+        return bool((int(status["SigBlk"], 16) | int(status["SigCgt"], 16)) >> (signal - 1) & 1)
     except (OSError, LookupError, ValueError):
         return True
+
+
+def _status(pid: int) -> dict[str, str]:
+    text = (resource_use.PROCESSES / str(pid) / "status").read_text(encoding="ascii", errors="replace")
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
 
 
 class ReceivedBytes:

@@ -31,6 +31,24 @@ def test_a_signal_needs_a_handler(preparation: str, takes: bool, monkeypatch: py
     assert takes_signal(process.pid, "container", SIGTERM)  # it has ended
 
 
+@pytest.mark.parametrize("seconds", [0.3, 60])
+def test_what_starts_the_program_is_not_asked(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_use, "control_group", lambda _pid, _identity: Path())
+    script = f"""
+import os, signal, sys, time
+from pathlib import Path
+signal.signal(signal.SIGTERM, lambda *_: None)
+Path("/proc/self/comm").write_text("runc:[2:INIT]")
+print(flush=True)
+time.sleep({seconds})
+os.execvp("cat", ["cat"])
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        assert takes_signal(process.pid, "container", SIGTERM) is (seconds > 1)  # a program may have the same name
+        process.kill()
+
+
 def test_a_process_elsewhere_may_take_it() -> None:
     assert takes_signal(1, "a container of another machine", SIGTERM)
 
