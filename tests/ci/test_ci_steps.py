@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.ci import ActionStep
 from quicsat.cli import main as cli
 from quicsat.config.expectations import KnownNames, load_expectations
 from quicsat.images.lock_file import lock_text
@@ -21,6 +20,7 @@ from quicsat.model.results import ImageFacts
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "ci/github/action.yml").read_text())
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
+EXPRESSION = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
 RECORDER = """\
 #!/bin/bash
 printf '%s' "$(basename "$0")" >>"$CALLS"
@@ -67,8 +67,20 @@ class Stage:
         (self.folder.parent / "lock").write_text(lock_text(found))
 
     def step(self, name: str, inputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        """Run a step of the action."""
-        return ActionStep(name).run(inputs, self.folder.parent, self.environment, self.folder / "ci/github")
+        """Run a step of the action as GitHub does: the values of expressions only come in as variables."""
+        folder, step = self.folder.parent, STEPS[name]
+        values = {key: str(entry.get("default", "")) for key, entry in ACTION["inputs"].items()} | inputs
+        contexts = {f"inputs.{key}": value for key, value in values.items()}
+        contexts |= {"runner.temp": str(folder), "github.repository": "me/it", "github.token": "none"}
+        contexts |= {"github.event.pull_request.number": "7"}
+        own = {
+            key: EXPRESSION.sub(lambda match: contexts[match[1]], value) for key, value in step.get("env", {}).items()
+        }
+        script = folder / "step.sh"
+        script.write_text(step["run"])
+        words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
+        variables = {**self.environment, "GITHUB_ACTION_PATH": str(self.folder / "ci/github"), **own}
+        return subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
     @property
     def calls(self) -> list[str]:
