@@ -19,13 +19,13 @@ from docker.errors import APIError
 
 from quicsat.docker import client, containers
 from quicsat.docker.containers import remove_containers
-from quicsat.execution import admission, compliance, worker_pool
+from quicsat.execution import admission, worker_pool
 from quicsat.execution.dispatcher import Dispatcher
 from quicsat.execution.local_worker import LocalWorker
 from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.worker_pool import WorkerPool
-from quicsat.links import container_session, ns3_testbed
+from quicsat.links import container_session
 from quicsat.links.ns3_testbed import Ns3Backend
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.implementation import Role
@@ -55,8 +55,6 @@ FAULTS = (
 )  # fmt: skip
 CALLS = 340
 """Calls of a campaign among which faults are drawn."""
-PLAN_TIMEOUT = 3.0
-"""Of a transfer, seconds."""
 TRUTH = {
     "good": {(Outcome.SUCCEEDED, ErrorCode.NONE)},
     "bad": {(Outcome.FAILED, ErrorCode.CLIENT_FAILED)},
@@ -67,16 +65,13 @@ _connecting = threading.Lock()
 
 
 def quick(patch: Callable[[Any, str, Any], object]) -> None:
-    """Let patience be a fifteenth of what it is, and testbeds overlap; ``patch`` sets an attribute of a module."""
+    """Let faults be noticed soon, and testbeds overlap; ``patch`` sets an attribute of a module."""
     patch(admission, "SETTLED", 0.0)
     patch(client, "QUICK", 1.0)
     patch(containers, "QUICK", 1.0)
     patch(worker_pool, "OUTAGE_PATIENCE", 20.0)
-    patch(compliance, "TIMEOUT", 3.0)
     patch(container_session, "HEARTBEAT", 0.15)
-    patch(container_session, "READY_TIMEOUT", 3.0)
     patch(container_session, "START_PATIENCE", 0.4)
-    patch(ns3_testbed, "RESET_PATIENCE", 1.0)
 
 
 class FaultyEngine(FakeEngine):
@@ -84,7 +79,6 @@ class FaultyEngine(FakeEngine):
 
     def __init__(self, seed: int, faults: int) -> None:
         super().__init__(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)), deaf=only_as(Role.CLIENT, hang))
-        self.server_patience = 3.0
         dice = random.Random(seed)
         self.schedule = {dice.randrange(8, CALLS): dice.choice(FAULTS) for _ in range(faults)}
         """Kind of fault by the number of the call."""
@@ -241,7 +235,6 @@ class Report:
     """What came of a campaign at a faulty engine."""
 
     happened: tuple[str, ...]
-    seconds: float
     results: Mapping[str, int]
     """Results that count, by outcome."""
     false: tuple[str, ...]
@@ -255,7 +248,7 @@ class Report:
 
 def plan() -> tuple[Run, ...]:
     """A good, a bad and a deaf client, twice each."""
-    case = replace(CASE, repetitions=2, timeout=PLAN_TIMEOUT)
+    case = replace(CASE, repetitions=2)
     short = replace(case, name="brief", abbreviation="BR", timeout=0.6, repetitions=1)
     good = implementation("good")
     runs = [Run(good, implementation(name), case, number, 1) for number in (1, 2) for name in ("good", "bad")]
@@ -267,7 +260,7 @@ def carry_out(seed: int, directory: Path, *, testbeds: int = 1, engine: FaultyEn
     engine = engine or FaultyEngine(seed, 4)
     with _connecting:
         daemon = connect(engine)
-    begin, false, uncaught = time.monotonic(), list[str](), list[str]()
+    false, uncaught = list[str](), list[str]()
     runs = plan()
     roles = {"good": set(Role), "bad": {Role.CLIENT}, "deaf": {Role.CLIENT}}
     with Journal.create(directory, manifest(runs)) as journal:
@@ -299,7 +292,6 @@ def carry_out(seed: int, directory: Path, *, testbeds: int = 1, engine: FaultyEn
     outcomes = [result.verdict.outcome.value for result in record.result_set.results]
     return Report(
         happened=tuple(engine.happened),
-        seconds=time.monotonic() - begin,
         results={outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)},
         false=(*false, *(told for result in record.history if (told := _false(result)))),
         uncaught=tuple(uncaught),

@@ -4,13 +4,13 @@ import os
 import pty
 import subprocess
 import sys
-import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import IO
 
 import pytest
 
-from quicsat.cli import console
+from quicsat.cli import console, live_view
 from quicsat.cli.live_view import LiveView
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
 from quicsat.model.results import Measurement, RunResult
@@ -34,7 +34,7 @@ def lines(view: LiveView) -> list[str]:
 
 def test_a_campaign_from_its_begin_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(live_view, "time", SimpleNamespace(monotonic=lambda: now))
     case = replace(CASE, file_sizes=(4_000_000,), repetitions=2)
     first, second, third, fourth = (run_of("good", client, case, number) for number in (1, 2) for client in ("a", "b"))
     view = LiveView(())
@@ -64,7 +64,7 @@ def test_a_campaign_from_its_begin_to_its_end(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_estimate_narrows_and_goes_down(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(live_view, "time", SimpleNamespace(monotonic=lambda: now))
     runs = [run_of(case=replace(CASE, repetitions=9), repetition=number) for number in range(1, 10)]
     view = LiveView(())
     view.observer.planned(runs)
@@ -143,7 +143,7 @@ def test_a_campaign_on_a_terminal(checkout: Checkout, monkeypatch: pytest.Monkey
 
 SCRIPT = """
 import sys, time
-from quicsat.cli import console
+from quicsat.cli import console, live_view
 from quicsat.cli.live_view import LiveView
 from tests.fakes import run_of
 assert console.live()

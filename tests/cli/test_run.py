@@ -6,7 +6,6 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -25,6 +24,7 @@ from quicsat.results import store
 from tests.cli.conftest import GOOD, LINK, Checkout, CommandLine
 from tests.fakes import Life, endpoint, hang, only_as
 from tests.site.builder import build
+from tests.waiting import Later
 
 
 def test_the_whole_command_from_the_plan_to_the_matrix(
@@ -344,11 +344,11 @@ def test_hostile_reasons_of_compliance(checkout: Checkout) -> None:
 
 
 def test_time_is_up_before_all_runs_are_made(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    passed = [0.0]
-    monkeypatch.setattr(run_queue, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
+    later = Later()
+    monkeypatch.setattr(run_queue, "time", later)
 
     def dawdle(life: Life) -> int:
-        passed[0] += 1000.0
+        later.pass_by(1000.0)
         return endpoint(life)
 
     checkout.engine.programs["bad"] = only_as(Role.CLIENT, dawdle)

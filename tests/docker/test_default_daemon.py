@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import socket
@@ -24,7 +24,6 @@ from quicsat.docker.ssh_tunnel import connected
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.real_link import Tls
 from tests.certificates import certificates
-from tests.dockerds import running, wait_for
 from tests.fakes import FakeEngine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -184,6 +183,7 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """Answers at a socket of the file system."""
 
     daemon_threads = True
+    handle_error = Server.handle_error
 
     def get_request(self) -> tuple[socket, Any]:
         return super().get_request()[0], ("local", 0)
@@ -261,12 +261,19 @@ def login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     for key in ("host", "user", "other"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / key], check=True)
     (tmp_path / "authorized_keys").write_text((tmp_path / "user.pub").read_text())
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+
+    class Login(socketserver.BaseRequestHandler):
+        """A connection, which a process of its own serves."""
+
+        def handle(self) -> None:
+            command = [sshd, "-i", "-e", "-f", tmp_path / "sshd_config"]
+            subprocess.run(command, stdin=self.request, stdout=self.request, stderr=subprocess.DEVNULL, check=False)
+
+    logins = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Login)
+    port = logins.server_address[1]
     (tmp_path / "known_hosts").write_text(f"[127.0.0.1]:{port} {(tmp_path / 'host.pub').read_text()}")
     (tmp_path / "sshd_config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host\nPidFile none\nStrictModes no\n"
+        f"HostKey {tmp_path}/host\nPidFile none\nStrictModes no\n"
         f"AuthorizedKeysFile {tmp_path}/authorized_keys\n"
         "UsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\n"
     )
@@ -281,11 +288,7 @@ def login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
-    log = tmp_path / "log"
-    with ExitStack() as stack:
-        stack.enter_context(serving(LocalServer(str(tmp_path / "daemon.sock"), Api)))
-        process = stack.enter_context(running([sshd, "-D", "-e", "-f", str(tmp_path / "sshd_config")], log))
-        wait_for(lambda: "listening" in log.read_text(), "sshd", process, log)
+    with serving(LocalServer(str(tmp_path / "daemon.sock"), Api)), serving(logins):
         yield lambda name: f"ssh://{getpass.getuser()}@127.0.0.1:{port}{tmp_path}/{name}"
 
 

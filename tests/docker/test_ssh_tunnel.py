@@ -13,7 +13,7 @@ from quicsat.docker.ssh_tunnel import connected
 from quicsat.model.errors import MachineError
 from quicsat.model.real_link import Host
 from tests.fakes import FakeEngine
-from tests.waiting import until
+from tests.waiting import has_ended, until
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = Host("far", "ssh://me@far.example:2222/run/user/7/docker.sock", ssh_config=Path("/c/config"))
@@ -39,13 +39,6 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def calls(folder: Path) -> list[str]:
     return (folder / "calls").read_text().splitlines()
-
-
-def has_ended(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def test_how_ssh_is_called(ssh: Path) -> None:

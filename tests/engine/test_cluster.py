@@ -1,8 +1,8 @@
 """A campaign over a real Dask cluster whose worker stands beside the real engine; and both of them killed."""
 
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,12 +32,11 @@ BUSY_PATIENCE = 300.0
 @contextmanager
 def scheduler(log: Path) -> Iterator[str]:
     """A scheduler; its address."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [str(Path(sys.executable).with_name("dask")), "scheduler", "--host", "127.0.0.1", "--port", str(port)]
+    command = [str(Path(sys.executable).with_name("dask")), "scheduler", "--host", "127.0.0.1", "--port", "0"]
+    at = re.compile(r"Scheduler at: +(tcp://127\.0\.0\.1:\d+)\n")
     with running([*command, "--no-dashboard", "--dashboard-address", ":0"], log) as process:
-        wait_for(lambda: b"Scheduler at" in log.read_bytes(), "the scheduler", process, log)
-        yield f"tcp://127.0.0.1:{port}"
+        wait_for(lambda: at.search(log.read_text()) is not None, "the scheduler", process, log)
+        yield at.search(log.read_text())[1]
 
 
 @contextmanager

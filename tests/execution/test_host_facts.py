@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_pressure_is_the_share_of_time_in_which_a_task_waited(monkeypatch: pytes
     pressure = tmp_path / "cpu"
     monkeypatch.setattr(host_facts, "PRESSURE", pressure)
     clock = iter([100.0, 104.0])
-    monkeypatch.setattr("quicsat.execution.host_facts.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr(host_facts, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=5000000\nfull avg10=0.00 total=0\n")
     facts = host_facts.watch(INFO, CpuMonitor())
     pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=6000000\nfull avg10=0.00 total=0\n")

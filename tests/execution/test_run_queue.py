@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quicsat.execution import run_queue
 from quicsat.execution.remaining_work import RemainingWork
 from quicsat.execution.run_queue import RunQueue
 from quicsat.execution.worker import result_of
@@ -22,6 +23,7 @@ from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.time_windows import Hours, window, zone
 from tests.execution.test_worker_pool import FakeWorker
 from tests.fakes import CASE, run_of
+from tests.waiting import Later
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 SLOW = replace(CASE, name="slow", abbreviation="SL", file_sizes=(10_000_000,))
@@ -129,11 +131,11 @@ def test_a_run_of_which_nothing_is_known_is_tried() -> None:
 
 
 def test_the_time_that_a_campaign_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    moment = [100.0]
-    monkeypatch.setattr("quicsat.execution.run_queue.time.monotonic", lambda: moment[0])
+    later = Later()
+    monkeypatch.setattr(run_queue, "time", later)
     told = Told(runs("a", "b"), CampaignLimits(most_seconds=60), (run_of(), result_with(run_of(), seconds=20)))
     assert next(told.queue)
-    moment[0] += 40
+    later.pass_by(40)
     assert not told.queue.may_start(run_of())
     assert list(told.queue) == []
     assert told.queue.stop_reason == "No other run is likely to end within 60.0 s."

@@ -53,6 +53,7 @@ from tests.fakes import (
     simulate,
     transfer,
 )
+from tests.waiting import Later
 
 
 @pytest.fixture(autouse=True)
@@ -505,11 +506,20 @@ def test_a_further_client_starts_later_and_the_run_waits_for_it(tmp_path: Path) 
     assert [flow.client for flow in evidence.flows] == [Exit(0)]
 
 
-def test_a_flow_that_hangs_is_ended_at_the_deadline_and_the_other_one_is_not_to_blame(tmp_path: Path) -> None:
-    engine = endpoint_that(Role.CLIENT, hang)[0]
-    run = two_flows(BAD_CLIENT)
-    late = replace(run.test_case, timeout=0.3)
-    evidence = carry_out_flows(engine, tmp_path, replace(run, test_case=late))
+def test_a_flow_that_hangs_is_ended_at_the_deadline_and_the_other_one_is_not_to_blame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = Later()
+    monkeypatch.setattr(container_session, "time", later)
+
+    def hang_after_the_other(life: Life) -> int:
+        [other] = [each for each in engine.all("client") if each is not life]
+        assert other.ended.wait(PATIENCE)
+        later.pass_by(CASE.timeout)
+        return hang(life)
+
+    engine = endpoint_that(Role.CLIENT, hang_after_the_other)[0]
+    evidence = carry_out_flows(engine, tmp_path, two_flows(BAD_CLIENT))
     assert evidence.timed_out is Deadline.TRANSFER
     assert evidence.client == Exit(0)
     assert evidence.flows[0].client == Exit(137, killed=True)

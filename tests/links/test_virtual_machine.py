@@ -1,8 +1,7 @@
 """Runs in virtual time: the machine's container, what its report becomes, and whose fault it is if there is none."""
 
 import threading
-import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quicsat.docker.archive import list_files
-from quicsat.links import virtual_machine
+from quicsat.links import container_session, virtual_machine
 from quicsat.links.artefact_limits import log_limits, run_limits
 from quicsat.links.session import (
     READY_TIMEOUT,
@@ -53,6 +52,7 @@ from tests.fakes import (
     virtual_time,
 )
 from tests.links.test_ns3_testbed import SYMMETRIC
+from tests.waiting import Later
 
 IMAGES = {SIMULATOR: SIMULATOR, VIRTUAL_TIME: VIRTUAL_TIME}
 BEGIN = round(START.timestamp()) * 10**9
@@ -438,19 +438,27 @@ def test_a_machine_that_leaves_too_much(monkeypatch: pytest.MonkeyPatch) -> None
     assert fault.code == ErrorCode.TRACE_LIMIT
 
 
-def never_ends(life: Life) -> int:
-    if life.command[0] != "run":
-        return virtual_time(life)
-    life.say("guest: still here")
-    return hang(life)
+def never_ends(meanwhile: Callable[[], object]) -> Program:
+    """A machine that says something, and then calls ``meanwhile`` again and again."""
+
+    def run(life: Life) -> int:
+        if life.command[0] != "run":
+            return virtual_time(life)
+        life.say("guest: still here")
+        while not life.ended.wait(0.05):
+            meanwhile()
+        return 0
+
+    return run
 
 
 def test_a_machine_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_limits, "HOST_PATIENCE", 0.3)
-    monkeypatch.setattr(model_limits, "HOST_FACTOR", 0.0)
-    fault = fault_of(engine_of(virtual_time=never_ends))
+    later, limit = Later(), model_limits.wall_clock_limit(CASE.timeout)
+    for module in (container_session, virtual_machine):
+        monkeypatch.setattr(module, "time", later)
+    fault = fault_of(engine_of(virtual_time=never_ends(lambda: later.pass_by(limit))))
     assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
-    assert fault.reason == "the virtual machine still ran after 0 s: guest: still here"
+    assert fault.reason == f"the virtual machine still ran after {limit:.0f} s: guest: still here"
 
 
 def test_the_deadline_of_the_host_allows_for_slow_hosts() -> None:
@@ -458,14 +466,12 @@ def test_the_deadline_of_the_host_allows_for_slow_hosts() -> None:
 
 
 def test_interruption_ends_a_machine_at_once() -> None:
-    engine, told = engine_of(virtual_time=never_ends), list[str]()
+    told = list[str]()
     request = request_of(told=told)
-    timer = threading.Timer(0.1, request.control.stop.set)
-    timer.start()
-    begin = time.monotonic()
+    engine = engine_of(virtual_time=never_ends(request.control.stop.set))
     with pytest.raises(Interrupted), session_of(engine, request):
         pass
-    assert time.monotonic() - begin < PATIENCE / 2
+    assert machine(engine).exit_code == 137  # it did not end by itself
     assert engine.lives == {}
     assert told == ["start", "end"]
 
@@ -561,7 +567,7 @@ def test_exits_of_a_machine_that_failed() -> None:
 
 def test_exits_are_interrupted() -> None:
     request = request_of(stop=True)
-    engine = engine_of(virtual_time=never_ends)
+    engine = engine_of(virtual_time=never_ends(lambda: None))
     with pytest.raises(Interrupted):
         open_testbed(engine).exits(request, PATIENCE)
     assert engine.lives == {}
