@@ -266,11 +266,15 @@ class Container:
         self.terminate()
         self.finish(grace)
 
+    def takes(self, signal: Signals) -> bool:
+        """Whether a signal reaches its first process; True if that cannot be told from here, or if it has ended."""
+        return takes_signal(self.pid, self.id, signal)
+
     def terminate(self) -> None:
         """SIGTERM, if it runs; :meth:`finish` has to follow."""
         if self.running():
             self._killed = True
-            self.deaf = not takes_signal(self.pid, self.id, Signals.SIGTERM)
+            self.deaf = not self.takes(Signals.SIGTERM)
             self.signal("SIGTERM")
 
     def finish(self, grace: float) -> None:

@@ -188,17 +188,20 @@ def _put(container: Container, endpoint: Endpoint) -> None:
 
 
 def next_event(events: SimpleQueue[ContainerEvent], deadline: float, stop: threading.Event) -> ContainerEvent | None:
-    """The next event; None after a heartbeat or at the deadline. Raises :class:`Interrupted`."""
+    """The next event; None after a heartbeat or at the deadline. Raises :class:`Interrupted`.
+
+    One that has come is returned after the deadline as well: a busy machine may have held up this process meanwhile.
+    """
     begin = time.monotonic()
     while True:
         if stop.is_set():
             raise Interrupted
         now = time.monotonic()
         patience = min(deadline - now, HEARTBEAT - (now - begin))
+        with contextlib.suppress(Empty):
+            return events.get(timeout=max(min(patience, 0.25), 0))
         if patience <= 0:
             return None
-        with contextlib.suppress(Empty):
-            return events.get(timeout=min(patience, 0.25))
 
 
 class ContainerSession:

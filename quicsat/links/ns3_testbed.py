@@ -9,6 +9,7 @@ use the same addresses at the same time. Everything is created through the Docke
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -17,6 +18,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from signal import Signals
 
 from quicsat.docker.archive import pack
 from quicsat.docker.client import Daemon
@@ -425,6 +427,7 @@ class Ns3Backend:
             image = self._images.for_gateways if between else self._images.simulator
             pids = [holder.pid for holder in holders.values()]
             _plumb(self._daemon, image, pids, client_side=layout.client_side)
+            _await_handlers(holders.values())
             lay_out = partial(self._lay_out, abilities)
             testbed = Ns3Testbed(self._daemon, self._images, abilities, layout, holders, lay_out)
             with closing(testbed):
@@ -451,6 +454,16 @@ class Ns3Backend:
             sysctls=layout.gateway_sysctls if router else {**NO_FORWARDING, **own},
             pids=32,
         )
+
+
+def _await_handlers(holders: Collection[Container]) -> None:
+    """Wait until the holders have begun to handle SIGHUP, which the kernel drops before.
+
+    The engine says that a container has started before its program runs, and on a busy machine that takes a while.
+    """
+    deadline = time.monotonic() + RESET_PATIENCE
+    while not all(holder.takes(Signals.SIGHUP) for holder in holders) and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _plumb(daemon: Daemon, image: str, pids: list[int], *, client_side: bool) -> None:

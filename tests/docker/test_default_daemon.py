@@ -183,7 +183,9 @@ class LocalServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """Answers at a socket of the file system."""
 
     daemon_threads = True
-    handle_error = Server.handle_error
+
+    def handle_error(self, *_: object) -> None:
+        """A tunnel that ends."""
 
     def get_request(self) -> tuple[socket, Any]:
         return super().get_request()[0], ("local", 0)
@@ -266,7 +268,7 @@ def login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         """A connection, which a process of its own serves."""
 
         def handle(self) -> None:
-            command = [sshd, "-i", "-e", "-f", tmp_path / "sshd_config"]
+            command = [sshd, "-i", "-e", "-f", str(tmp_path / "sshd_config")]
             subprocess.run(command, stdin=self.request, stdout=self.request, stderr=subprocess.DEVNULL, check=False)
 
     logins = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Login)

@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,6 +17,7 @@ from quicsat.analysis.analyse import analyse
 from quicsat.analysis.run_outcome import of_flow
 from quicsat.docker import disk_monitor
 from quicsat.docker.archive import ArchiveLimits
+from quicsat.docker.containers import ContainerEvent
 from quicsat.docker.resource_use import ResourceMonitor
 from quicsat.execution import transfer as module
 from quicsat.execution.run_inputs import Inputs, SessionInputs
@@ -273,6 +276,15 @@ def test_a_server_that_never_answers(impatient: str, tmp_path: Path, monkeypatch
     assert evidence.client == Exit(None)
     assert "client" not in engine.started()
     assert verdict_of(run, evidence, tmp_path)[1] is ErrorCode.SERVER_NOT_READY
+
+
+def test_an_event_that_came_before_the_deadline_is_not_lost_after_it() -> None:
+    """As that of a link which is ready, while the machine holds up this process."""
+    event, stop = ContainerEvent(Mock(), "ready"), threading.Event()
+    events: SimpleQueue[ContainerEvent] = SimpleQueue()
+    events.put(event)
+    past = time.monotonic()
+    assert [container_session.next_event(events, past, stop) for _ in range(2)] == [event, None]
 
 
 def test_a_server_that_ends_during_the_transfer(tmp_path: Path) -> None:

@@ -3,16 +3,19 @@
 import json
 import math
 import threading
+from collections import Counter
 from dataclasses import asdict, replace
 from operator import attrgetter
 from pathlib import Path
 from queue import SimpleQueue
+from signal import Signals
 from typing import Any
 
 import pytest
 import requests.exceptions
 
 from quicsat.analysis.queue_drops import client_side_loss, client_side_queue_loss, link_loss
+from quicsat.docker import containers
 from quicsat.docker.containers import ContainerEvent
 from quicsat.links import ns3_testbed
 from quicsat.links.addresses import ADDRESSES, GATEWAYS, hosts
@@ -321,6 +324,24 @@ def test_reset_notices_a_holder_that_has_ended() -> None:
         next(iter(engine.lives.values())).end(1)
         with pytest.raises(HarnessFault, match="has ended"):
             testbed.reset()
+
+
+def test_holders_get_no_signal_before_they_handle_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel drops one for a container's first process."""
+    looks = Counter[str]()
+
+    def takes(_pid: int, identity: str, signal: Signals) -> bool:
+        looks[identity] += signal is Signals.SIGHUP
+        return looks[identity] > 2
+
+    class Drowsy(FakeEngine):
+        def kill(self, identity: str, signal: str) -> None:
+            if looks[identity] > 2:
+                super().kill(identity, signal)
+
+    monkeypatch.setattr(containers, "takes_signal", takes)
+    with Ns3Backend(connect(Drowsy()), SIMULATOR).open() as testbed:
+        testbed.reset()
 
 
 # ---- what a daemon can do -------------------------------------------------------------------
