@@ -60,7 +60,6 @@ def clocks(data: DataSet, numbers: Numbers) -> None:
         numbers.add(f"clocks.{link}.rms", rms(found.ratio), Unit.SHARE)
         numbers.span(f"clocks.{link}.ratio", found.ratio, Unit.RATIO)
         numbers.add(f"clocks.{link}.ratio", _over_servers(found).value, Unit.RATIO)
-        numbers.add(f"clocks.{link}.servers", found.server.nunique())
         for cost in ("measured", "default"):
             these = found[found.server.isin(measured) == (cost == "measured")]
             mean = _over_servers(these)

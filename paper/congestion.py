@@ -69,9 +69,7 @@ def _factors(data: DataSet, numbers: Numbers) -> None:
             mean = interval(found)
             numbers.add(name, mean.value, Unit.RATIO)
             numbers.ends(name, mean.low, mean.high, Unit.RATIO)
-            numbers.add(f"{name}.count", len(found))
             left_out = {one: geometric(found.drop(one)) for one in found.index}
-            numbers.span(f"{name}.without_one", left_out.values(), Unit.RATIO)
             rows += [{"link": link, "from": slower, "to": faster, "implementation": one, "factor": factor,
                       "mean factor without it": left_out[one]} for one, factor in found.items()]  # fmt: skip
             without = interval(found.drop("msquic", errors="ignore"))
@@ -109,15 +107,12 @@ def _spans(numbers: Numbers) -> None:
     table = numbers.tables["controls"]
     for link, rows in table.groupby("link"):
         goodput = rows.groupby("control")["mean goodput, all runs [bit/s]"]
-        for control, ratio in (goodput.max() / goodput.min()).items():
-            numbers.add(f"spread.{link}.{str(control).lower()}", ratio, Unit.RATIO)
         numbers.span(f"spread.{link}", goodput.max() / goodput.min(), Unit.RATIO)
         for control, values in goodput:
             numbers.span(f"goodput.{link}.{str(control).lower()}", values, Unit.RATE)
         most = rows.loc[rows["dropped by the queue"].idxmax()]
         numbers.add(f"dropped.{link}.most.server", f"{most.implementation} with {most.control}", Unit.TEXT)
         numbers.add(f"dropped.{link}.most", most["dropped by the queue"], Unit.SHARE)
-        numbers.add(f"dropped.{link}.median", rows["dropped by the queue"].median(), Unit.SHARE)
         numbers.add(f"dropped.{link}.most.again", most["arrived again"], Unit.SHARE)
 
 

@@ -32,7 +32,6 @@ def failures(data: DataSet, numbers: Numbers) -> None:
     numbers.table("timed-out-runs", rows)
     numbers.add("matrix.timed_out", int(matrix.timed_out.sum()))
     numbers.add("matrix.failed", int((matrix.outcome == "failed").sum()))
-    numbers.add("matrix.received_unknown", int(matrix.goodput_so_far.isna().sum()))
     key = ["server", "client", "loss_seed"]
     again = limits.merge(matrix[matrix.timed_out][key], on=key)
     numbers.add("more_time.runs", len(again))

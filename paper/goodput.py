@@ -47,14 +47,11 @@ def per_link(data: DataSet, numbers: Numbers) -> None:
         link, runs = case.name, matrix[matrix.link == case.name]
         good, shared, paper = runs[runs.succeeded], common(runs), TABLE_II[link]
         numbers.add(f"efficiency.{link}", good.efficiency.mean(), Unit.SHARE)
-        numbers.add(f"efficiency.{link}.all", (runs.goodput_so_far / runs.rate).mean(), Unit.SHARE)
         table.append({"link": link, "measured by": "quicsat, all servers and clients", **row_of(runs)})
         table.append({"link": link, "measured by": "quicsat, servers and clients of the paper", **row_of(shared)})
         table.append({"link": link, "measured by": "paper", "mean [bit/s]": paper.mean,
                       "maximum [bit/s]": paper.maximum, "timed out": paper.timeouts, "failed": paper.failures,
                       "pairs": PAPER_PAIRS})  # fmt: skip
-        numbers.add(f"common.{link}", shared.goodput.mean(), Unit.RATE)
-        numbers.add(f"common.{link}.efficiency", shared.efficiency.mean(), Unit.SHARE)
         numbers.add(f"common.{link}.against_paper", shared.goodput.mean() / paper.mean - 1, Unit.SHARE)
         ideal = slow_start(sum(case.file_sizes), case.emulated.forward.rate, case.emulated.round_trip_delay)
         idle = 8 * runs.file_size * (1 / runs.goodput - 1 / runs.stream_goodput)
@@ -100,8 +97,6 @@ def implementations(data: DataSet, numbers: Numbers) -> None:
         })  # fmt: skip
     numbers.table("servers", rows)
     steady = {case.name: always(matrix[matrix.link == case.name]) for case in manifest.test_cases}
-    for link, runs in steady.items():
-        numbers.add(f"always.{link}", runs.server.nunique())
     rows = []
     for name in manifest.clients:
         runs = matrix[matrix.client == name]
@@ -135,7 +130,6 @@ def senders(data: DataSet, numbers: Numbers) -> None:
     numbers.add("drops.sat.most", sat.queue_loss[most], Unit.SHARE)
     numbers.add("drops.sat.most.sent", sat.sent_per_useful_byte[most], Unit.RATIO)
     numbers.add("drops.sat.median", sat.queue_loss.median(), Unit.SHARE)
-    numbers.add("sent.sat.median", sat.sent_per_useful_byte.median(), Unit.RATIO)
     start = numbers.tables["servers-send"].set_index("server")["end of slow start before loss"]
     for kind, name in HYSTART.items():
         group = sat.queue_loss[start[start == kind].index]
@@ -177,8 +171,6 @@ def formulas(data: DataSet, numbers: Numbers) -> None:
     numbers.span("formula.ratio.drops", again, Unit.RATIO)
     for name in ("quiche", "msquic"):
         numbers.add(f"formula.ratio.{name}", table.set_index("server")["measured / formula"][name], Unit.RATIO)
-        clients = lossy[lossy.server == name].groupby("client").goodput_so_far.mean()
-        numbers.span(f"formula.{name}", clients, Unit.RATE)
     numbers.add("formula.kept.quic-go", KEPT["quic-go"], Unit.SHARE)
     numbers.add("formula.window.nginx", LEAST_WINDOW["nginx"] / KIB, Unit.RATIO)
     late = set(lossy[lossy.timed_out].server)

@@ -80,9 +80,7 @@ def influence(data: DataSet, numbers: Numbers) -> None:
     for row in table[(table["runs"] == "all") & (table.source == "server")].itertuples(index=False):
         name = f"share.server.{row.link}{'' if row.queue == '25' else '.paper_queue'}.bootstrap"
         numbers.ends(name, row[7], row[8], Unit.SHARE)
-    large, small = clients_by_window(data)
-    numbers.names("clients.large_windows", large)
-    numbers.names("clients.small_windows", small)
+    numbers.names("clients.large_windows", clients_by_window(data)[0])
     matrix = data.part("matrix")
     for link, runs in matrix.groupby("link"):
         numbers.names(f"slowest.{link}", by_speed(runs)[:SLOWEST])
@@ -157,7 +155,6 @@ def acknowledgements(data: DataSet, numbers: Numbers) -> None:
         numbers.span(f"underflow.{name}", runs.goodput, Unit.RATE)
         numbers.add(f"underflow.{name}.correlation", both.value, Unit.RATIO)
         numbers.ends(f"underflow.{name}.correlation", both.low, both.high, Unit.RATIO)
-        numbers.add(f"underflow.{name}.clients", runs.goodput.max() / runs.goodput.min(), Unit.RATIO)
 
 
 def by_client(runs: Frame) -> Frame:

@@ -11,7 +11,7 @@ from paper.goodput import common, row_of
 from paper.numbers import Numbers, Unit
 from paper.published import TABLE_II
 from paper.samples import geometric, interval, rank_correlation
-from paper.sensitivity import SENSITIVE, TOLERANCE
+from paper.sensitivity import TOLERANCE
 from quicsat.statistics.significance import holm, matched
 
 LEVEL = 0.05
@@ -36,19 +36,10 @@ def queues(data: DataSet, numbers: Numbers) -> None:
                  {"link": link, "queue": "the paper's results", "mean [bit/s]": paper.mean,
                   "maximum [bit/s]": paper.maximum, "timed out": paper.timeouts, "failed": paper.failures}]  # fmt: skip
         factors += _factors(data, link, runs, numbers)
-        means = [common(each) for each in (short, runs)]
-        before, after = (each.goodput.mean() for each in means)
-        every = [each.goodput_so_far.mean() for each in means]
+        before, after = (common(each).goodput.mean() for each in (short, runs))
         numbers.add(f"queue.{link}.growth", after / before - 1, Unit.SHARE)
-        numbers.add(f"queue.{link}.growth.all", every[1] / every[0] - 1, Unit.SHARE)
         numbers.add(f"queue.{link}.against_paper", after / paper.mean - 1, Unit.SHARE)
         numbers.add(f"queue.{link}.against_paper.short", before / paper.mean - 1, Unit.SHARE)
-        numbers.add(f"queue.{link}.efficiency", (means[1].goodput / means[1].rate).mean(), Unit.SHARE)
-        numbers.add(f"queue.{link}.drops.short", runs.queue_loss_short.mean(), Unit.SHARE)
-        numbers.add(f"queue.{link}.drops", runs.queue_loss.mean(), Unit.SHARE)
-        numbers.add(f"queue.{link}.flight", (runs.in_flight_max / runs.in_flight_max_short).median(), Unit.RATIO)
-        order = rank_correlation(*(each.groupby("server").goodput_so_far.mean() for each in (short, runs)))
-        numbers.add(f"queue.{link}.ranks", order, Unit.RATIO)
     numbers.table("table-ii-both-queues", rows)
     numbers.table("queue-factors", factors)
     bursts = data.part("matrix")
@@ -60,7 +51,7 @@ def queues(data: DataSet, numbers: Numbers) -> None:
 
 
 def _short(runs: Frame) -> Frame:
-    columns = ["outcome", "succeeded", "timed_out", "goodput", "goodput_so_far", "seed", "queue_loss", "efficiency"]
+    columns = ["outcome", "succeeded", "goodput", "goodput_so_far", "seed"]
     return runs[["server", "client"]].assign(**{name: runs[f"{name}_short"] for name in columns})
 
 
@@ -76,14 +67,10 @@ def _factors(data: DataSet, link: str, runs: Frame, numbers: Numbers) -> list[di
     faster = [server for server, mean in means.items() if mean.low is not None and mean.low > 1]
     numbers.add(f"queue.{link}.servers", len(means))
     numbers.names(f"queue.{link}.faster", faster)
-    numbers.names(
-        f"queue.{link}.slower", (one for one, mean in means.items() if mean.high is not None and mean.high < 1)
-    )
     numbers.names(f"queue.{link}.corrected", (one for one, p in values.items() if p <= LEVEL))
     numbers.add(f"queue.{link}.more_drops", sum(drops.queue_loss[one] > drops.queue_loss_short[one] for one in faster))
     near = [one for one, mean in means.items() if one in known and abs(math.log(mean.value)) <= known[one]]
     numbers.names(f"queue.{link}.within_clock_error", near)
-    numbers.add(f"queue.{link}.in_real_time", len(known.keys() & means.keys()))
     return [
         {"link": link, "server": server, "factor": mean.value, "low": mean.low, "high": mean.high,
          "p-value, corrected": values[server], "clients": mean.count,
@@ -97,10 +84,7 @@ def _without_drops(both: Frame, numbers: Numbers) -> None:
     drops = both[["forward_queue_drops", "back_queue_drops", "forward_queue_drops_short", "back_queue_drops_short"]]
     same = both[(drops.sum(axis=1, skipna=False) == 0) & both.goodput_so_far.notna()]
     change = (same.goodput_so_far / same.goodput_so_far_short - 1).abs()
-    sensitive = same.server.isin(SENSITIVE) | same.client.isin(SENSITIVE)
     numbers.add("queue.no_drops", len(same))
     numbers.add("queue.no_drops.same", int((change == 0).sum()))
-    numbers.add("queue.no_drops.sensitive", int(sensitive.sum()))
-    numbers.add("queue.no_drops.sensitive.same", int(((change == 0) & sensitive).sum()))
     numbers.add("queue.no_drops.different", int((change > TOLERANCE).sum()))
     numbers.add("queue.no_drops.largest", change.max(), Unit.SHARE)

@@ -90,8 +90,6 @@ def delays(data: DataSet, numbers: Numbers) -> None:
     numbers.add("delays.largest.pair", " with ".join(found.idxmax()), Unit.TEXT)
     for server, each in found.groupby("server", sort=False):
         numbers.add(f"delays.{server}", each.median(), Unit.SHARE)
-    trips = runs.groupby("test_case").round_trip.first()
-    numbers.add("delays.of_the_trip", spread(list(1 / trips)), Unit.SHARE)
     _explicit_defaults(data, numbers)
 
 
@@ -122,15 +120,12 @@ def repeated(data: DataSet, numbers: Numbers) -> None:
     for part in ("repeat", "another-machine"):
         both = data.part(part).merge(first, on=KEY, suffixes=("", "_first"))
         change = (both.goodput / both.goodput_first - 1).abs()
-        same = both.outcome == both.outcome_first
-        good = same & ~(change > TOLERANCE)
+        good = (both.outcome == both.outcome_first) & ~(change > TOLERANCE)
         hours = (both.started - both.started_first).dt.total_seconds() / 3600
         numbers.add(f"repeated.{part}", len(both))
         numbers.add(f"repeated.{part}.reproduced", int(good.sum()))
-        numbers.add(f"repeated.{part}.same_outcome", int(same.sum()))
         numbers.add(f"repeated.{part}.succeeded", int(change.notna().sum()))
         numbers.add(f"repeated.{part}.exact", int((change == 0).sum()))
-        numbers.span(f"repeated.{part}.hours", hours, Unit.RATIO)
         sensitive = both.server.isin(SENSITIVE) | both.client.isin(SENSITIVE)
         numbers.add(f"repeated.{part}.others", int((change.notna() & ~sensitive).sum()))
         numbers.add(f"repeated.{part}.others.exact", int(((change == 0) & ~sensitive).sum()))
@@ -160,4 +155,3 @@ def images(data: DataSet, numbers: Numbers) -> None:
     changes = [max(values) / min(values) - 1 for values in both]
     numbers.add("images.runs", len(both))
     numbers.add("images.same", changes.count(0.0))
-    numbers.add("images.largest", max(changes), Unit.SHARE)

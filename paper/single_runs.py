@@ -57,7 +57,6 @@ def windows(data: DataSet, numbers: Numbers) -> None:
     low = place + 1 + int(np.argmin(values.value[place + 1 :]))
     numbers.add("windows.cwnd.before", values.value[place], Unit.BYTES)
     numbers.add("windows.cwnd.peak", values.value[place + 1], Unit.BYTES)
-    numbers.add("windows.cwnd.peak.at", values.time[place + 1], Unit.SECONDS)
     numbers.add("windows.cwnd.least", values.value[low], Unit.BYTES)
 
 
@@ -129,8 +128,6 @@ def figures_of_the_paper(data: DataSet, numbers: Numbers) -> None:
         numbers.add(f"{name}.time", first.completion_time, Unit.SECONDS)
         numbers.span(f"{name}.times", runs.completion_time, Unit.SECONDS)
         numbers.add(f"{name}.goodput", first.goodput, Unit.RATE)
-        numbers.add(f"{name}.sent", first.sent_per_useful_byte, Unit.RATIO)
-        numbers.add(f"{name}.burst", first.longest_burst)
     queue = data.part("queues")
     same = queue[(queue.server == "picoquic") & (queue.client == "picoquic") & (queue.link == "satloss")]
     numbers.add("single.picoquic.paper_queue", same.completion_time.iloc[0], Unit.SECONDS)

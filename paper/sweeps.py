@@ -1,6 +1,5 @@
 """Sweeps: one parameter of sat at a time, each implementation with itself."""
 
-from paper.clocks import LINKS, both_clocks
 from paper.data_set import DataSet
 from paper.numbers import Numbers, Unit
 from quicsat.model.emulated_link import loss_share
@@ -21,21 +20,16 @@ def sweeps(data: DataSet, numbers: Numbers) -> None:
                 "lost by the link [packets]": run.forward_loss_drops,
             } for run in runs[runs.test_case == case.name].itertuples()]  # fmt: skip
         name = f"sweep.{key.replace(' ', '_')}"
-        for suffix, metric in (("", "goodput_so_far"), (".stream", "stream_goodput")):
-            first, last = (runs[runs.test_case == case.name].set_index("server")[metric]
-                           for case in (cases[0], cases[-1]))  # fmt: skip
-            ratio = (last / first).dropna()
-            numbers.span(f"{name}{suffix}", ratio, Unit.RATIO)
-            numbers.add(f"{name}{suffix}.least", ratio.idxmin(), Unit.TEXT)
-            numbers.add(f"{name}{suffix}.most", ratio.idxmax(), Unit.TEXT)
+        first, last = (runs[runs.test_case == case.name].set_index("server").goodput_so_far
+                       for case in (cases[0], cases[-1]))  # fmt: skip
+        ratio = (last / first).dropna()
+        numbers.span(name, ratio, Unit.RATIO)
+        numbers.add(f"{name}.least", ratio.idxmin(), Unit.TEXT)
+        numbers.add(f"{name}.most", ratio.idxmax(), Unit.TEXT)
         numbers.add(f"{name}.first", values[0].text, Unit.TEXT)
         numbers.add(f"{name}.last", values[-1].text, Unit.TEXT)
     numbers.table("sweeps", rows)
     _other_seeds(data, numbers)
-    for link in LINKS:
-        found = both_clocks(data, link)
-        same = found[(found.server == found.client) & found.server.isin(set(runs.server))]
-        numbers.span(f"sweep.clocks.{link}", same.ratio, Unit.RATIO)
 
 
 def _other_seeds(data: DataSet, numbers: Numbers) -> None:

@@ -47,10 +47,6 @@ def runs(*names: str) -> tuple[Run, ...]:
     return tuple(run for name in names for each in campaigns(name) for run in each["results"])
 
 
-REAL = ("real", "real-others", "real-measured", "real-loss")
-"""Campaigns in real time."""
-
-
 def matching(many: Iterable[Run], **wanted: str) -> list[Run]:
     """The runs with these values."""
     return [run for run in many if all(run[key] == value for key, value in wanted.items())]
