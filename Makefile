@@ -160,9 +160,13 @@ gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery a
 
 docs: setup-dev  ## build the documentation into build/docs, docs/paper also as a PDF and its data as an archive, and a sample website into build/docs/sample
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
-	$(PYTHON) -m scripts.sample_site build/docs/sample
+	for file in paper/data/matrix-*.json.gz; do \
+	    place=build/sample/$$(basename $$file .json.gz); \
+	    mkdir -p $$place && gunzip --stdout $$file >$$place/result.json || exit 1; \
+	done
+	$(PYTHON) run.py site build/sample/* -o build/docs/sample
 	paper/pdf
-	$(PYTHON) -m paper.archive build/docs/paper/data-set.tar.gz
+	paper/archive build/docs/paper/data-set.tar.gz
 
 bench-compare: setup  ## measure how often compare raises false alarms and overlooks drops
 	$(PYTHON) -m bench.compare
