@@ -118,6 +118,7 @@ def test_files_that_are_none() -> None:
     words = "names no file in the directory of the test case; allowed: a CSV table, a Mahimahi trace, "
     words += "{leo: {}}, {meo: {}}, {fade: {}}, none."
     assert fault("profile: leo.csv") == f'my.yaml:4: "mine": profile "leo.csv" {words}'
+    assert words in fault("profile: ")
     assert fault("return profile: {file: a.csv}") == f'my.yaml:4: "mine": return profile: file "a.csv" {words}'
     Path("leo").write_text(TABLE)
     assert fault("profile: leo") == f'my.yaml:4: "mine": profile "leo" {words}'

@@ -25,44 +25,24 @@ from quicsat.links.session import Endpoint, FurtherFlow, RunControl, SessionReco
 from quicsat.links.simulator_arguments import scenario, simulator_files
 from quicsat.links.simulator_report import read_report
 from quicsat.model.emulated_link import (
-    Blackhole,
-    ClientSide,
-    ClientSideDirection,
     ClientSideReport,
-    Corruption,
-    CorruptionMode,
-    CrossTraffic,
     CrossTrafficReport,
     Demand,
     DemandReport,
     Direction,
     DirectionReport,
     EmulatedLink,
-    GilbertElliottLoss,
     Interval,
-    Jitter,
-    JitterShape,
-    LinkDirection,
     NatMapping,
     Profile,
     ProfileReport,
-    Queue,
-    QueueDiscipline,
-    QueueMode,
-    QueueUnit,
-    Rebind,
     Rebinding,
-    Reordering,
-    TimersFrom,
-    UdpCrossTraffic,
     UdpCrossTrafficReport,
-    UniformLoss,
 )
 from quicsat.model.errors import HarnessFault
 from quicsat.model.flow import Flow
 from quicsat.model.implementation import Protocol, Role
 from quicsat.model.outcomes import ErrorCode
-from tests.changed_links import with_values
 from tests.fakes import (
     CASE,
     COUNTERS,
@@ -85,135 +65,6 @@ SYMMETRIC = EmulatedLink.symmetric("simple-p2p", Direction(0.015, 20e6, 25))
 
 
 GEOMETRY = "--delay=15ms --bandwidth=20000000bps --queue=25"
-FORWARD, RETURN = (f"--{way}-delay=15ms --{way}-data-rate=20000000bps" for way in ("forward", "return"))
-CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
-RED = Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, weight=0.01)
-BESIDE = ClientSide(
-    ClientSideDirection(0.005, UniformLoss(0.01, longest_burst=2)), ClientSideDirection(0, GilbertElliottLoss(0.1, 0.5))
-)
-SHARED = ClientSide(
-    ClientSideDirection(0.002, rate=50e6, queue=CODEL), ClientSideDirection(0.002, UniformLoss(0.01), 5e6, 40)
-)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, ""),
-        ({"forward.loss": UniformLoss(0.001)}, "--drop-rate-to-client=0.1"),
-        ({"back.loss": UniformLoss(0.3, longest_burst=3)}, "--drop-rate-to-server=30 --drop-burst-to-server=3"),
-        (
-            {"back.loss": GilbertElliottLoss(0.017, 0.935)},
-            "--good-bad-prob-to-server=0.017 --bad-good-prob-to-server=0.935",
-        ),
-        (
-            {"forward.loss": GilbertElliottLoss(0.01, 0.2, 0.001, 0.5)},
-            """--good-bad-prob-to-client=0.01 --bad-good-prob-to-client=0.2 --loss-in-good-to-client=0.001
-            --loss-in-bad-to-client=0.5""",
-        ),
-        (
-            {"client_side": BESIDE},
-            """--client-side-delay-to-client=5ms --client-side-drop-rate-to-client=1
-            --client-side-drop-burst-to-client=2 --client-side-delay-to-server=0ms
-            --client-side-good-bad-prob-to-server=0.1 --client-side-bad-good-prob-to-server=0.5""",
-        ),
-        (
-            {"client_side": SHARED},
-            """--client-side-delay-to-client=2ms --client-side-data-rate-to-client=50000000bps
-            --client-side-queue-discipline-to-client=codel --client-side-queue-limit-to-client=100p
-            --client-side-queue-target-to-client=5ms --client-side-queue-interval-to-client=100ms
-            --client-side-queue-ecn-to-client --client-side-delay-to-server=2ms
-            --client-side-data-rate-to-server=5000000bps --client-side-queue-to-server=40
-            --client-side-drop-rate-to-server=1""",
-        ),
-        (
-            {"client_side": ClientSide(ClientSideDirection(jitter=Jitter(0.005)))},
-            """--client-side-delay-to-client=0ms --client-side-jitter-to-client=5ms
-            --client-side-jitter-shape-to-client=uniform --client-side-delay-to-server=0ms""",
-        ),
-        (
-            {"forward.jitter": Jitter(0.005), "back.jitter": Jitter(0.001, JitterShape.NORMAL, overtake=True)},
-            """--jitter-to-client=5ms --jitter-shape-to-client=uniform --jitter-to-server=1ms
-            --jitter-shape-to-server=normal --jitter-overtakes-to-server""",
-        ),
-        (
-            {"forward.reordering": Reordering(0.01, 0.02), "back.reordering": Reordering(0.02, 1.0, 3)},
-            """--reorder-rate-to-client=1 --reorder-delay-to-client=20ms --reorder-rate-to-server=2
-            --reorder-delay-to-server=1000ms --reorder-gap-to-server=3""",
-        ),
-        ({"back.duplication": 0.005}, "--duplicate-rate-to-server=0.5"),
-        (
-            {"forward.udp_cross_traffic": UdpCrossTraffic(5e6), "back.udp_cross_traffic": UdpCrossTraffic(1e6, 28, 20)},
-            """--udp-cross-rate-to-client=5000000bps --udp-cross-size-to-client=540
-            --udp-cross-rate-to-server=1000000bps --udp-cross-size-to-server=28 --udp-cross-start-to-server=20000ms""",
-        ),
-        (
-            {
-                "scenario": "drop-rate",
-                "forward.loss": UniformLoss(0.3, longest_burst=3),
-                "back.loss": UniformLoss(0.02),
-            },
-            "--rate_to_client=30 --burst_to_client=3 --rate_to_server=2",
-        ),
-        ({"scenario": "corrupt-rate", "forward.corruption": Corruption(0.02)}, "--rate_to_client=2"),
-        (
-            {"scenario": "corrupt-rate", "back.corruption": Corruption(0.3, 3, CorruptionMode.LOSS)},
-            "--rate_to_server=30 --burst_to_server=3 --mode-to-server=loss",
-        ),
-        (
-            {"scenario": "droplist", "forward.drops": (1,), "back.drops": (2, 3, 4)},
-            "--drops_to_client=1 --drops_to_server=2,3,4",
-        ),
-        (
-            {"scenario": "blackhole", "blackhole": Blackhole(5, 2)},
-            "--on=5000ms --off=2000ms --repeat=1 --direction=both --timers-from=first-packet",
-        ),
-        (
-            {"scenario": "blackhole", "blackhole": Blackhole(0.5, 2, 3, LinkDirection.SERVER, TimersFrom.START)},
-            "--on=500ms --off=2000ms --repeat=3 --direction=toserver --timers-from=start",
-        ),
-        ({"scenario": "rebind", "rebind": Rebind(1)}, "--first-rebind=1000ms --timers-from=first-packet"),
-        (
-            {"scenario": "rebind", "rebind": Rebind(1, 5, address=True)},
-            "--first-rebind=1000ms --rebind-freq=5000ms --rebind-addr --timers-from=first-packet",
-        ),
-        ({"scenario": "tcp-cross-traffic", "cross_traffic": CrossTraffic()}, "--cross-port=5001"),
-    ],
-)
-def test_elements_of_the_link(changes: dict[str, Any], words: str) -> None:
-    expected = f"{changes.get('scenario', 'simple-p2p')} {GEOMETRY} {words} --queue-mode=exact --seed=7"
-    assert scenario(with_values(SYMMETRIC, changes), 7).split() == expected.split()
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        (
-            {"back.rate": 2e6, "scenario": "asymmetric-p2p"},
-            f"{FORWARD} --forward-queue=25 --return-delay=15ms --return-data-rate=2000000bps --return-queue=25",
-        ),
-        (
-            {"forward.delay": 0.0125, "back.delay": 0.0125, "queue_mode": QueueMode.PAPER},
-            "--delay=12.5ms --bandwidth=20000000bps --queue=25",
-        ),
-        (
-            {"forward.queue": CODEL, "back.queue": RED},
-            f"""{FORWARD} {RETURN} --queue-discipline-to-client=codel --queue-limit-to-client=100p
-            --queue-target-to-client=5ms --queue-interval-to-client=100ms --queue-ecn-to-client
-            --queue-discipline-to-server=red --queue-limit-to-server=90p --red-minimum-to-server=10
-            --red-maximum-to-server=30 --red-probability-to-server=0.05 --red-weight-to-server=0.01""",
-        ),
-        (
-            {"back.queue": Queue(QueueDiscipline.DROP_TAIL, 64000, QueueUnit.BYTES, mark_above=0.0005)},
-            f"""{FORWARD} --forward-queue=25 {RETURN} --queue-discipline-to-server=drop-tail
-            --queue-limit-to-server=64000B --queue-mark-above-to-server=0.5ms""",
-        ),
-    ],
-)
-def test_rates_delays_and_queues(changes: dict[str, Any], words: str) -> None:
-    link = with_values(SYMMETRIC, changes)
-    expected = f"{link.scenario} {words} --queue-mode={link.queue_mode} --seed=7"
-    assert scenario(link, 7).split() == expected.split()
 
 
 def test_losses_of_a_run_over_tcp_are_those_of_tcp() -> None:
