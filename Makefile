@@ -204,7 +204,7 @@ paper: images  ## measure all implementations over the links of arXiv 2202.08228
 paper-report: setup-dev  ## write docs/paper from paper/data, or from the campaigns of `make paper` (RESULTS=results/paper)
 	$(PYTHON) -m paper $(RESULTS)
 
-test-paper: setup-dev  ## compute the numbers of docs/paper again, independently of the report's code (two minutes)
+test-paper: setup-dev  ## compute docs/paper again from its data set, and test the report's statistics (a minute)
 	$(PYTEST) paper/tests
 
 bench-trace: setup-dev  ## measure how long the analysis of two traces of 10 MiB takes, and pyshark's time
