@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from itertools import accumulate
+from operator import sub
+from struct import Struct
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,6 +49,7 @@ TEXT_LIMIT = 1024
 """Bytes of a phrase or token that are kept."""
 RANGES_LIMIT = 4096
 """Ranges of one ACK frame that are kept."""
+_FIVE, _EIGHT = Struct("5q").pack, Struct("8q").pack
 Some = TypeVar("Some", bound=ColumnTable)
 
 
@@ -123,14 +127,12 @@ class FrameColumns:
         count, at = varint(data, at)
         first, at = varint(data, at)
         numbers, at = varints(data, at, 2 * count)
-        low = largest - first
-        ranges = [low, largest]
-        for gap, size in zip(numbers[::2], numbers[1::2], strict=True):
-            top = low - gap - 2
-            low = top - size
-            ranges += (low, top)
-        if low < 0:
+        numbers[::2] = [gap + 2 for gap in numbers[::2]]
+        ends = [*accumulate((largest, first, *numbers), sub)]
+        if ends[-1] < 0:
             raise IndexError(at)
+        ranges = [0] * len(ends)
+        ranges[::2], ranges[1::2] = ends[1::2], ends[::2]
         marks = NO_MARKS
         if kind == ACK_ECN:
             ect0, at = varint(data, at)
@@ -159,7 +161,7 @@ class FrameColumns:
 
     def add_stream(self, row: int, stream: int, offset: int, length: int, fin: int) -> None:
         """A STREAM frame of the packet in a row."""
-        self._stream.fromlist([row, stream, offset, length, fin])
+        self._stream.frombytes(_FIVE(row, stream, offset, length, fin))
 
     def add_crypto(self, row: int, offset: int, length: int) -> None:
         """A CRYPTO frame."""
@@ -169,7 +171,7 @@ class FrameColumns:
         """An ACK frame: its ranges from the highest down, both ends of each, and the counts of ECN marks."""
         start = len(self._ranges) // 2
         self._ranges.fromlist(ranges[: 2 * RANGES_LIMIT])
-        self._acks.fromlist([row, ranges[1], delay, len(self._ranges) // 2 - start, start, *marks])
+        self._acks.frombytes(_EIGHT(row, ranges[1], delay, len(self._ranges) // 2 - start, start, *marks))
 
     def add_signal(self, row: int, kind: int, first: int, second: int, text: str) -> None:
         """Another frame, as in ``Signals``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ TOKEN_LIMIT = 2048
 """Bytes of a token that are kept."""
 NAMES, FRAMES = 100, 20
 """Bytes of tokens and connection ids, and numbers in frames, per packet that a trace may have, on average."""
+_PACK = Struct(f"{WIDTH}q").pack
 
 
 class Packet(NamedTuple):
@@ -66,7 +68,7 @@ class PacketColumns:
         self._names_size += len(token) + len(packet.scid) + len(packet.dcid)
         if self._names_size > self._most * NAMES:
             raise too_large(self._name, self._most * NAMES, "bytes of tokens and connection ids")
-        self._values.fromlist([
+        self._values.frombytes(_PACK(
             time,
             frame,
             segment.from_server,
@@ -86,7 +88,7 @@ class PacketColumns:
             self._tokens.setdefault(token, len(self._tokens)),
             0,
             packet.data[0] >> SPIN & 1 if packet.form is Form.ONE_RTT else -1,
-        ])  # fmt: skip
+        ))  # fmt: skip
         return len(self._values) // WIDTH - 1
 
     def set(self, row: int, column: int, value: int) -> None:

@@ -193,14 +193,15 @@ class Dissector:
             if found is None:
                 self._failed(1)
                 continue
-            connection.opened(form, packet.version, keys, found.number, from_server=from_server)
-            phase = found.first >> 2 & 1 if form is Form.ONE_RTT else -1
-            self._rows.opened(row, found.number, phase, keys.generation)
+            number, first, frames = found
+            connection.opened(form, packet.version, keys, number, from_server=from_server)
+            phase = first >> 2 & 1 if form is Form.ONE_RTT else -1
+            self._rows.opened(row, number, phase, keys.generation)
             if form is not Form.ONE_RTT:
                 self._know(connection, packet.scid, from_server=not from_server)
                 connection.id_sizes[not from_server] = len(packet.scid)
-            self._frames(connection, row, from_server, space, found.frames)
-            return found.number
+            self._frames(connection, row, from_server, space, frames)
+            return number
         return None
 
     def _failed(self, keys: int) -> None:

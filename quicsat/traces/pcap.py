@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from struct import Struct
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from quicsat.traces.columns import Datagrams
 from quicsat.traces.network import UDP, Segment, digest, segment
 from quicsat.traces.records import NANOSECONDS, Condition, DamagedTraceError, records, simulated
 
+_ROW = Struct("qqqQ")
 Take = Callable[[int, int, Segment], None]
 """Takes a packet: its time in nanoseconds, the number of its record from 1, and what it holds."""
 
@@ -72,22 +73,21 @@ class _Table:
     """Packets between client and server, as they are found."""
 
     def __init__(self) -> None:
-        self._times, self._server, self._sizes, self._digests = array("q"), array("b"), array("q"), array("Q")
+        self._rows = bytearray()
 
     def add(self, time: int, found: Segment) -> None:
-        self._times.append(time)
-        self._server.append(found.from_server)
-        self._sizes.append(found.size + len(found.header))
-        self._digests.append(_digest(found))
+        self._rows += _ROW.pack(time, found.from_server, found.size + len(found.header), _digest(found))
 
     def datagrams(self) -> Datagrams:
-        epoch = self._times[0] // NANOSECONDS if self._times else 0
+        rows = np.frombuffer(self._rows, dtype=np.int64).reshape(-1, 4)
+        time, from_server, size, marks = rows.T
+        epoch = int(time[0]) // NANOSECONDS if len(rows) else 0
         return Datagrams(
             epoch=epoch,
-            time=(np.array(self._times, dtype=np.int64) - epoch * NANOSECONDS) / NANOSECONDS,
-            from_server=np.array(self._server, dtype=np.bool_),
-            size=np.array(self._sizes, dtype=np.int64),
-            digest=np.array(self._digests, dtype=np.uint64),
+            time=(time - epoch * NANOSECONDS) / NANOSECONDS,
+            from_server=from_server.astype(np.bool_),
+            size=size.copy(),
+            digest=marks.astype(np.uint64),
         )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -104,17 +103,10 @@ class Keys:
         return Keys(secret, self.cipher, self.version, self.mask, self.generation + 1)
 
 
-class Opened(NamedTuple):
-    """A packet without its protection."""
-
-    number: int
-    first: int
-    """Byte of the header, unmasked."""
-    frames: bytes
-
-
-def unprotect(data: bytes, at: int, keys: Keys, largest: int) -> Opened | None:
+def unprotect(data: bytes, at: int, keys: Keys, largest: int) -> tuple[int, int, bytes] | None:
     """Decrypt the packet ``data``, whose number begins at ``at``; None if these are not its keys.
+
+    Returns its number, the first byte of its header without the mask, and its frames.
 
     ``largest`` is the largest packet number of its direction and space so far, -1 if there is none.
     """
@@ -130,7 +122,7 @@ def unprotect(data: bytes, at: int, keys: Keys, largest: int) -> Opened | None:
         first = data[0] ^ mask[0] & bits
         frames = keys.open(number, bytes([first]) + rest, data[at + size :])
         if frames is not None:
-            return Opened(number, first, frames)
+            return number, first, frames
     return None
 
 

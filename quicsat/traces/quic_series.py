@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from math import isnan
 
 import numpy as np
@@ -198,18 +200,16 @@ class _QuicAcknowledgements:
 
         Rows are packet numbers less ``base``.
         """
-        acks, ranges = self._trace.acks, self._trace.ack_ranges
+        acks = self._trace.acks
         wanted = np.flatnonzero(back[acks.packet])
-        lows, highs = np.maximum(ranges.smallest - base, 0).tolist(), (ranges.largest - base).tolist()
         done, acked = [np.nan] * len(sent), bytearray(len(sent))
         times, asks = sent.tolist(), eliciting.tolist()
         read: dict[int, int] = {}
         highest, given_up = -1, 0
-        columns = self._times[acks.packet], acks.start, acks.ranges
-        for now, start, count in zip(*(column[wanted].tolist() for column in columns), strict=True):
+        for now, ranges in self._new_ranges(wanted, base, len(sent)):
             news, lost = False, -1
-            for low, high in zip(lows[start : start + count], highs[start : start + count], strict=True):
-                at, last = max(read.get(low, low - 1) + 1, low), min(high, len(sent) - 1)
+            for low, high in ranges:
+                at, last = max(read.get(low, low - 1) + 1, low), high
                 if last < at:
                     continue
                 read[low], newest = last, not acked[last]
@@ -228,6 +228,24 @@ class _QuicAcknowledgements:
             if lost >= 0:
                 self.lost.append((now, times[lost]))
         return np.array(done)
+
+    def _new_ranges(self, rows: Integers, base: int, count: int) -> Iterator[tuple[float, list[tuple[int, int]]]]:
+        """Of the ACK frames in these rows: when each came, and its ranges that no frame before it had, if it has any.
+
+        Numbers are less ``base``, and below ``count``. Most ranges are repeated in all ACK frames for a round trip.
+        """
+        acks, ranges = self._trace.acks, self._trace.ack_ranges
+        counts = acks.ranges[rows]
+        frame = np.repeat(np.arange(len(rows)), counts)
+        place = np.arange(len(frame)) - np.repeat(np.cumsum(counts) - counts - acks.start[rows], counts)
+        low = np.clip(ranges.smallest[place] - base, 0, count)
+        high = np.clip(ranges.largest[place] - base, -1, count - 1)
+        first = np.sort(np.unique(low * (count + 1) + high, return_index=True)[1])
+        pairs = zip(low[first].tolist(), high[first].tolist(), strict=True)
+        frame, times = frame[first], self._times[acks.packet[rows]]
+        sizes = np.bincount(frame, minlength=len(rows))
+        for row in np.flatnonzero(sizes).tolist():
+            yield float(times[row]), [*islice(pairs, int(sizes[row]))]
 
     def round_trips(self) -> Samples:
         """From each packet that was the largest one newly acknowledged to its acknowledgement (RFC 9002, 5.1)."""

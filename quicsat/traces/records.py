@@ -222,8 +222,12 @@ def _in_order(records: Iterator[PacketRecord], name: str) -> Iterator[PacketReco
 def _exactly(stream: BinaryIO, size: int, where: str) -> bytes:
     data = stream.read(size)
     if len(data) < size:
-        raise DamagedTraceError(Condition.TRUNCATED, f"{where} is cut off.")
+        raise _cut_off(where)
     return data
+
+
+def _cut_off(where: str) -> DamagedTraceError:
+    return DamagedTraceError(Condition.TRUNCATED, f"{where} is cut off.")
 
 
 def _pcap(stream: BinaryIO, name: str, order: str, unit: int) -> Iterator[PacketRecord]:
@@ -240,10 +244,12 @@ def _pcap(stream: BinaryIO, name: str, order: str, unit: int) -> Iterator[Packet
         if len(header) < 16:
             raise DamagedTraceError(Condition.TRUNCATED, f"The header of record {number} of {name} is cut off.")
         second, fraction, captured, length = layout.unpack(header)
-        _plausible(captured, length, limit, f"Record {number} of {name}")
+        if not 0 < captured <= length <= limit:
+            _plausible(captured, length, limit, f"Record {number} of {name}")
         if fraction * unit >= NANOSECONDS:
             raise DamagedTraceError(Condition.CORRUPT, f"Record {number} of {name} has an impossible time.")
-        data = _exactly(stream, captured, f"Record {number} of {name}")
+        if len(data := stream.read(captured)) < captured:
+            raise _cut_off(f"Record {number} of {name}")
         yield PacketRecord(second * NANOSECONDS + fraction * unit, link_type & 0xFFFF, length, data)
 
 

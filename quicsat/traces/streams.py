@@ -38,7 +38,10 @@ def new_bytes(trace: Trace) -> Integers:
     server = trace.from_server[frames.packet].tolist()
     rows = zip(connections, server, frames.rows("stream", "offset", "length"), strict=True)
     for row, (connection, from_server, (stream, offset, length)) in enumerate(rows):
-        news[row] = seen.setdefault((connection, stream, from_server), ByteRanges()).add(offset, offset + length)
+        key = connection, stream, from_server
+        if (ranges := seen.get(key)) is None:
+            ranges = seen[key] = ByteRanges()
+        news[row] = ranges.add(offset, offset + length)
     return news
 
 
@@ -58,6 +61,9 @@ class ByteRanges:
         """
         if end <= start:
             return 0
+        if self.ends and start == self.ends[-1]:  # most bytes come in order
+            self.ends[-1] = end
+            return end - start
         first = bisect_left(self.ends, start)
         last = bisect_right(self.starts, end)
         covered = sum(min(end, self.ends[i]) - max(start, self.starts[i]) for i in range(first, last))

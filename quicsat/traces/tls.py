@@ -6,6 +6,7 @@ RFC 8446, section 4; RFC 9000, section 18.
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -43,13 +44,18 @@ PARAMETERS = {
 OPAQUE = frozenset({0x00, 0x02, 0x0D, 0x0F, 0x10, 0x11})
 """Parameters whose values are no numbers."""
 
+_SINGLE_BYTES = re.compile(rb"[\x00-\x3f]+")
+"""Numbers of one byte each."""
+
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
     """A number of variable length and where it ends (RFC 9000, section 16); raises IndexError where data end."""
     first = data[at]
-    size = 1 << (first >> 6)
-    if size == 1:
+    if first < 64:
         return first, at + 1
+    if first < 128:
+        return (first & 63) << 8 | data[at + 1], at + 2
+    size = 1 << (first >> 6)
     if at + size > len(data):
         raise IndexError(at)
     return int.from_bytes(data[at : at + size], "big") & (1 << (8 * size - 2)) - 1, at + size
@@ -58,9 +64,14 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 def varints(data: bytes, at: int, count: int) -> tuple[list[int], int]:
     """So many numbers, and where the last one ends; raises IndexError where data end."""
     numbers = list[int]()
-    for _ in range(count):
-        number, at = (data[at], at + 1) if data[at] < 64 else varint(data, at)
-        numbers.append(number)
+    while len(numbers) < count:
+        end = min(at + count - len(numbers), len(data))
+        if (single := _SINGLE_BYTES.match(data, at, end)) is not None:
+            numbers += single[0]
+            at = single.end()
+        else:
+            number, at = varint(data, at)
+            numbers.append(number)
     return numbers, at
 
 
