@@ -45,8 +45,6 @@ class Crossed:
     difference: Difference
     with_interaction: Difference
     """The interaction counts as the implementation's."""
-    always_at_zero: tuple[str, ...]
-    """Sources whose share is 0 without each of the implementations: the intervals do not contain their uncertainty."""
 
 
 def decompose_crossed(cells: Cells) -> Crossed | None:
@@ -71,11 +69,6 @@ def decompose_crossed(cells: Cells) -> Crossed | None:
         dict(zip(SOURCES, map(float, _shares(whole)), strict=True)),
         _difference(whole, left_out, ("implementation",)),
         _difference(whole, left_out, ("implementation", "interaction")),
-        tuple(
-            source
-            for place, source in enumerate(SOURCES)
-            if all(max(part[place], 0) == 0 for part in left_out.values())
-        ),
     )
 
 

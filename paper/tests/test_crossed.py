@@ -112,18 +112,3 @@ def test_too_few_implementations_have_no_interval(design: Sequence[str]) -> None
 def test_equal_values_have_no_shares() -> None:
     cells = {(f"i{number}", name, client): math.log(5) for number in range(4) for name in "RC" for client in "xy"}
     assert decompose_crossed(cells) is None
-
-
-def test_shares_that_are_always_0_are_named() -> None:
-    """The implementation has no effect of its own here, and the interaction a large one."""
-    cells = {
-        (f"i{number}", algorithm, client): 5 * step + (0.3 * step if number % 2 else -0.3 * step)
-        for number in range(6)
-        for algorithm, step in (("R", -1.0), ("B", 1.0))
-        for client in "xy"
-    }
-    found = known(cells)
-    assert found.shares["implementation"] == 0
-    assert "implementation" in found.always_at_zero
-    assert "algorithm" not in found.always_at_zero
-    assert "interaction" not in found.always_at_zero

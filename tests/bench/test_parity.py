@@ -4,27 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.parity import COSTS, LARGE, LINKS, PAGES, SERVERS, SMALL, by_server, campaign, in_slices, left
-from paper.measure import planned
+from bench.parity import COSTS, LARGE, PAGES, SMALL, by_server, campaign, in_slices, left
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.model.implementation import Protocol
 from quicsat.model.units import seconds
 from tests.parity_builder import campaign as built
 from tests.parity_builder import over, over_tcp
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_all_servers_and_sizes_have_the_same_runs(link: str) -> None:
-    runs = planned(campaign(link, SERVERS, 2), "")
-    cases = {run.test_case.name for run in runs}
-    assert len(cases) == len(PAGES) + 1
-    assert all(link in name for name in cases)
-    assert [run.repetition for run in runs] == [1] * (len(runs) // 2) + [2] * (len(runs) // 2)
-    assert len(runs) == len(cases) * (len(SERVERS) + 1) * 2
-    over_tcp = [run for run in runs if run.protocol is Protocol.TCP]
-    assert {(run.server.name, run.client.name) for run in over_tcp} == {("nginx-tcp", "curl")}
-    assert len(over_tcp) == len(cases) * 2
-    assert len({(run.test_case.name, run.repetition, run.seed) for run in runs}) == len(cases) * 2
 
 
 def test_what_is_left_has_a_cost(tmp_path: Path) -> None:

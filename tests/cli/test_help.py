@@ -2,7 +2,7 @@
 
 import pytest
 
-from quicsat.cli import commands
+from quicsat.cli import commands, reference
 from quicsat.cli.commands import parser_of
 from quicsat.cli.help import overview
 from tests.cli.conftest import ROOT, CommandLine
@@ -35,3 +35,7 @@ def test_all_ways_to_the_overview(words: list[str], quicsat: CommandLine) -> Non
 
 def test_help_of_a_command_is_that_of_its_option(quicsat: CommandLine) -> None:
     assert quicsat.out("help", "plot") == quicsat.out("plot", "--help") == parser_of("plot").format_help()
+
+
+def test_the_reference_is_printed_too(quicsat: CommandLine) -> None:
+    assert quicsat.out("help", "--markdown") == reference.markdown()
