@@ -45,7 +45,8 @@ def take(ends: HostPair, fill: float = 0.0) -> Baseline:
         start_until(answering, "answering", PATIENCE)
         duration = PACKETS * INTERVAL
         interval = f"{INTERVAL / MS:.0f}ms"
-        series = _ask(ends, "ask", _bracketed(ends.address), interval, f"{duration:g}s", patience=duration)
+        address = f"[{ends.address}]" if ":" in ends.address else ends.address
+        series = _ask(ends, "ask", address, interval, f"{duration:g}s", patience=duration)
         round_trips = _round_trips(series)
         rates = [_filled(ends, direction, fill) if fill else None for direction in ("forward", "return")]
     return Baseline(taken, round_trips, INTERVAL, *rates)
@@ -123,10 +124,6 @@ def _rate(document: Any) -> float:
         return float(document["end"]["sum_received"]["bits_per_second"])
     except (KeyError, TypeError) as error:
         raise HarnessFault(ErrorCode.LINK_DOWN, f"iperf3's answer is invalid: {error!r}") from error
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
 
 
 @contextmanager

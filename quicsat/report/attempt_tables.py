@@ -52,15 +52,12 @@ def attempts(results: ResultSet, cases: Sequence[TestCase]) -> Table:
 def _row(cells: Sequence[Tally]) -> tuple[Value, ...]:
     total = together(cells)
     p = dependence(Stratum(each.would_pass, each.would_decide, each.passed, each.decisive) for each in cells)
+    reasons = [f"{count} {reason}" for reason, count in total.reasons.items()]
+    reasons += [f"{total.retried} repeated with --retry"] if total.retried else []
     return (
-        total.runs, total.attempts, total.valid, total.excluded,
-        ", ".join([f"{count} {reason}" for reason, count in total.reasons.items()] + _retried(total)),
+        total.runs, total.attempts, total.valid, total.excluded, ", ".join(reasons),
         _share(total.passed, total.decisive), _share(total.would_pass, total.would_decide), p,
     )  # fmt: skip
-
-
-def _retried(found: Tally) -> list[str]:
-    return [f"{found.retried} repeated with --retry"] if found.retried else []
 
 
 def _share(part: int, whole: int) -> str:

@@ -41,7 +41,8 @@ def matrix(
         message = f'These results have no test case "{printable(test_case)}". Known: {known}.'
         raise InputError(message)
     cells = {(cell.client, cell.server): cell for cell in summarise(result_set) if cell.test_case == test_case}
-    columns = [_client_column(manifest.clients)]
+    clients = (Text(client, "cyan") for client in manifest.clients)
+    columns = [[Text("client \\ server"), *clients, Text("all clients")]]
     for server in manifest.servers:
         column = [cells.get((client, server)) for client in manifest.clients]
         columns.append([Text(server, "cyan"), *(_cell_text(cell) for cell in column), _mean(column)])
@@ -63,10 +64,6 @@ METRIC_WORDS = {
     "object_time_median": "median time from an object's request to its last byte",
 }
 """The main metrics of workloads."""
-
-
-def _client_column(clients: Sequence[str]) -> list[Text]:
-    return [Text("client \\ server"), *(Text(client, "cyan") for client in clients), Text("all clients")]
 
 
 def _cell_text(cell: Cell | None) -> Text:

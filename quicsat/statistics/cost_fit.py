@@ -154,12 +154,8 @@ def cost_fit(
         _left_out_error(samples, lambda sample: sample.partner),
         _left_out_error(samples, lambda sample: sample.link),
         float(np.median(errors(samples, judged))) if judged else None,
-        _handshake_known(samples),
+        len({sample.connections for sample in samples}) > 1,
     )
-
-
-def _handshake_known(samples: Sequence[CostSample]) -> bool:
-    return len({sample.connections for sample in samples}) > 1
 
 
 def _costs(samples: Sequence[CostSample]) -> Floats:

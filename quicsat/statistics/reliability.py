@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from quicsat.model.arrays import Floats
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import Outcome
 from quicsat.statistics.samples import ReliabilityGroup, Sample
@@ -106,7 +105,7 @@ def _log_odds_ratio(group: ReliabilityGroup, everyone: ReliabilityGroup) -> floa
 
 def _shifted(hits: int, of: int, total: int, other_of: int, centre: float, deviation: float) -> float:
     """Twice the smaller tail of ``hits`` among ``of``, given ``total`` in all; log odds ratio normal, see above."""
-    factorials = _log_factorials(of + other_of)
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, of + other_of + 1)))])  # their logarithms
     low = max(0, total - other_of)
     k = np.arange(low, min(of, total) + 1)
     ways = factorials[k] + factorials[of - k] + factorials[total - k] + factorials[other_of - total + k]
@@ -115,7 +114,3 @@ def _shifted(hits: int, of: int, total: int, other_of: int, centre: float, devia
     chances = _MASS @ (chances / chances.sum(axis=1, keepdims=True))
     place = hits - low
     return min(1.0, 2 * min(float(chances[: place + 1].sum()), float(chances[place:].sum())))
-
-
-def _log_factorials(most: int) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
