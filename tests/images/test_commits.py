@@ -142,10 +142,15 @@ def test_git_runs_nothing_that_a_repository_names(checkout: Path, work: Path, tm
 def test_a_build_that_outlives_its_program_is_waited_for(work: Path, checkout: Path) -> None:
     """Its process has inherited the lock, and nobody else builds until it ends."""
     told = list[str]()
-    with builds_alone(work, told.append) as held:
-        child = subprocess.Popen(["sleep", "1"], pass_fds=(held,))
-    with builds_alone(work, told.append):
-        assert child.wait(5) == 0
+
+    def say(text: str) -> None:
+        told.append(text)
+        child.stdin.close()
+
+    with builds_alone(work, say) as held:
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(held,))
+    with builds_alone(work, say):
+        assert child.wait() == 0
     assert len(told) == 1
 
 

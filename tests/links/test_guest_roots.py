@@ -100,10 +100,13 @@ def test_a_packing_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     def hang(life: Life) -> int:
         return virtual_time(life) if life.command[0] == "roots" else int(not life.ended.wait(60))
 
-    monkeypatch.setattr("quicsat.links.guest_roots.PATIENCE", 0.1)
     engine = FakeEngine(good=endpoint, **{VIRTUAL_TIME: hang})
+    engine.roots["odd"] = b""
+    roots = roots_of(engine)
+    roots.ensure("odd")
+    monkeypatch.setattr("quicsat.links.guest_roots.PATIENCE", 0.1)
     with pytest.raises(HarnessFault, match="could not be packed: without a word"):
-        roots_of(engine).ensure("good")
+        roots.ensure("good")
     assert engine.lives == {}
 
 

@@ -1,6 +1,7 @@
 """scripts/nightly: the steps of a night, who hears of it, and the same night again from its log."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -220,11 +221,31 @@ def test_a_signal_is_passed_on(checkout: Path) -> None:
     with subprocess.Popen(command, cwd=checkout, stdout=subprocess.PIPE, text=True) as process:
         assert until((checkout / "running").exists)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 143
+        assert process.wait() == 143
         assert "was stopped by SIGTERM" in process.stdout.read()
     assert [line["event"] for line in log(checkout)] == ["begin", "step", "stopped"]
     assert log(checkout)[1]["status"] == 143
     assert "did not end" not in night(checkout).stdout  # the message has been sent
+
+
+SIGNALLED = """
+import os, signal, subprocess
+begin = subprocess.Popen.__init__
+def begin_and_signal(*words, **options):
+    begin(*words, **options)
+    os.kill(os.getpid(), signal.SIGTERM)
+subprocess.Popen.__init__ = begin_and_signal
+"""
+"""A script that gets a signal when it has started a process, before it knows that."""
+
+
+def test_a_signal_that_comes_while_a_step_starts_is_passed_on(checkout: Path) -> None:
+    (checkout / "told.json").write_text(json.dumps({"sleep": True}))
+    (checkout / "sitecustomize.py").write_text(SIGNALLED)
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    done = subprocess.run([sys.executable, "scripts/nightly", "--", "-t", "sat"], cwd=checkout, env=environment)
+    assert done.returncode == 143
+    assert log(checkout)[1]["status"] in (143, -signal.SIGTERM)
 
 
 def test_a_night_is_made_again_from_its_log(checkout: Path, tmp_path: Path) -> None:
