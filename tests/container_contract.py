@@ -7,7 +7,7 @@ from queue import SimpleQueue
 import pytest
 
 from quicsat.docker.archive import pack
-from quicsat.docker.client import QUICK, Daemon
+from quicsat.docker.client import Daemon
 from quicsat.docker.containers import (
     ContainerEvent,
     ContainerSpec,
@@ -53,13 +53,11 @@ class ContainerContract:
         """While its stream is open an engine keeps the container; a traceback may hold it, as when our disk is full."""
         with create_container(daemon, programs.patient) as container:
             container.put(pack({"large": bytes(64 * MIB)}))
-            begin = time.monotonic()
             with pytest.raises(OSError, match="full") as kept, container.fetch("/large") as archive:
                 next(archive)
                 raise OSError("the disk is full")
             remove_container(daemon, container.id)
         assert kept.traceback
-        assert time.monotonic() - begin < QUICK
         assert list_containers(daemon, daemon.campaign) == ()
 
     def test_life_of_a_container(self, daemon: Daemon, programs: Programs) -> None:

@@ -23,8 +23,6 @@ from tests.engine.conftest import ROOT
 from tests.engine.test_command import PAIR, UNCHECKED, finished, mine  # noqa: F401 - a fixture
 from tests.waiting import until
 
-LEFT_AFTER = 15.0
-"""Seconds after which nothing may be left."""
 BUSY_PATIENCE = 300.0
 """Seconds for a run whose machine is busy with other jobs: attempts that they disturb are repeated."""
 
@@ -94,7 +92,7 @@ class TestOneWorker:
         process.send_signal(number)
         process.communicate()
         assert there
-        assert until(lambda: not there & {*list_containers(daemon)}, LEFT_AFTER)
+        assert until(lambda: not there & {*list_containers(daemon)})
         before = finished(tmp_path / "c")
         assert {(each.test_case, each.repetition) for each in load(tmp_path / "c").history} >= {*before}
 

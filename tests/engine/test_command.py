@@ -125,7 +125,7 @@ def leftovers(daemon: Daemon, directory: Path) -> tuple[str, ...]:
 
 def nothing_is_left(daemon: Daemon, directory: Path) -> bool:
     """Whether the reaper of a campaign that was killed soon has removed its containers."""
-    return until(lambda: not leftovers(daemon, directory), 15)
+    return until(lambda: not leftovers(daemon, directory))
 
 
 # ---- transfers ------------------------------------------------------------------------------
@@ -184,11 +184,11 @@ def test_ctrl_c(image_ids: Mapping[str, str], daemon: Daemon, tmp_path: Path, mi
         time.sleep(0.7)
         before = finished(directory)
         process.send_signal(signal.SIGINT)
-        begin = time.monotonic()
-        _, err = process.communicate(timeout=30)
-        assert time.monotonic() - begin < 10
+        _, err = process.communicate()
     assert process.returncode == 130, err
-    assert finished(directory)[: len(before)] == before
+    after = finished(directory)
+    assert after[: len(before)] == before
+    assert len(after) <= len(before) + 1  # no further run has begun
     assert leftovers(daemon, directory) == ()
     assert (directory / "result.json").exists()
 
@@ -211,13 +211,13 @@ def test_kill_9_at_any_moment(image_ids: Mapping[str, str], daemon: Daemon, tmp_
 def test_two_at_once(image_ids: Mapping[str, str], tmp_path: Path, mine: Path) -> None:
     with start_when_free(tmp_path / "first", *PAIR, "-t", f"{mine}", "--repetitions", "20") as first:
         with start(*PAIR, "-t", f"{mine}", "-l", tmp_path / "second") as second:
-            _, err = second.communicate(timeout=30)
+            _, err = second.communicate()
         assert second.returncode == BUSY
         assert f"process {first.pid} " in err
         assert not (tmp_path / "second").exists()
         assert first.poll() is None
         first.send_signal(signal.SIGTERM)
-        first.communicate(timeout=30)
+        first.communicate()
     assert first.returncode == 128 + signal.SIGTERM
 
 

@@ -13,7 +13,8 @@ import requests.exceptions
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import ContainerEvent, ContainerSpec, create_container
 from quicsat.model.errors import HarnessFault
-from tests.container_contract import ContainerContract, Programs
+from tests.container_contract import PATIENCE, ContainerContract, Programs
+from tests.waiting import until
 
 
 def spec(daemon: Daemon, image: str, *command: str, name: str = "contract") -> ContainerSpec:
@@ -43,7 +44,7 @@ def test_no_container_joins_the_network_of_one_that_has_ended(daemon: Daemon, im
     simulator = image_ids["simulator"]
     with create_container(daemon, spec(daemon, simulator, "true", name="holder")) as holder:
         holder.start()
-        assert holder.wait(10)
+        assert holder.wait(PATIENCE)
         late = replace(spec(daemon, simulator, "true", name="late"), network=f"container:{holder.id}")
         with create_container(daemon, late) as container, pytest.raises(HarnessFault, match="non running container"):
             container.start()
@@ -52,7 +53,7 @@ def test_no_container_joins_the_network_of_one_that_has_ended(daemon: Daemon, im
 def test_lines_are_told_once_though_their_stream_breaks_off(
     daemon: Daemon, image_ids: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("bash", "-c", "for n in 1 2 3 4 5 6; do echo $n; sleep 0.3; done")
+    words = ("bash", "-c", "for n in 1 2 3 4 5 6; do echo $n; sleep 0.3; done; sleep infinity")
     logs, asked = daemon.slow.logs, list[int]()
 
     def break_off(*arguments: Any, **options: Any) -> Any:
@@ -67,7 +68,8 @@ def test_lines_are_told_once_though_their_stream_breaks_off(
         events: SimpleQueue[ContainerEvent] = SimpleQueue()
         container.start()
         container.watch(events, lines=True)
-        assert container.wait(20)
-        told = [events.get(timeout=10).line for _ in range(7)]
-    assert [line for line in told if line is not None] == ["1", "2", "3", "4", "5", "6"]
-    assert len(asked) >= 3
+        told = [events.get().line for _ in range(6)]
+        assert until(lambda: len(asked) >= 3)
+        container.kill()
+        told.append(events.get().line)
+    assert told == ["1", "2", "3", "4", "5", "6", None]

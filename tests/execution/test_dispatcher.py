@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docker.errors import APIError
 
 from quicsat.analysis.analyse import analyse
+from quicsat.execution import admission
 from quicsat.execution import worker_pool as module
 from quicsat.execution.dispatcher import Dispatcher
 from quicsat.execution.local_worker import LocalWorker
@@ -164,7 +166,8 @@ def test_runs_share_a_testbed_and_leave_nothing_behind(heard: Heard) -> None:
     assert "analyse" in evidence.phases
 
 
-def test_a_run_that_is_judged_is_nobodys_neighbour(heard: Heard) -> None:
+def test_a_run_that_is_judged_is_nobodys_neighbour(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "slow_start", lambda _link: PATIENCE)  # the other begins when the client has ended
     judged, other = list[Run](), threading.Event()
 
     def patient(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
@@ -193,15 +196,19 @@ def test_failures_of_the_pair_are_not_repeated_and_their_files_are_kept(heard: H
 
 
 def dying_simulator(times: int) -> FakeEngine:
+    """An engine at which the first simulators have ended as soon as they are started."""
     left = [times]
 
-    def die(life: Life) -> int:
-        if life.command or not left[0]:
-            return simulate(life)
-        left[0] -= 1
-        return 134
+    class Engine(FakeEngine):
+        def start(self, identity: str) -> None:
+            life = self.lives[identity]
+            if "SCENARIO" in life.environment and left[0]:
+                left[0] -= 1
+                life.end(134)
+            else:
+                super().start(identity)
 
-    return FakeEngine(simulator=die, good=endpoint)
+    return Engine(good=endpoint)
 
 
 def test_a_run_is_repeated_after_a_fault_of_ours(heard: Heard) -> None:
@@ -434,13 +441,12 @@ def test_a_compliance_check_is_tried_more_often_than_a_run(heard: Heard) -> None
 
 
 def test_compliance_that_cannot_be_checked_ends_the_campaign(heard: Heard) -> None:
-    engine = FakeEngine(good=endpoint)
+    class Refuses(FakeEngine):
+        def start(self, identity: str) -> None:
+            if "ROLE" in self.lives[identity].environment:
+                raise APIError("start was refused", explanation="start was refused")
+            super().start(identity)
 
-    def broken(life: Life) -> int:
-        engine.refused = {"start"} if life.command[:1] == ("plumb",) else set()
-        return simulate(life)
-
-    engine.programs[SIMULATOR] = broken
     with pytest.raises(MachineError, match="compliance of good could not be checked"):
-        run_all(engine, heard, GOOD, compliance=True)
+        run_all(Refuses(good=endpoint), heard, GOOD, compliance=True)
     assert heard.done == []
