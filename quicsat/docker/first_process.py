@@ -10,7 +10,7 @@ _RUNTIME = "runc:["
 
 The engine says that a container has started a moment before that.
 """
-_PATIENCE = 2.0
+PATIENCE = 10.0
 """Seconds for the program to follow; a program with such a name is not waited for any longer."""
 
 
@@ -22,7 +22,7 @@ def takes_signal(pid: int, identity: str, signal: Signals) -> bool:
     """
     if resource_use.control_group(pid, identity) is None:
         return True
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + PATIENCE
     try:
         while (status := _status(pid))["Name"].startswith(_RUNTIME) and time.monotonic() < end:
             time.sleep(0.001)

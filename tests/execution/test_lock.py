@@ -130,7 +130,8 @@ def test_a_holder_that_wrote_nonsense_or_the_name_of_a_dead_one_is_still_a_holde
             assert_held("an unknown process")
 
 
-def test_a_holder_is_given_time_to_write_who_it_is() -> None:
+def test_a_holder_is_given_time_to_write_who_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quicsat.execution.lock.INTRODUCTION", 60.0)
     with exclusive("d", "x"):
         content = lock_path("d").read_text()
         lock_path("d").write_text("")

@@ -4,20 +4,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from quicsat.execution import lock, lock_queue
 from quicsat.model.errors import LockedError
+from tests.waiting import until
 
 WAIT = """
 import sys
 from pathlib import Path
 from quicsat.execution import lock
 lock.FOLDERS, lock.PERIOD = (sys.argv[1],), 0.02
-with lock.exclusive("d", sys.argv[2], lock.Patience(60, lambda _: print("waits", flush=True))):
+with lock.exclusive("d", sys.argv[2], lock.Patience(1000, lambda _: print("waits", flush=True))):
     with open(sys.argv[3], "a") as order:
         order.write(sys.argv[2] + "\\n")
 """
@@ -44,14 +44,11 @@ def test_first_come_first_served_and_the_dead_leave_the_queue(folder: Path) -> N
         processes = []
         for name in ("one", "two", "three"):
             processes.append(waiting(folder, name))
-            deadline = time.monotonic() + 30
-            while lock_queue.ahead(at) < len(processes) and time.monotonic() < deadline:
-                time.sleep(0.01)
-        assert lock_queue.ahead(at) == 3
+            assert until(lambda: lock_queue.ahead(at) == len(processes))
         os.kill(processes[1].pid, signal.SIGKILL)
         processes[1].wait()
         assert lock_queue.ahead(at) == 2
-    assert [process.wait(60) for process in (processes[0], processes[2])] == [0, 0]
+    assert [process.wait() for process in (processes[0], processes[2])] == [0, 0]
     assert (folder / "order").read_text().split() == ["one", "three"]
     assert [file.name for file in (folder / "locks").iterdir()] == [at.name]
 
