@@ -49,6 +49,10 @@ CUT_PACKETS = ("packet of the traces is", "packets of the traces are")
 NO_STREAMS = "The client's qlog has no STREAM frames of responses."
 NO_CAPTURED_LINK = "Captures do not state what the link did, so there are no shares of the time."
 NO_LOSS_NO_SHARES = "The forward loss is not known, so there are no shares of the time."
+NO_WINDOW = (
+    "The server's qlog does not state the congestion window, so the shares of the congestion window and of pacing come "
+    "from the packets alone."
+)
 NO_SHARES = (
     "There are no shares of the time: the qlogs do not show the requests, the acknowledgements and the response of one "
     "connection."
@@ -207,6 +211,7 @@ def _with_series(findings: Findings, source: _Source, traces: RunTraces, place: 
         )
         if shares is not None:
             values |= {share.metric: taken for share, taken in shares.seconds.items()}
+            notes += [] if len(series.cwnd) else [NO_WINDOW]
         else:
             notes.append(NO_LOSS_NO_SHARES if findings.loss_forward is None else NO_SHARES)
     bursts = findings.loss_forward is not None

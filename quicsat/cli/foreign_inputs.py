@@ -43,8 +43,6 @@ TITLE = re.compile(
     re.ASCII,
 )
 """Titles of qlogs that are exported from a campaign: the pair, the test case and the repetition."""
-QLOG = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE | re.DOTALL)
-"""Names of qlogs, of endpoints and exported ones."""
 NAMED = 5
 """Qlogs that a message names."""
 MOST_NOTES = 20
@@ -109,17 +107,19 @@ def qlogs_at(place: Path) -> list[Path]:
 
 
 def _qlogs_in(directory: Path) -> list[Path]:
-    return sorted(file for file in files(resolved(directory)) if QLOG.fullmatch(file.name))
+    from quicsat.traces.qlog import NAME
+
+    return sorted(file for file in files(resolved(directory)) if NAME.fullmatch(file.name))
 
 
 def _is_qlog(path: Path) -> bool:
     """By its name, or by its content if it is not named so."""
-    if QLOG.fullmatch(path.name):
+    from quicsat.traces.qlog import NAME, is_qlog
+
+    if NAME.fullmatch(path.name):
         return True
     if not path.is_file():
         return False
-    from quicsat.traces.qlog import is_qlog
-
     with suppress(OSError):
         return is_qlog(resolved(path))
     return False

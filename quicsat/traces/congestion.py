@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,6 @@ THRESHOLDS = ("ssthresh",)
 LOST, STATE = "packet_lost", "congestion_state_updated"
 WORDS = (*WINDOWS, *THRESHOLDS, LOST, STATE)
 MEMBERS = (*WINDOWS, *THRESHOLDS, "new")
-SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz", ".qlog.zst", ".sqlog.zst")
 PACKED = (".xz", ".bz2", ".lz4", ".br", ".zip")
 MOST_STATES = 500
 MOST_NOTES, MOST_NAMES = 3, 20
@@ -70,7 +70,7 @@ def recovery(folder: Path, start: float) -> Recovery:
     room = qlog.Room()
     for path, state in sorted(walk(folder)):
         name, packed = qlog.shown_name(path, folder), path.name.endswith(PACKED) and "qlog" in path.name
-        if not (packed or path.name.endswith(SUFFIXES)):
+        if not (packed or qlog.NAME.fullmatch(path.name) or _begins_as_qlog(path)):
             continue
         if packed or not stat.S_ISREG(state.st_mode):
             notes.append((name, f"{name} is not read: {_obstacle(state.st_mode)}."))
@@ -104,6 +104,12 @@ def recovery(folder: Path, start: float) -> Recovery:
         tuple(states[:MOST_STATES]),
         tuple(told),
     )
+
+
+def _begins_as_qlog(path: Path) -> bool:
+    with suppress(OSError):
+        return qlog.is_qlog(path)
+    return False
 
 
 def _obstacle(mode: int) -> str:

@@ -28,6 +28,8 @@ from quicsat.model.stored_files import open_file
 from quicsat.model.text import escaped, quoted
 from quicsat.traces import zstd_file
 
+NAME = re.compile(r".+\.s?qlog(\.json)?(\.(gz|zst))?", re.IGNORECASE | re.DOTALL)
+"""Names of qlogs, of endpoints and exported ones."""
 LIMIT = 128 * 1024 * 1024
 """Bytes of qlogs that are read together, after decompression; 10 MiB take up to about 40 MB."""
 MOST_RECORDS = 500_000

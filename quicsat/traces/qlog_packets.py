@@ -42,7 +42,6 @@ from quicsat.traces.records import MOST_CONNECTIONS, NANOSECONDS, Condition, dat
 SENT, RECEIVED = "packet_sent", "packet_received"
 STARTED, PARAMETERS, PROTOCOL = "connection_started", "parameters_set", "alpn_information"
 DATAGRAMS = ("udp_datagrams_sent", "udp_datagrams_received", "datagrams_sent", "datagrams_received")
-WORDS = (SENT, RECEIVED, STARTED, PARAMETERS, PROTOCOL, *DATAGRAMS)
 FORMS: Mapping[str, Form] = {
     **{name.casefold(): form for form, name in PACKET_TYPES.items()},
     "onertt": Form.ONE_RTT, "one_rtt": Form.ONE_RTT, "short": Form.ONE_RTT,
@@ -116,7 +115,7 @@ def read_packets(path: Path, name: str, role: Role = Role.CLIENT, most: int = LE
 
 def _read(path: Path, name: str, role: Role, most: int) -> QlogPackets:
     reader = _Reader(name, role, most)
-    faults = Counter(qlog.read_events(path, reader.take, qlog.Wanted(WORDS), name=name))
+    faults = Counter(qlog.read_events(path, reader.take, qlog.Wanted(), name=name))
     return reader.packets(faults)
 
 
