@@ -47,7 +47,6 @@ class Ended:
     status: int
     """Exit status of its kernel."""
     out_of_memory: bool
-    seconds: float
     console: str
     output: bytes
     """The whole output disk."""
@@ -165,7 +164,7 @@ class Machines:
         self, script: str = "", *, archive: bytes | None = None, files: Mapping[str, bytes] | None = None,
         patience: float = 120, output: int = OUTPUT, parameters: Sequence[str] = (), **options: Any,
     ) -> Ended:  # fmt: skip
-        """Run a guest to its end; it is killed, and has no status, after ``patience`` seconds.
+        """Run a guest to its end; it is killed, and has no status, after ``patience`` seconds of CPU time.
 
         ``archive``: its input disk, instead of that of ``script``; ``files``: beside the disks, by name;
         ``parameters``: of the kernel, beside those of every guest.
@@ -173,14 +172,12 @@ class Machines:
         content = input_disk(script, **options) if archive is None else archive
         api = self.daemon.slow
         with self.guest({"input": content, **(files or {})}, output, parameters) as identity:
-            begin = time.monotonic()
             api.start(identity)
             while (state := api.inspect_container(identity)["State"])["Running"]:
-                if time.monotonic() - begin > patience:
+                if cpu_seconds(api.stats(identity, stream=False, one_shot=True)) > patience:
                     api.kill(identity)
                     break
                 time.sleep(0.1)
-            seconds = time.monotonic() - begin
             console = api.logs(identity).decode(errors="replace")
             status = -1 if state["Running"] else int(state["ExitCode"])
             chunks, _ = api.get_archive(identity, f"{DIRECTORY}/output")
@@ -188,15 +185,20 @@ class Machines:
                 [member] = tar.getmembers()
                 content = _content(tar, member)
         files, members = _archive(content)
-        return Ended(status, bool(state["OOMKilled"]), seconds, console, content, files, members)
+        return Ended(status, bool(state["OOMKilled"]), console, content, files, members)
 
     def run_beside(self, script: str) -> tuple[int, str]:
         """What a shell does in the place of the guest's kernel: exit status and output."""
         api = self.daemon.slow
         with self.container(["-c", script], entrypoint="bash") as identity:
             api.start(identity)
-            status = api.wait(identity, timeout=60)["StatusCode"]
+            status = api.wait(identity, timeout=None)["StatusCode"]
             return status, api.logs(identity).decode(errors="replace")
+
+
+def cpu_seconds(stats: Mapping[str, Any]) -> float:
+    """What a container has used so far, however busy the machine is, by its statistics."""
+    return float(stats["cpu_stats"]["cpu_usage"]["total_usage"]) / SECOND
 
 
 def _archive(disk: bytes) -> tuple[dict[str, bytes], tuple[tarfile.TarInfo, ...]]:

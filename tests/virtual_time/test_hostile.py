@@ -2,15 +2,24 @@
 
 import re
 import secrets
-import time
 
 import pytest
 
 from quicsat.model.units import MIB
-from tests.virtual_time.machine import DIRECTORY, MEMORY, OUTPUT, OVERHEAD, PIDS, Ended, Machines, input_disk
+from tests.virtual_time.machine import (
+    DIRECTORY,
+    MEMORY,
+    OUTPUT,
+    OVERHEAD,
+    PIDS,
+    Ended,
+    Machines,
+    cpu_seconds,
+    input_disk,
+)
 
 PATIENCE = 90
-"""Seconds of real time in which every guest here ends."""
+"""Seconds of CPU time in which every guest here ends."""
 
 
 def whole(ended: Ended, output: int = OUTPUT) -> dict[str, str]:
@@ -41,10 +50,7 @@ def test_ends(machines: Machines, script: str, status: str) -> None:
 
 def test_a_program_that_never_rests_is_killed_from_outside(machines: Machines) -> None:
     """Simulated time stands still while it computes, so no deadline of the guest passes."""
-    begin = time.monotonic()
-    ended = machines.boot("while :; do :; done", patience=5)
-    assert ended.status == -1
-    assert time.monotonic() - begin < 30
+    assert machines.boot("while :; do :; done", patience=5).status == -1
 
 
 # ---- waste ----------------------------------------------------------------------------------
@@ -52,18 +58,17 @@ def test_a_program_that_never_rests_is_killed_from_outside(machines: Machines) -
 
 def test_a_fork_bomb_is_limited_to_its_container(machines: Machines) -> None:
     """It may end the guest's kernel. It meets the limits of the container and harms nobody else."""
-    begin = time.monotonic()
     bomb = input_disk("bomb() { bomb | bomb & }; bomb; sleep 1000000")
     with machines.guest({"input": bomb}) as identity:
         api = machines.daemon.slow
         api.start(identity)
-        most = 0
-        while api.inspect_container(identity)["State"]["Running"] and time.monotonic() - begin < 15:
+        most, used = 0, 0.0
+        while api.inspect_container(identity)["State"]["Running"] and used < 15:
             usage = api.stats(identity, stream=False, one_shot=True)
+            used = cpu_seconds(usage)
             most = max(most, usage["pids_stats"].get("current", 0))
             assert usage["memory_stats"].get("usage", 0) <= (MEMORY + OVERHEAD) * MIB
     assert 20 < most <= PIDS
-    assert time.monotonic() - begin < 60
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_the_same_archive_gives_the_same_file(machines: Machines, base_archive: 
     command = ["roots"]
     with machines.container(command) as identity:
         machines.daemon.slow.start(identity)
-        machines.daemon.slow.wait(identity, timeout=60)
+        machines.daemon.slow.wait(identity, timeout=None)
         assert machines.daemon.slow.logs(identity) == b"again\nbase\n"
 
 
