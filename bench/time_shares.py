@@ -4,15 +4,17 @@
 
 A row per run and share: percent of the transfer's time by the traces and by the qlog, of the moments in which the
 server could send: without the handshake, requests, outages, the tail, and moments in which the link is busy. Flow
-control holds a server up between two increases of the limit if it sends DATA_BLOCKED there with no credit left. Of
-servers that never send this frame, the moments count in which a packet exceeds the limit. Recovery lasts as long as
-the state with this name, and by the window, from each decrease of the congestion window until it grows.
+control holds a server up between two increases of the limit if it uses up its credit there, or sends DATA_BLOCKED or
+STREAM_DATA_BLOCKED with less than a packet left. Recovery lasts as long as the state with this name, and by the
+window, from each decrease of the congestion window until it grows; slow start and recovery without the moments in
+which the credit is used up.
 """
 # ruff: noqa: T201 - a script
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,7 @@ from quicsat.traces.run_traces import QLOGS, check_traces, read_run
 from quicsat.traces.series import Samples
 
 MOMENTS = 100_000
+FLOW_CONTROL = (TimeShare.CONNECTION_FLOW_CONTROL, TimeShare.STREAM_FLOW_CONTROL)
 OTHERS = (TimeShare.HANDSHAKE, TimeShare.REQUEST, TimeShare.FULL_RATE, TimeShare.OUTAGE, TimeShare.TAIL)
 STEADY = (TimeShare.CONGESTION_WINDOW, TimeShare.PACING, TimeShare.APPLICATION, TimeShare.UNKNOWN)
 FLIGHT, LIMITED = "bytes_in_flight", "application_limited"
@@ -58,10 +61,9 @@ def compared(run: Path) -> Iterator[_Row]:
     free = ~np.isin(share, [SHARES.index(each) for each in OTHERS])
     start = float(np.nanmin(series.back.arrived))
     told = recovery(place / QLOGS, start)
-    sent, limit, flight, stuck = _amounts(place / QLOGS, start)
+    whole, streams, flight = _amounts(place / QLOGS, start)
     server = traces.trace_pair.server
     parameters = server.connections[busiest_connection(server) or 0].client_parameters
-    limit = Samples(np.append(0.0, limit.time), np.append(float(parameters["initial_max_data"]), limit.value))
     packet = float(np.percentile(series.forward.size, 75))  # the next one does not fit if less is left
     total = float(found.time[-1])
 
@@ -69,14 +71,14 @@ def compared(run: Path) -> Iterator[_Row]:
         return _Row(name, sum(found.seconds[each] for each in shares) / total, float((truth & free).mean()))
 
     blocked = np.zeros(MOMENTS, dtype=np.bool_)
-    if len(sent):
-        waiting = np.isin(share, [SHARES.index(each) for each in (*STEADY, TimeShare.CONNECTION_FLOW_CONTROL)])
-        blocked = _at(sent, moments) + packet > _at(limit, moments)
-        stuck = stuck[_at(sent, stuck) + packet > _at(limit, stuck)]
-        used_up = np.searchsorted(limit.time, stuck, "right")
-        spent = waiting & np.isin(np.searchsorted(limit.time, moments, "right"), used_up)
-        truth = spent if len(stuck) else blocked
-        yield row("flow control of the connection", [TimeShare.CONNECTION_FLOW_CONTROL], truth)
+    waiting = np.isin(share, [SHARES.index(each) for each in (*STEADY, *FLOW_CONTROL)])
+    longest = max(streams.values(), key=lambda each: len(each.sent), default=_Credit())
+    limits = parameters["initial_max_data"], parameters["initial_max_stream_data_bidi_local"]
+    for kind, credit, initial in zip(FLOW_CONTROL, (whole, longest), limits, strict=True):
+        if credit.sent:
+            spent, empty = credit.used_up(moments, float(initial), packet)
+            yield row(kind.label, [kind], spent & waiting)
+            blocked |= empty
     states, full = told.states, _at(flight, moments) + packet > _at(told.window, moments)
     if not states and len(told.threshold):
         below = _at(told.window, moments) < np.where(
@@ -86,10 +88,10 @@ def compared(run: Path) -> Iterator[_Row]:
     if states:
         now = _states(states, moments, full)
         yield row("slow start", [TimeShare.SLOW_START], (now == "slow_start") & ~blocked)
-        yield row("recovery", [TimeShare.RECOVERY, TimeShare.PTO], now == "recovery")
+        yield row("recovery", [TimeShare.RECOVERY, TimeShare.PTO], (now == "recovery") & ~blocked)
     if len(told.window) and len(told.threshold) + len(states):  # BBR has neither, and lowers its window otherwise
         lowered = _within(moments, np.array(list(_lowered(told.window))).reshape(-1, 2))
-        yield row("recovery, by the window", [TimeShare.RECOVERY], lowered)
+        yield row("recovery, by the window", [TimeShare.RECOVERY], lowered & ~blocked)
     if len(told.window) and len(flight):
         full &= ~blocked & np.isin(share, [SHARES.index(each) for each in STEADY])
         yield row("congestion window", [TimeShare.CONGESTION_WINDOW], full)
@@ -121,12 +123,31 @@ def _at(samples: Samples, times: Floats) -> Floats:
     return found
 
 
-def _amounts(folder: Path, start: float) -> tuple[Samples, Samples, Samples, Floats]:
-    """Bytes that the server's qlog says were sent on all streams, allowed by MAX_DATA, and in flight; and the times at
-    which it sent DATA_BLOCKED."""
+@dataclass
+class _Credit:
+    """Times with bytes that the server had sent, and was allowed to send; and those at which it said to be blocked."""
+
+    sent: list[tuple[float, float]] = field(default_factory=list)
+    limit: list[tuple[float, float]] = field(default_factory=list)
+    stuck: list[float] = field(default_factory=list)
+
+    def used_up(self, moments: Floats, initial: float, packet: float) -> tuple[Flags, Flags]:
+        """Whether each moment is between two increases of the limit in which the credit is used up, and whether less
+        than a ``packet`` of it is left at the moment."""
+        sent, limit = Samples.in_order(self.sent), Samples.in_order([(0.0, initial), *self.limit])
+        stuck = np.array(self.stuck)
+        stuck = stuck[_at(sent, stuck) + packet > _at(limit, stuck)]
+        stuck = np.append(stuck, sent.time[sent.value >= _at(limit, sent.time)])
+        periods = np.searchsorted(limit.time, stuck, "right")
+        spent = np.isin(np.searchsorted(limit.time, moments, "right"), periods)
+        return spent, _at(sent, moments) + packet > _at(limit, moments)
+
+
+def _amounts(folder: Path, start: float) -> tuple[_Credit, dict[int, _Credit], Samples]:
+    """What the server's qlog says of the credit of the connection and of each stream, and of the bytes in flight."""
     ends: dict[int, int] = {}
-    stuck = list[float]()
-    sent, limit, flight = list[tuple[float, float]](), list[tuple[float, float]](), list[tuple[float, float]]()
+    whole, streams = _Credit(), defaultdict[int, _Credit](_Credit)
+    flight = list[tuple[float, float]]()
     for path in files_below(folder):
         for trace in qlog.read(path).traces:
             for event in trace.events:
@@ -134,17 +155,19 @@ def _amounts(folder: Path, start: float) -> tuple[Samples, Samples, Samples, Flo
                 if isinstance(event.data.get(FLIGHT), (int, float)):
                     flight.append((time, event.data[FLIGHT]))
                 for frame in event.data.get("frames") or []:
-                    kind = frame.get("frame_type")
-                    if event.name == "packet_sent" and kind == "stream":
-                        stream = frame.get("stream_id", frame.get("id", 0))
+                    kind, stream = frame.get("frame_type"), frame.get("stream_id", frame.get("id", 0))
+                    limited = {"max_data": whole, "max_stream_data": streams[stream]}
+                    blocked = {"data_blocked": whole, "stream_data_blocked": streams[stream]}
+                    if event.name == "packet_received" and kind in limited:
+                        limited[kind].limit.append((time, frame.get("maximum", 0)))
+                    elif event.name == "packet_sent" and kind in blocked:
+                        blocked[kind].stuck.append(time)
+                    elif event.name == "packet_sent" and kind == "stream":
                         length = frame.get("length", (frame.get("raw") or {}).get("payload_length", 0))
                         ends[stream] = max(ends.get(stream, 0), frame.get("offset", 0) + length)
-                        sent.append((time, sum(ends.values())))
-                    elif event.name == "packet_received" and kind == "max_data":
-                        limit.append((time, frame.get("maximum", 0)))
-                    elif event.name == "packet_sent" and kind == "data_blocked":
-                        stuck.append(time)
-    return Samples.in_order(sent), Samples.in_order(limit), Samples.in_order(flight), np.array(stuck)
+                        whole.sent.append((time, sum(ends.values())))
+                        streams[stream].sent.append((time, ends[stream]))
+    return whole, streams, Samples.in_order(flight)
 
 
 def main(runs: Sequence[str]) -> None:

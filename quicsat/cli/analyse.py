@@ -86,7 +86,7 @@ def _foreign(place: Path, name: str, known: Collection[str], size: int | None, f
         )
     with process_pool(min(len(tree.runs), os.cpu_count() or 1)) as pool:
         found = list(pool.map(partial(examine, size=size), tree.runs))
-    sheet = _sheet(place, tree, found)
+    sheet = _sheet(place.name or name if str(place) == name else name, tree, found)
     if form == "csv":  # has no place for notes
         for note in sheet.notes:
             console.message(note)
@@ -117,7 +117,7 @@ def _some(lines: Sequence[str]) -> list[str]:
     return [*lines[:NAMED], *more]
 
 
-def _sheet(place: Path, tree: Tree, found: Sequence[Findings]) -> Table:
+def _sheet(name: str, tree: Tree, found: Sequence[Findings]) -> Table:
     from quicsat.analysis.foreign_runs import SIMULATOR
     from quicsat.report.table import Column, Table, Unit
     from quicsat.results.qir_logs import escaped_name
@@ -137,7 +137,7 @@ def _sheet(place: Path, tree: Tree, found: Sequence[Findings]) -> Table:
         notes.append("Times from the simulator count from the start of the simulation; the date is unknown.")
     unknown = " Without a report of the link, the loss in its queue is unknown."
     notes.append(f"Nothing was stored.{'' if all(each.knows_link for each in found) else unknown}")
-    return Table("foreign", f"Runs in {place.name or place}", tuple(columns), tuple(rows), tuple(notes))
+    return Table("foreign", f"Runs in {name}", tuple(columns), tuple(rows), tuple(notes))
 
 
 def _details(tree: Tree, found: Sequence[Findings]) -> Iterator[Table]:
