@@ -129,10 +129,12 @@ def test_packets_are_lost_behind_the_second_proxy(clock: Clock, daemon: Daemon, 
 def test_a_gateway_asks_for_neighbours_at_once(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
     """It asks from its link-local addresses, and Linux asks from none that is tentative, as after a reset."""
     pair = "ip link add eth0 type veth peer name eth1; ip link set eth0 up; ip link set eth1 up"
+    show = "ip -6 -oneline address show scope link"
+    both = f"until [[ $({show} | wc -l) == 2 ]]; do sleep 0.02; done"
     spec = ContainerSpec(
         name=f"quicsat-{daemon.campaign}-gateway",
         image=image_ids["simulator"],
-        command=("bash", "-c", f"{pair}; sleep 0.3; ip -6 -oneline address show scope link"),
+        command=("bash", "-c", f"{pair}; {both}; sleep 0.3; {show}"),
         network="none",
         capabilities=("NET_ADMIN",),
         sysctls=layout_of(replace(LINK, pep=PEPS["D"])).gateway_sysctls,
