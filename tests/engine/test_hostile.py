@@ -241,7 +241,7 @@ def test_what_fills_the_disk_is_gone_with_its_container(bench: Bench) -> None:
                     with suppress(APIError):  # it has ended
                         bench.daemon.slow.put_archive(client, "/", pack({"seen": b""}))
         verdict, _, _ = run.result()
-    assert seen
+    assert seen, verdict
     assert verdict.code == "client-failed"
     assert str(size) in bench.output.split()
     assert not on_disk()
