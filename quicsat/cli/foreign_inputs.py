@@ -210,6 +210,7 @@ def _is_triple(place: Path) -> bool:
 
 def _stage(triple: Path, target: Path) -> None:
     from quicsat.results.qir_logs import QLOGS
+    from quicsat.traces.capture_contents import note_origin
     from quicsat.traces.key_log import key_lines
     from quicsat.traces.records import embedded_secrets
     from quicsat.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
@@ -235,26 +236,30 @@ def _stage(triple: Path, target: Path) -> None:
     for file, name in zip(files, names, strict=False):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         take_file(resolved(file), target / name)
+        note_origin(target / name, file.name)
 
 
 def _stage_ends(file: Path, target: Path) -> bool:
     """Whether a capture has the packets of both ends, as ``export`` writes it; then each gets a file of its own."""
     from quicsat.model.whole_file import new_file
     from quicsat.results.qir_logs import ONE_CLOCK
+    from quicsat.traces.capture_contents import note_origin
     from quicsat.traces.pcapng_writer import CapturedEnd, is_export, write_pcapng
-    from quicsat.traces.records import SECTION_BYTES, embedded_secrets, is_whole, records_by_interface
+    from quicsat.traces.records import SECTION_BYTES, embedded_secrets, first_fault, records_by_interface
     from quicsat.traces.run_traces import CLIENT_TRACE, SERVER_TRACE
 
     ends = records_by_interface(resolved(file))
     if ends.keys() != {*Role}:
         return False
     secrets = embedded_secrets(resolved(file))
-    rest = b"" if is_whole(resolved(file)) else SECTION_BYTES  # each end is cut as well, so that it is read as such
+    damage = first_fault(resolved(file), escaped(file.name))
+    rest = SECTION_BYTES if damage else b""  # each end is cut as well, so that it is read as such
     for role, name in ((Role.CLIENT, CLIENT_TRACE), (Role.SERVER, SERVER_TRACE)):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         with new_file(target / name) as trace:
             write_pcapng(trace, secrets, [CapturedEnd(role, partial(iter, ends[role]))])
             trace.write(rest)
+        note_origin(target / name, file.name, damage)
     if is_export(file):
         (target / ONE_CLOCK).touch()
     return True

@@ -19,8 +19,8 @@ import numpy as np
 
 from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.implementation import Role
-from quicsat.model.stored_files import has_content, is_file
-from quicsat.model.text import counted
+from quicsat.model.stored_files import has_content, is_file, open_file
+from quicsat.model.text import counted, escaped
 from quicsat.traces.columns import QUIC_PORT, Form, Trace, direction
 from quicsat.traces.key_log import secrets
 from quicsat.traces.network import LINK_TYPES, TCP, UDP, IpPacket, Segment, digest, ip_packet
@@ -39,6 +39,8 @@ from quicsat.traces.records import (
 )
 from quicsat.traces.tshark import editcap
 
+ORIGIN, LONGEST_ORIGIN = ".origin", 2000
+"""Suffix of a file beside a copied capture, and its bytes that are read, see :func:`note_origin`."""
 TRACES = {Role.CLIENT: CLIENT_TRACE, Role.SERVER: SERVER_TRACE}
 HELLOS = 8
 """Packets with a long header in each direction between two ports that are looked into."""
@@ -114,6 +116,19 @@ def _kind(record: PacketRecord) -> str:
     return CUT_HEADERS if ip.protocol == UDP else PROTOCOLS.get(ip.protocol, f"IP protocol {ip.protocol}")
 
 
+def note_origin(copy: Path, name: str, damage: str = "") -> None:
+    """Note the name of the file that a capture was copied from, and its damage if the copy does not show it."""
+    copy.with_suffix(ORIGIN).write_text(f"{escaped(name)}\n{damage}", encoding="utf-8")
+
+
+def _origin(path: Path) -> tuple[str, str]:
+    """What :func:`note_origin` noted of a capture; empty if it is no copy."""
+    with suppress(OSError), open_file(path.with_suffix(ORIGIN)) as file:
+        name, _, damage = file.read(LONGEST_ORIGIN).decode(errors="replace").partition("\n")
+        return escaped(name), escaped(damage)
+    return "", ""
+
+
 @dataclass
 class Capture:
     """What a capture holds, without the packets themselves."""
@@ -155,6 +170,8 @@ class Capture:
     def read(cls, role: Role, source: Path, place: Path) -> Capture:
         """Walk the file; formats that we do not read are converted into a file in ``place``."""
         found = cls(role, source)._walked()
+        if found.damage and found.records:
+            found.damage = _origin(source)[1] or found.damage
         if found.damage and not found.records and is_file(source):
             converted = place / f"{role}.pcapng"
             with suppress(HarnessFault, MachineError):
@@ -166,7 +183,7 @@ class Capture:
 
     def _walked(self) -> Capture:
         try:
-            for record in unsorted_records(self.path):
+            for record in unsorted_records(self.path, name=_origin(self.path)[0]):
                 self.records += 1
                 self.late += record.time < self.newest - BACKWARD_LIMIT
                 self.newest = max(self.newest, record.time)

@@ -93,15 +93,16 @@ def records_before_fault(path: Path, most: int = LEAST_PACKETS) -> Iterator[Pack
         yield from records(path, most)
 
 
-def unsorted_records(path: Path, most: int = LEAST_PACKETS) -> Iterator[PacketRecord]:
+def unsorted_records(path: Path, most: int = LEAST_PACKETS, name: str = "") -> Iterator[PacketRecord]:
     """All records, whatever their times; raises ``DamagedTraceError`` at the first fault.
 
-    Raises ``HarnessFault`` (trace-limit) after ``most`` records.
+    Raises ``HarnessFault`` (trace-limit) after ``most`` records. ``name``: of the file in messages, if it has another.
     """
+    name = name or path.name
     with _opened(path) as stream:
-        for number, record in enumerate(_open(stream, path.name, most)):
+        for number, record in enumerate(_open(stream, name, most)):
             if number == most:
-                raise too_large(path.name, most, "packets")
+                raise too_large(name, most, "packets")
             yield record
 
 
@@ -152,14 +153,16 @@ def records_by_interface(path: Path, most: int = LEAST_PACKETS) -> dict[str, lis
     return found
 
 
-def is_whole(path: Path, most: int = LEAST_PACKETS) -> bool:
-    """Whether a trace has no fault, and at ``most`` so many packets."""
+def first_fault(path: Path, name: str, most: int = LEAST_PACKETS) -> str:
+    """What is wrong with a trace, or that it has more than ``most`` packets; empty if nothing is. ``name``: its own."""
     try:
-        for _ in unsorted_records(path, most):
+        for _ in unsorted_records(path, most, name):
             pass
-    except (DamagedTraceError, HarnessFault):
-        return False
-    return True
+    except DamagedTraceError as broken:
+        return broken.reason
+    except HarnessFault as fault:
+        return f"{fault.reason}."
+    return ""
 
 
 @contextmanager

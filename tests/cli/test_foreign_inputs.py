@@ -256,6 +256,8 @@ def test_a_cut_capture_of_both_ends_is_read_as_cut(tmp_path: Path, quicsat: Comm
         (tmp_path / "cut.pcapng").write_bytes(content[:size])
         told = quicsat.out("explain", tmp_path / "cut.pcapng")
         assert told.count("cut off") == 2
+        assert "trace_node" not in told
+        assert told.count(" of cut.pcapng is cut off") == 2
         assert "streams incomplete" not in told
 
 
