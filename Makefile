@@ -190,10 +190,9 @@ bench-equivalence: setup  ## measure how often both clocks are wrongly called eq
 
 # REAL and VIRTUAL: campaigns, by default those of the report. FIDELITY="--json FILE --figure FILE --fitted CLIENT…"
 fidelity: REAL = $(wildcard docs/measurements/data/fidelity-real-*.json.gz)
-fidelity: ALONE = $(wildcard docs/measurements/data/fidelity-alone-*.json.gz)
 fidelity: VIRTUAL = $(wildcard docs/measurements/data/fidelity-virtual-*.json.gz)
 fidelity: setup  ## compare goodput in virtual and real time: which pairs and servers are equivalent (REAL="DIR…" VIRTUAL="DIR…")
-	@$(PYTHON) -m bench.fidelity $(REAL) $(if $(ALONE),--alone $(ALONE)) --virtual $(VIRTUAL) $(FIDELITY)
+	@$(PYTHON) -m bench.fidelity $(REAL) --virtual $(VIRTUAL) $(FIDELITY)
 
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) -m bench.link

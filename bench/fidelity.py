@@ -1,7 +1,6 @@
 """Compares goodput in virtual time with that in real time: which pairs and servers are equivalent within 5 %.
 
-    python -m bench.fidelity REAL… --virtual VIRTUAL… [--alone REAL…] [--fitted CLIENT…] [--json FILE]
-        [--figure FILE]
+    python -m bench.fidelity REAL… --virtual VIRTUAL… [--fitted CLIENT…] [--json FILE] [--figure FILE]
 
 REAL and VIRTUAL are directories of campaigns, or exports (`result.json`, compressed). A run that timed out counts with
 the rate at which bytes arrived until then. Pairs of the clients that calibration used (--fitted) are judged, but count
@@ -95,16 +94,6 @@ class Campaigns:
     results: tuple[ResultSet, ...]
     metric: str
     fitted: frozenset[str] = frozenset()
-    alone: tuple[ResultSet, ...] = ()
-    """More campaigns in real time, with few runs at a time: their servers count over these links in no other one."""
-
-    @property
-    def left_out(self) -> Counter[tuple[str, str]]:
-        """Runs in real time beside many others that do not count, by server and link."""
-        alone = {(run.server, run.test_case) for campaign in self.alone for run in campaign.results}
-        real = (each for each in self.results if each.manifest.clock is Clock.REAL)
-        runs = ((run.server, run.test_case) for campaign in real for run in campaign.results)
-        return Counter(each for each in runs if each in alone)
 
     @property
     def links(self) -> dict[str, bool]:
@@ -113,17 +102,15 @@ class Campaigns:
         return {name: _loses(case) for name, case in found[Clock.REAL].items() if name in found[Clock.VIRTUAL]}
 
     def _cases(self, clock: Clock) -> Iterator[TestCase]:
-        every = (*self.results, *self.alone)
-        return (case for each in every if each.manifest.clock is clock for case in each.manifest.test_cases)
+        return (case for each in self.results if each.manifest.clock is clock for case in each.manifest.test_cases)
 
     def pairs(self) -> dict[tuple[str, str, str], Pair]:
         """By link, server and client: those that both clocks have tried."""
-        found, left_out = dict[tuple[str, str, str], Pair](), self.left_out
-        for campaign in (*self.results, *self.alone):
+        found = dict[tuple[str, str, str], Pair]()
+        for campaign in self.results:
             clock = campaign.manifest.clock
-            beside = clock is Clock.REAL and campaign not in self.alone
             for run in campaign.results:
-                if run.verdict.outcome in CONCLUSIVE_RUNS and not (beside and (run.server, run.test_case) in left_out):
+                if run.verdict.outcome in CONCLUSIVE_RUNS:
                     pair = found.setdefault((run.test_case, run.server, run.client), Pair())
                     pair.conclusive[clock] += 1
                     pair.succeeded[clock] += run.verdict.outcome is Outcome.SUCCEEDED
@@ -238,13 +225,12 @@ class Fidelity:
     def document(self, campaigns: Campaigns) -> str:
         """As JSON, a line for each pair, server and campaign."""
         lists = {
-            "campaigns": [_facts(each) for each in (*campaigns.results, *campaigns.alone)],
+            "campaigns": [_facts(each) for each in campaigns.results],
             "servers": [_plain(row) for row in self.servers],
             "pairs": [_plain(row) for row in self.pairs],
         }
         head = {"date": datetime.date.today().isoformat(), "metric": campaigns.metric, "margin": MARGIN,
-                "fitted clients": sorted(self.fitted),
-                "left out": [[*key, runs] for key, runs in sorted(campaigns.left_out.items())]}  # fmt: skip
+                "fitted clients": sorted(self.fitted)}  # fmt: skip
         body = "".join(f',\n"{name}": {a_line_each(items)}' for name, items in lists.items())
         return f"{json.dumps(head)[:-1]}{body}}}\n"
 
@@ -311,23 +297,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("real", nargs="+", type=Path, metavar="REAL", help="campaigns in real time")
     parser.add_argument("--virtual", nargs="+", type=Path, required=True, help="campaigns in virtual time")
-    parser.add_argument("--alone", nargs="+", type=Path, default=[], metavar="REAL",
-                        help="campaigns with few runs at a time: their servers count in no other one")  # fmt: skip
     parser.add_argument("--fitted", nargs="+", default=[], metavar="CLIENT", help="clients that calibration used")
     parser.add_argument("--metric", default=GOODPUT, help="default: goodput")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all verdicts")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="draw the ratios of all servers")
     options = parser.parse_args(arguments)
     results = tuple(read([*options.real, *options.virtual]))
-    campaigns = Campaigns(results, options.metric, frozenset(options.fitted), tuple(read(options.alone)))
+    campaigns = Campaigns(results, options.metric, frozenset(options.fitted))
     fidelity = Fidelity(tuple(judge_pairs(campaigns)), tuple(judge_servers(campaigns)), campaigns.fitted)
     if not fidelity.pairs:
         print("No pair has succeeded with both clocks over the same link.", file=sys.stderr)
         return 1
     for table in filter(lambda each: each.rows, fidelity.tables()):
         print(render(table, "text", WIDTH), end="\n\n")
-    for (server, link), runs in sorted(campaigns.left_out.items()):
-        print(f"{server} over {link}: {runs} runs beside others do not count; it has also been measured alone.")
     if options.json:
         options.json.write_text(fidelity.document(campaigns), encoding="utf-8")
     if options.figure:

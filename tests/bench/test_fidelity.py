@@ -66,14 +66,6 @@ def test_a_run_that_times_out_counts_with_the_rate_until_its_limit() -> None:
     assert row.verdict is Agreement.DIFFERENT, "outcomes differ"
 
 
-def test_a_server_that_was_measured_alone_counts_in_no_other_campaign() -> None:
-    beside, alone = campaign({"quiche": 0.8, "quinn": 1.0}), campaign({"quiche": 1.0})
-    both = Campaigns((beside, virtual(campaign({"quiche": 1.0, "quinn": 1.0}))), "goodput", alone=(alone,))
-    (row,) = judge_pairs(both)
-    assert (row.client, row.ratio, row.real) == ("quiche", 1.0, len(CALM))
-    assert both.left_out.total() == 2 * len(CALM)
-
-
 def test_over_a_link_with_random_loss_only_the_same_losses_are_compared() -> None:
     assert isinstance(SAT.link, EmulatedLink)
     link = replace(SAT.link, forward=replace(SAT.link.forward, loss=UniformLoss(0.01)))
