@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-import pyarrow as pa
-
 MAGIC = b"\x28\xb5\x2f\xfd"
 PIECE = 64 * 1024
 """Bytes that are unpacked at a time."""
@@ -18,6 +16,8 @@ class DamagedZstdError(OSError):
 
 def unpacked(file: BinaryIO) -> Iterator[bytes]:
     """The content in pieces; raises DamagedZstdError, before which what comes before the damage is given."""
+    import pyarrow as pa  # readers of qlogs without zstd do not need it
+
     try:
         with pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd") as stream:
             while piece := stream.read(PIECE):
