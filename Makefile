@@ -189,7 +189,7 @@ bench-equivalence: setup  ## measure how often both clocks are wrongly called eq
 	$(PYTHON) -m bench.equivalence
 
 # REAL and VIRTUAL: campaigns, by default those of the report. FIDELITY="--json FILE --figure FILE --fitted CLIENT…"
-fidelity: REAL = $(wildcard docs/measurements/data/fidelity-real-*.json.gz)
+fidelity: REAL = $(foreach link,terrestrial sat loss,$(wildcard docs/measurements/data/fidelity-real-$(link)-*.json.gz))
 fidelity: VIRTUAL = $(wildcard docs/measurements/data/fidelity-virtual-*.json.gz)
 fidelity: setup  ## compare goodput in virtual and real time: which pairs and servers are equivalent (REAL="DIR…" VIRTUAL="DIR…")
 	@$(PYTHON) -m bench.fidelity $(REAL) --virtual $(VIRTUAL) $(FIDELITY)
