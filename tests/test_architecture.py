@@ -1,6 +1,7 @@
-"""Boundaries between packages: the contracts of pyproject.toml hold, and each catches the import that breaks it."""
+"""Boundaries between packages: the contracts of pyproject.toml hold, and so does what imports cannot show."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -93,6 +94,25 @@ def in_cycles(uses: dict[str, set[str]]) -> set[str]:
     while leaves := {each for each in left if not uses[each] & left}:
         left -= leaves
     return left
+
+
+def calls_between_files(folder: Path) -> dict[str, set[str]]:
+    """Which C file names what another one defines, of the names that the header ``guest.h`` declares."""
+    declared = set(re.findall(r"(\w+)(?:\(|\[PARTS\];)", (folder / "guest.h").read_text(encoding="utf-8")))
+    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.c")}
+    defined = {name: file for file, text in texts.items()
+               for name in re.findall(r"^(?!static)\w[^;=\n]*?(\w+)(?:\(.*\{|\[PARTS\] = \{)", text, re.M)
+               if name in declared}  # fmt: skip
+    return {
+        file: {defined[word] for word in re.findall(r"\w+", text) if word in defined} - {file}
+        for file, text in texts.items()
+    }
+
+
+def test_files_of_the_guests_init_call_each_other_in_no_cycle() -> None:
+    uses = calls_between_files(ROOT / "virtual-time/init")
+    assert uses["init.c"] == uses.keys() - {"init.c"}
+    assert in_cycles(uses) == set()
 
 
 # ---- what imports cannot show ---------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Elements of emulated links: as a test case has them, as the simulator is told them, and as tables show them."""
+"""Elements of emulated links in three forms: YAML of a test case, arguments of the simulator, and words of tables."""
 
 import pytest
 
