@@ -1,6 +1,7 @@
-"""Boundaries between packages: the contracts of pyproject.toml hold, and so does what imports cannot show."""
+"""Boundaries between packages: the contracts of pyproject.toml hold, and each catches the import that breaks it."""
 
 import ast
+import copy
 import re
 import subprocess
 import sys
@@ -12,16 +13,54 @@ from typing import Any
 
 import grimp
 import pytest
+from importlinter.api import read_configuration
+from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.independence import IndependenceContract
+from importlinter.contracts.layers import LayersContract
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-CONTRACTS: list[dict[str, Any]] = PROJECT["tool"]["importlinter"]["contracts"]
+Kind = type[ForbiddenContract] | type[IndependenceContract] | type[LayersContract]
+KINDS: dict[str, Kind] = {
+    "forbidden": ForbiddenContract,
+    "independence": IndependenceContract,
+    "layers": LayersContract,
+}
+CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
+CONTRACTS: dict[str, dict[str, Any]] = {each["id"]: each for each in CONFIGURATION["contracts_options"]}
 
-
-def test_contracts_hold() -> None:
-    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
-    done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
-    assert f"Contracts: {len(CONTRACTS)} kept, 0 broken." in done.stdout, done.stdout + done.stderr
+PROBES = [
+    ("pipeline", "quicsat.model.units", "quicsat.plan.selection"),
+    ("pipeline", "quicsat.plan.selection", "quicsat.execution.dispatcher"),
+    ("pipeline", "quicsat.traces.trace", "quicsat.analysis.metrics"),
+    ("pipeline", "quicsat.site.pages", "quicsat.cli.main"),
+    ("pure-numbers", "quicsat.statistics.intervals", "quicsat.docker.client"),
+    ("pure-numbers", "quicsat.analysis.analyse", "quicsat.links.ns3_testbed"),
+    ("statistics-of-numbers", "quicsat.statistics.intervals", "quicsat.traces.columns"),
+    ("execution-measures", "quicsat.execution.dispatcher", "quicsat.analysis.causes"),
+    ("execution-measures", "quicsat.execution.dispatcher", "quicsat.statistics.intervals"),
+    ("plan-is-pure", "quicsat.plan.selection", "quicsat.docker.client"),
+    ("plan-is-pure", "quicsat.config.loader", "quicsat.results.store"),
+    ("links-are-alike", "quicsat.links.ns3_testbed", "quicsat.links.real"),
+    ("links-are-alike", "quicsat.links.virtual_machine", "quicsat.links.ns3_testbed"),
+    ("links-are-alike", "quicsat.links.real", "quicsat.links.virtual_machine"),
+    ("figures-and-core", "quicsat.report.table", "quicsat.plots.heatmap"),
+    ("figures-and-core", "quicsat.site.pages", "matplotlib"),
+    ("figures-draw", "quicsat.plots.heatmap", "quicsat.execution.dispatcher"),
+    ("model-stands-alone", "quicsat.model.results", "pydantic"),
+    ("docker-library", "quicsat.execution.dispatcher", "docker"),
+    ("yaml-library", "quicsat.config.hosts", "yaml"),
+    ("dask-library", "quicsat.execution.dispatcher", "distributed"),
+    ("terminal-libraries", "quicsat.cli.tables", "prettytable"),
+    ("terminal-libraries", "quicsat.cli.progress", "termcolor"),
+    ("completion-library", "quicsat.cli.help", "shtab"),
+    ("live-library", "quicsat.cli.progress", "rich"),
+    ("template-library", "quicsat.site.matrix_cell_text", "jinja2"),
+    ("trace-libraries", "quicsat.analysis.analyse", "pyshark"),
+    ("trace-libraries", "quicsat.plots.rtt", "pyarrow"),
+    ("cryptography-library", "quicsat.execution.transfer", "cryptography"),
+    ("schema-library", "quicsat.config.test_cases", "pydantic"),
+]
+"""Contract, module, and an import that it must not have."""
 
 
 @cache
@@ -29,9 +68,36 @@ def graph() -> grimp.ImportGraph:
     """All imports of the core and of the figures."""
     sys.path.insert(0, str(ROOT))
     try:
-        return grimp.build_graph("quicsat", cache_dir=None)
+        return grimp.build_graph("quicsat", include_external_packages=True, cache_dir=None)
     finally:
         sys.path.remove(str(ROOT))
+
+
+def holds(contract: str, imports: grimp.ImportGraph) -> bool:
+    """Whether ``imports`` keep ``contract``, its id in pyproject.toml."""
+    options = CONTRACTS[contract]
+    kind = KINDS[options["type"]]
+    checked = kind(options["name"], CONFIGURATION["session_options"], options)
+    return checked.check(copy.deepcopy(imports), verbose=False).kept
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_contract_holds(contract: str) -> None:
+    assert holds(contract, graph())
+
+
+@pytest.mark.parametrize(("contract", "importer", "imported"), PROBES)
+def test_contract_catches(contract: str, importer: str, imported: str) -> None:
+    probed = copy.deepcopy(graph())
+    if imported not in probed.modules:
+        probed.add_module(imported, is_squashed=True)
+    assert importer in probed.modules
+    probed.add_import(importer=importer, imported=imported)
+    assert not holds(contract, probed)
+
+
+def test_every_contract_has_a_probe() -> None:
+    assert {contract for contract, _, _ in PROBES} == set(CONTRACTS)
 
 
 WIDELY_USED = {"numpy", "matplotlib", "seaborn"}
@@ -42,10 +108,10 @@ IMPORT_NAMES = {"Jinja2": "jinja2", "PyYAML": "yaml"}
 
 def test_every_library_has_its_modules() -> None:
     """As CONTRIBUTING.md says: a contract forbids it to all but a few modules."""
-    project = PROJECT["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
     libraries = {IMPORT_NAMES.get(name, name) for name in names} - WIDELY_USED - NOT_IMPORTED.keys()
-    everywhere = [each for each in CONTRACTS if set(each.get("source_modules", ())) == {"quicsat"}]
+    everywhere = [each for each in CONTRACTS.values() if set(each.get("source_modules", ())) == {"quicsat"}]
     assert libraries - {library for each in everywhere for library in each["forbidden_modules"]} == set()
 
 
@@ -117,6 +183,29 @@ def test_files_of_the_guests_init_call_each_other_in_no_cycle() -> None:
 
 # ---- what imports cannot show ---------------------------------------------------------------
 
+MOST_PARAMETERS = 5
+
+
+def long_signatures(source: str) -> dict[str, int]:
+    """Functions with more than ``MOST_PARAMETERS`` parameters, however they are passed, without ``self``."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args
+            names = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+            found[node.name] = len([name for name in names if name.arg not in ("self", "cls")])
+    return {name: count for name, count in found.items() if count > MOST_PARAMETERS}
+
+
+def test_functions_of_execution_have_few_parameters() -> None:
+    sources = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "quicsat/execution").glob("*.py")}
+    assert {name: found for name, source in sources.items() if (found := long_signatures(source))} == {}
+
+
+def test_long_signatures_counts_parameters_of_every_kind() -> None:
+    assert long_signatures("def f(self, a, b, /, c, *d, e=1, **g): ...") == {"f": 6}
+    assert long_signatures("async def f(self, a, b, *, c, d, e): ...") == {}
+
 
 def modules() -> list[Path]:
     """Every module of the core."""
@@ -138,9 +227,12 @@ EXITS = {"sys.exit", "exit", "quit", "SystemExit"}
 
 
 def faults(path: str, source: str) -> list[str]:
-    """Faults of a module, ``path`` below quicsat/: it exits, or starts tshark."""
-    found = []
-    for line, called, words in calls(ast.parse(source)):
+    """Faults of a module, ``path`` below quicsat/: it has no docstring, prints, exits, or starts tshark."""
+    tree = ast.parse(source)
+    found = [] if ast.get_docstring(tree) else ["has no docstring"]
+    for line, called, words in calls(tree):
+        if path != "cli/console.py" and called == "print":
+            found.append(f"{line}: only cli/console.py prints")
         if called in EXITS:
             found.append(f"{line}: exits, which only run.py does")
         if path != "traces/tshark.py" and called.split(".")[-1] in STARTERS and "tshark" in words:
@@ -151,6 +243,23 @@ def faults(path: str, source: str) -> list[str]:
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_module(path: Path) -> None:
     assert faults(path.relative_to(ROOT / "quicsat").as_posix(), path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "fault"),
+    [
+        ("plan/selection.py", "x = 1", "has no docstring"),
+        ("execution/dispatcher.py", '"""A."""\nprint("hello")', "prints"),
+        ("cli/main.py", '"""A."""\nprint("hello")', "prints"),
+        ("execution/dispatcher.py", '"""A."""\nimport sys\nsys.exit(1)', "exits"),
+        ("cli/main.py", '"""A."""\nraise SystemExit(1)', "exits"),
+        ("analysis/analyse.py", '"""A."""\nimport subprocess\nsubprocess.run(["tshark", "-r", "x"])', "calls tshark"),
+        ("cli/doctor.py", '"""A."""\nimport shutil\nshutil.which("tshark")', "calls tshark"),
+    ],
+)
+def test_checker_catches(path: str, source: str, fault: str) -> None:
+    [found] = faults(path, source)
+    assert fault in found
 
 
 # ---- files that others may have written -----------------------------------------------------
@@ -220,6 +329,16 @@ def test_only_one_module_opens_and_lists_files_of_campaigns() -> None:
     assert found == {}
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["path.open('rb')", "open(path)", "gzip.open(path)", "Path(x).read_text()", "pq.read_table(path)",
+     "run.rglob('*')", "os.walk(run)", "shutil.copyfile(a, b)", "tempfile.TemporaryDirectory()"],
+)  # fmt: skip
+def test_accesses_are_found(source: str) -> None:
+    assert accesses("site/logs.py", source)
+    assert bool(accesses("docker/client.py", source)) is ("tempfile" in source)
+
+
 def test_every_trusted_access_is_made() -> None:
     for name, expected in TRUSTED.items():
         assert expected <= {called for _, called, _ in calls(ast.parse(sources()[name]))}, name
@@ -239,6 +358,12 @@ def test_tests_mirror_the_packages() -> None:
     assert packages <= {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")}
 
 
+def test_the_command_line_tool_reads_the_same_contracts() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
+    done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert f"Contracts: {len(CONTRACTS)} kept, 0 broken." in done.stdout, done.stdout + done.stderr
+
+
 def class_names(source: str) -> set[str]:
     """Names of the public classes of a module."""
     return {
@@ -255,3 +380,7 @@ def test_no_two_classes_have_the_same_name() -> None:
         for name in class_names(path.read_text(encoding="utf-8")) - {"Options"}:
             modules_of.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
     assert {name: paths for name, paths in modules_of.items() if len(paths) > 1} == {}
+
+
+def test_class_names_leaves_out_private_classes() -> None:
+    assert class_names("class Run:\n    class Part: ...\nclass _Cell: ...\nRunKey = str") == {"Run", "Part"}
