@@ -1,6 +1,6 @@
 """Emulated links in test case files: what is inherited, and faults with file, line and what is allowed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -158,6 +158,100 @@ def test_a_wrong_value_is_one_sentence(name: str, key: str) -> None:
         [fault] = faults_of(PARTS[name], {**PARTS[name].needed, key: text})
         assert fault.startswith('my.yaml:4: "mine": ')
         assert f"{key} {shown}" in fault
+
+
+OUT_OF_RANGE = {
+    # part: {keys: (range, a value below it, a value above it)}
+    "link": {
+        ("delay", "forward delay", "return delay"): ("0 s to 60 s", "-1 us", "61 s"),
+        ("rate", "forward rate", "return rate"): ("1 bit/s to 100 Gbit/s", "0 bit/s", "101 Gbit/s"),
+        ("queue", "forward queue", "return queue"): ("1 to 1000000", "0 packets", "1000001 packets"),
+        ("loss", "duplication", "corruption", "forward loss"): ("0 % to 100 %", "-1 %", "100.1 %"),
+        ("jitter", "forward jitter", "return jitter"): ("0 s to 10 s", "-1 us", "11 s"),
+        ("udp cross traffic", "return udp cross traffic"): ("0 bit/s to 100 Gbit/s", "-1 Mbit/s", "101 Gbit/s"),
+        ("drops", "forward drops"): ("1 to 1000000", "0", "1000001"),
+    },
+    "uniform loss": {
+        ("rate",): ("0 % to 100 %", "-1 %", "100.1 %"),
+        ("longest burst",): ("1 to 1000000", "0", "1000001"),
+    },
+    "bursts of loss": {
+        ("good to bad", "bad to good", "loss in good", "loss in bad"): ("0 to 1", "-0.1", "1.1"),
+    },
+    "jitter": {("size",): ("0 s to 10 s", "-1 us", "11 s")},
+    "reordering": {
+        ("rate",): ("0 % to 100 %", "-1 %", "100.1 %"),
+        ("delay",): ("1 ms to 10 s", "0 ms", "11 s"),
+        ("gap",): ("1 to 1000", "0", "1001"),
+    },
+    "UDP cross traffic": {
+        ("rate",): ("0 bit/s to 100 Gbit/s", "-1 Mbit/s", "101 Gbit/s"),
+        ("packet size",): ("28 B to 1500 B", "27 B", "1501 B"),
+        ("start",): ("0 s to 1 h", "-1 us", "61 min"),
+    },
+    "queue codel": {("target",): ("100 us to 10 s", "99 us", "11 s"), ("interval",): ("1 ms to 60 s", "0 ms", "61 s")},
+    "queue fq-codel": {("limit",): ("1 to 1000000", "0", "1000001")},
+    "queue drop-tail": {("mark above",): ("10 us to 10 s", "9 us", "11 s")},
+    "queue red": {
+        ("minimum", "maximum"): ("1 to 1000000", "0", "1000001"),
+        ("probability",): ("0.0001 to 1", "0.00009", "1.1"),
+        ("weight",): ("0.000001 to 1", "0", "1.1"),
+    },
+    "corruption": {("longest burst",): ("1 to 1000000", "0", "1000001")},
+    "blackhole": {("on", "off"): ("1 ms to 1 h", "0 ms", "61 min"), ("repeat",): ("1 to 1000", "0", "1001")},
+    "rebind": {("first", "period"): ("1 ms to 1 h", "0 ms", "61 min")},
+    "pep": {
+        ("send buffer", "receive buffer"): ("64 KiB to 1 GiB", "63 KiB", "2 GiB"),
+        ("initial window",): ("1 to 1000", "0", "1001"),
+    },
+    "endpoint tcp": {("send buffer", "receive buffer"): ("64 KiB to 1 GiB", "63 KiB", "2 GiB")},
+    "client side": {
+        ("delay", "return delay"): ("0 s to 60 s", "-1 us", "61 s"),
+        ("rate", "forward rate"): ("1 bit/s to 100 Gbit/s", "0 bit/s", "101 Gbit/s"),
+    },
+    "vpn": {("mtu",): ("1280 to 1420", "1279", "1421"), ("initial window",): ("1 to 1000", "0", "1001")},
+    "capacity on demand": {
+        ("frame",): ("1 ms to 1 s", "0 ms", "2 s"),
+        ("request delay",): ("0 s to 60 s", "-1 us", "61 s"),
+        ("slot",): ("1 B to 1 MB", "0 B", "2 MB"),
+        ("constant rate",): ("0 bit/s to 100 Gbit/s", "-1 Mbit/s", "101 Gbit/s"),
+    },
+    "profile of a file": {("step",): ("1 ms to 1 h", "0 ms", "61 min"), ("start",): ("0 s to 1 h", "-1 us", "61 min")},
+    "leo": {
+        ("round trip",): ("1 ms to 60 s", "0 ms", "61 s"),
+        ("handover", "length", "step"): ("1 ms to 1 h", "0 ms", "61 min"),
+        ("outage", "burst"): ("0 s to 1 h", "-1 us", "61 min"),
+        ("burst loss",): ("0 % to 100 %", "-1 %", "100.1 %"),
+        ("seed",): ("1 to 4294967295", "0", "4294967296"),
+    },
+    "meo": {
+        ("pass",): ("1 ms to 1 h", "0 ms", "61 min"),
+        ("rate",): ("1 bit/s to 100 Gbit/s", "0 bit/s", "101 Gbit/s"),
+    },
+    "fade": {
+        ("clear sky", "margin", "depth", "scintillation"): ("0 dB to 60 dB", "-1 dB", "61 dB"),
+        ("slope",): ("0.001 dB/s to 60 dB/s", "0 dB/s", "61 dB/s"),
+        ("hold", "loop delay"): ("0 s to 1 h", "-1 us", "61 min"),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "allowed", "values"),
+    [
+        pytest.param(name, key, allowed, values, id=f"{name}, {key}")
+        for name, of_part in OUT_OF_RANGE.items()
+        for keys, (allowed, *values) in of_part.items()
+        for key in keys
+    ],
+)
+def test_a_value_out_of_range_is_refused_with_the_range(
+    name: str, key: str, allowed: str, values: Sequence[str]
+) -> None:
+    for text in values:
+        [fault] = faults_of(PARTS[name], {**PARTS[name].needed, key: text})
+        assert f'{key} "{text}" ' in fault
+        assert allowed in fault
 
 
 @pytest.mark.parametrize("name", PARTS)
