@@ -160,7 +160,7 @@ def test_a_wrong_value_is_one_sentence(name: str, key: str) -> None:
         assert f"{key} {shown}" in fault
 
 
-OUT_OF_RANGE = {
+OUT_OF_RANGE: Mapping[str, Mapping[tuple[str, ...], tuple[str, str, str]]] = {
     # part: {keys: (range, a value below it, a value above it)}
     "link": {
         ("delay", "forward delay", "return delay"): ("0 s to 60 s", "-1 us", "61 s"),
