@@ -182,10 +182,11 @@ def _check_locked(images: LockedImages, ends: Iterable[Implementation], own: Ite
 
 def _lacking(request: DryRunRequest, stocked: Iterable[Stocked]) -> Iterator[str]:
     """Sentences on images that the campaign would not find."""
-    if request.begun is not None or request.lock is not None or request.policy is not Policy.LOCAL:
-        return
-    for each in stocked:
-        if each.state in (ImageState.MISSING, ImageState.OUTDATED):
+    missing = [each for each in stocked if each.state in (ImageState.MISSING, ImageState.OUTDATED)]
+    for each in missing:
+        if request.begun is not None and each.name not in request.begun.images:
+            yield f"{each.name}: its image {each.reference} is {each.state}. Runs that need it would not be made."
+        elif request.begun is None and request.lock is None and request.policy is Policy.LOCAL:
             yield (
                 f"{each.name}: its image {each.reference} is {each.state}, and --images local neither pulls nor builds "
                 "images: the campaign would fail."

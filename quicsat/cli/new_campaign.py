@@ -78,6 +78,7 @@ def conditions(options: NewCampaignOptions, program: Program, selection: Selecti
             shared.most_testbeds(options, shared.usual_schedule(options.clock)),
             limits,
             earlier_campaigns(program.root, options.clock),
+            program.root,
             options.baseline,
             wait=options.wait,
         )

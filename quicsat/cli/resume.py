@@ -128,6 +128,7 @@ def measure(options: ContinueOptions, program: Program, continued: Continued) ->
         shared.most_testbeds(options, begun.schedule),
         continued.limits,
         earlier_campaigns(program.root, begun.clock, continued.stored.result_set),
+        program.root,
         wait=options.wait,
     )
     with campaign_report.view(conditions.past, debug=options.debug) as observer:

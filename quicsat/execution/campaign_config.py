@@ -34,6 +34,8 @@ class Conditions:
     limits: CampaignLimits = field(default_factory=CampaignLimits)
     past: tuple[ResultSet, ...] = ()
     """Earlier campaigns, from which durations of runs are estimated."""
+    root: Path = Path()
+    """The folder with the results, and perhaps files of the user's own."""
     bare_link: float = 0.0
     """Seconds for which TCP throughput of each real link is measured before the campaign; 0 for none."""
     try_not_compliant: bool = False

@@ -1,11 +1,14 @@
 """What is left to do of an interrupted campaign, and with which images; pure but for the check of images."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from quicsat.execution.worker import disturbed
 from quicsat.images.build_recipes import own_images
 from quicsat.model.errors import MachineError
+from quicsat.model.implementation import Implementation
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ImageFacts, Manifest, RunResult
 from quicsat.model.run import Run, RunKey
@@ -27,6 +30,15 @@ class RemainingWork:
     alone: frozenset[Run] = frozenset()
     """Runs whose last attempt parallel runs may have disturbed."""
 
+    def lacking(self, images: Container[str]) -> tuple[Implementation, ...]:
+        """The implementations whose images are not among ``images``."""
+        return tuple(dict.fromkeys(end for run in self.runs for end, _ in run.ends if end.name not in images))
+
+    def possible(self, images: Container[str]) -> RemainingWork:
+        """The same without runs that still lack an image, and whose result says so already."""
+        runs = (run for run in self.runs if not self.tried[run] or all(end.name in images for end, _ in run.ends))
+        return replace(self, runs=tuple(runs))
+
 
 def remaining_work(
     record: StoredResults, retry: Collection[Outcome], planned: Sequence[Run] | None = None
@@ -34,14 +46,13 @@ def remaining_work(
     """The runs without a result, with the outcome ``error``, and with an outcome in ``retry``.
 
     ``planned``: the plan, if it is not the one that the manifest tells.
-    Runs whose images were missing when the campaign began stay out: images do not change within a campaign.
     """
-    again, with_images = {Outcome.ERROR, *retry}, record.result_set.manifest.images.keys()
+    again = {Outcome.ERROR, *retry}
     done, last = dict[RunKey, RunResult](), dict[RunKey, RunResult]()
     for result in sorted(record.history, key=lambda result: result.attempt):
         last[result.key] = result
     for result in record.result_set.results:
-        if result.verdict.outcome not in again or not {result.server, result.client} <= with_images:
+        if result.verdict.outcome not in again:
             done[result.key] = result
     plan = plan_of(record.result_set.manifest) if planned is None else tuple(planned)
     rest = tuple(run for run in plan if run.key not in done)

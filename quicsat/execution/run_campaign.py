@@ -27,6 +27,7 @@ from quicsat.images.build_recipes import own_images
 from quicsat.images.lock_file import LockedImages
 from quicsat.images.pinned_images import PinnedImages
 from quicsat.images.pull_or_build import Images
+from quicsat.images.status import ImageState, used_by
 from quicsat.model.errors import HarnessFault, InputError, Interrupted, MachineError
 from quicsat.model.implementation import Implementation, Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
@@ -44,6 +45,10 @@ from quicsat.results.store import (
 )
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOT_MADE = (
+    "Runs that need this image are not made; all others are. To make these runs, build, pull or load the image, and "
+    "resume the campaign."
+)
 ANOTHER = "The campaign of the other build could not continue."
 
 
@@ -138,13 +143,18 @@ def resume_campaign(
             observer.say(warning)
         work = remaining_work(record, retry, plan)
         restore(journal.place, work.tried)
+        manifest, environment = record.result_set.manifest, environment_parameters()
+        found = _found_since(engines, manifest, work)
+        manifest = replace(manifest, images={**manifest.images, **found})
+        work = work.possible(manifest.images)
         if not work.runs:
             return CampaignOutcome(directory, record, None)
-        manifest, environment = record.result_set.manifest, environment_parameters()
         engines.check_rights(manifest.clock)
         images = pinned_images(manifest, work.runs, DaemonImages(engines.daemon).find)
-        engines.check_processors(images, manifest.clock)
+        engines.check_processors({name: images[name] for name in images.keys() - found}, manifest.clock)
         engines.distribute(images, manifest.clock)
+        if found:
+            journal.append_images({name: images[name] for name in found})
         if changed := changed_parameters(manifest, environment):
             observer.say(changed)
         parameters = environment if manifest.parameters is None else manifest.parameters
@@ -264,12 +274,28 @@ def _images(engines: Engines, new: NewCampaign) -> dict[str, ImageFacts]:
     ):
         raise MachineError("\n".join(dict.fromkeys(lacking)))
     for problem in lacking:
-        engines.observer.say(f"{problem}\nRuns that need this image are not made; all others are.")
+        engines.observer.say(f"{problem}\n{NOT_MADE}")
     for name in own:
         if name not in images:
             take(name, source.ensure_own(name))
     engines.distribute(images, new.run.clock)
     return images
+
+
+def _found_since(engines: Engines, manifest: Manifest, work: RemainingWork) -> dict[str, ImageFacts]:
+    """The images that were missing when the campaign began, and are here now; nothing is pulled or built."""
+    found = dict[str, ImageFacts]()
+    for implementation in work.lacking(manifest.images):
+        try:
+            stocked = used_by(DaemonImages(engines.daemon), engines.conditions.root, implementation)
+            if stocked.image is None or stocked.state is ImageState.OUTDATED:
+                raise MachineError(f"{implementation.name}: its image {stocked.reference} is {stocked.state}.")
+            engines.check_processors({implementation.name: stocked.image}, manifest.clock)
+        except MachineError as error:
+            engines.observer.say(f"{error}\n{NOT_MADE}")
+        else:
+            found[implementation.name] = stocked.image
+    return found
 
 
 def _relative(path: Path) -> Path:

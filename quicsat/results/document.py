@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from itertools import islice
@@ -21,7 +21,7 @@ from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Role
 from quicsat.model.names import MEMBER_SIGN, NAME_RULE, are_flows, is_implementation, is_name, is_test_case, split_flows
 from quicsat.model.outcomes import ErrorCode, Outcome
-from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
+from quicsat.model.results import Compliance, ImageFacts, Manifest, ResultSet, RunResult
 from quicsat.model.run import RunKey
 from quicsat.model.text import first_few, printable, quoted
 from quicsat.model.units import MIB, byte_size
@@ -91,6 +91,14 @@ class ResultLine(_LineOfCampaign):
     data: RunResult
 
 
+class ImagesLine(_LineOfCampaign):
+    """Images that were missing when the campaign began, and there when it was continued; by name."""
+
+    kind: Literal["images"] = "images"
+    at: str
+    data: dict[str, ImageFacts]
+
+
 class FinishedLine(_LineOfCampaign):
     """The campaign is complete."""
 
@@ -99,7 +107,7 @@ class FinishedLine(_LineOfCampaign):
     data: None = None
 
 
-Line = ManifestLine | ComplianceLine | ResultLine | FinishedLine
+Line = ManifestLine | ComplianceLine | ImagesLine | ResultLine | FinishedLine
 _TaggedLine = Annotated[Line, Field(discriminator="kind")]
 
 
@@ -500,11 +508,14 @@ def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> StoredRe
         raise InputError(*(f"{path}: {fault}" for fault in faults))
     messages = list(warnings)
     compliance: dict[tuple[str, Role], Compliance] = {}
+    images: dict[str, ImageFacts] = {}
     history: list[RunResult] = []
     finished = None
     for line in _own_lines(path, manifest, lines, messages):
         if isinstance(line, ComplianceLine):
             compliance[line.data.implementation, line.data.role] = line.data
+        elif isinstance(line, ImagesLine):
+            images = {**line.data, **images}
         elif isinstance(line, FinishedLine):
             finished = line.at
         elif isinstance(line, ResultLine):
@@ -514,6 +525,7 @@ def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> StoredRe
             else:
                 history.append(line.data)
     counting, earlier = _attempts(history)
+    manifest = replace(manifest, images={**images, **manifest.images})
     result_set = ResultSet(manifest, tuple(compliance.values()), counting, finished, earlier)
     messages += _deviations(path, result_set)
     return StoredResults(result_set, tuple(history), _shortened(path, messages))

@@ -9,6 +9,7 @@ import os
 import shlex
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import Self
 
 from quicsat.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
 from quicsat.model.outcomes import ErrorCode
-from quicsat.model.results import Compliance, Manifest, ResultSet, RunResult
+from quicsat.model.results import Compliance, ImageFacts, Manifest, ResultSet, RunResult
 from quicsat.model.stored_files import entries, is_file, open_directory, open_file, read_file, resolved
 from quicsat.model.text import command_line
 from quicsat.model.units import MIB
@@ -25,6 +26,7 @@ from quicsat.model.whole_file import cannot_write, is_draft, new_file, new_files
 from quicsat.results.document import (
     ComplianceLine,
     FinishedLine,
+    ImagesLine,
     Line,
     ManifestLine,
     ResultLine,
@@ -231,6 +233,10 @@ class Journal:
     def append_compliance(self, compliance: Compliance) -> None:
         """Put the answer of one image to the compliance check on disk."""
         self._append(ComplianceLine(at=_now(), data=compliance, campaign=self._manifest.id))
+
+    def append_images(self, images: Mapping[str, ImageFacts]) -> None:
+        """Put images on disk that the campaign uses, and that the manifest does not have; by name."""
+        self._append(ImagesLine(at=_now(), data=dict(images), campaign=self._manifest.id))
 
     def finish(self) -> None:
         """Note that nothing is left to do."""

@@ -91,6 +91,15 @@ def test_a_plan_checks_that_the_images_of_a_campaign_to_continue_are_there(check
     assert "images of the campaign are gone" in checkout.refusal("plan", "--resume", checkout.results, status=3)
 
 
+def test_a_plan_tells_which_images_a_campaign_to_continue_still_lacks(checkout: Checkout) -> None:
+    begun = checkout.engine.programs.pop("bad")
+    assert checkout("-s", "good", "-c", "good", "bad", "-t", "tiny")[0] == 3
+    status, out, _ = checkout("plan", "--resume", checkout.results)
+    assert (status, "bad: its image example/bad is not here." in out) == (3, True)
+    checkout.engine.programs["bad"] = begun
+    assert checkout("plan", "--resume", checkout.results)[0] == 0
+
+
 def test_each_set_of_further_flows_is_another_test_case(checkout: Checkout) -> None:
     status, out, err = checkout(
         "plan", *GOOD, "--repetitions", "1", "--with", "same", "good/good@2s", "--with", "same", "--all"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from quicsat.docker.daemon_images import DaemonImages
 from quicsat.execution.campaign_config import CampaignOutcome
 from quicsat.execution.observer import Observer
 from quicsat.execution.remaining_work import changed_parameters, remaining_work
@@ -17,14 +18,14 @@ from quicsat.execution.run_config import RunConfig, environment_parameters
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.implementation import Role
 from quicsat.model.outcomes import ErrorCode, Outcome, Verdict
-from quicsat.model.results import PARAMETERS, RunResult
+from quicsat.model.results import PARAMETERS, ImageFacts, RunResult
 from quicsat.model.run import Run
 from quicsat.plan.limits import CampaignLimits
 from quicsat.plan.order import involving, of_pairs, part_of, shuffled
 from quicsat.plan.stored_plan import CHOOSING, plan_of
 from quicsat.results.store import load
 from tests import fakes
-from tests.fakes import CASE, FakeEngine, after, conditions_of, endpoint, hang, measure, only_as, select
+from tests.fakes import CASE, FakeEngine, after, conditions_of, end_with, endpoint, hang, measure, only_as, select
 from tests.hostile_results import sealed
 
 TWICE = replace(CASE, repetitions=2)
@@ -190,14 +191,49 @@ def test_an_attempt_that_was_killed_does_not_take_the_place_of_the_one_before(
     assert not (folder / "1" / "evidence").exists()
 
 
-def test_what_had_no_image_when_the_campaign_began_has_none_later(engine: FakeEngine, tmp_path: Path) -> None:
-    finished = begin(tmp_path, "nobody", "good", limits=CampaignLimits(budget=1e-6))
+def test_an_image_that_was_missing_when_the_campaign_began_is_used_once_it_is_there(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    finished = begin(tmp_path, "nobody", "none", "good", limits=CampaignLimits(budget=1e-6))
     codes = [(each.client, each.verdict.code) for each in finished.record.result_set.results]
-    assert codes == [("nobody", "image-missing")] * 2 + [("good", ""), ("good", "budget")]
+    assert codes == [(name, "image-missing") for name in ("nobody", "none") * 2] + [("good", ""), ("good", "budget")]
     engine.programs["nobody"] = endpoint
-    rest, done = go_on(finished.directory, Outcome.ERROR, Outcome.SKIPPED)[1:]
-    assert [(run.client.name, run.repetition) for run in rest] == [("good", 2)]
-    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED]
+    continued, rest, done = go_on(finished.directory, Outcome.SKIPPED)
+    assert {(run.client.name, run.repetition) for run in rest} == {("nobody", 1), ("nobody", 2), ("good", 2)}
+    assert {(each.client, each.verdict.outcome, each.attempt) for each in done} == {
+        ("nobody", Outcome.SUCCEEDED, 2), ("good", Outcome.SUCCEEDED, 2)
+    }  # fmt: skip
+    results = continued.record.result_set
+    assert results.manifest.images.keys() == {"simulator", "good", "nobody"}
+    assert {each.client: each.verdict.code for each in results.results}["none"] == ErrorCode.IMAGE_MISSING
+    assert {(each.implementation, each.role) for each in results.compliance} >= {("nobody", Role.CLIENT)}
+    assert load(finished.directory / "result.json").result_set.manifest == load(finished.directory).result_set.manifest
+
+
+def test_a_campaign_whose_images_are_still_missing_stays_as_it_is(engine: FakeEngine, tmp_path: Path) -> None:
+    finished, said = begin(tmp_path, "nobody", "good"), list[str]()
+    before = (finished.directory / "journal.jsonl").read_bytes()
+    continued = resume_campaign(finished.directory, (), conditions_of({}), Observer(said.append))
+    assert continued.record.result_set == finished.record.result_set
+    assert (finished.directory / "journal.jsonl").read_bytes() == before
+    assert [line for line in said if line.startswith("nobody: its image nobody is not here.")]
+
+
+def test_an_image_that_was_missing_is_pinned_once_it_was_used(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished = begin(tmp_path, "nobody", "good")
+    engine.programs["nobody"] = only_as(Role.CLIENT, end_with(1))
+    go_on(finished.directory)
+    find = DaemonImages.find
+
+    def rebuilt(images: DaemonImages, reference: str) -> ImageFacts | None:
+        return None if reference == known else find(images, reference)
+
+    known = load(finished.directory).result_set.manifest.images["nobody"].id
+    monkeypatch.setattr(DaemonImages, "find", rebuilt)
+    with pytest.raises(MachineError, match=r"replaced: nobody \("):
+        go_on(finished.directory, Outcome.FAILED)
 
 
 def test_images_that_have_changed_are_refused(

@@ -81,9 +81,7 @@ def test_an_image_that_cannot_be_got_ends_it_before_anything_is_made(engine: Fak
 def test_an_image_that_cannot_be_got_costs_its_runs_alone(engine: FakeEngine, tmp_path: Path) -> None:
     said: list[str] = []
     finished, done = carry_out(tmp_path, "nobody", "good", said=said)
-    assert next(line for line in said if "nobody" in line).endswith(
-        "Runs that need this image are not made; all others are."
-    )
+    assert next(line for line in said if "nobody" in line).endswith(module.NOT_MADE)
     codes = {result.client: result.verdict.code for result in done}
     assert codes == {"nobody": ErrorCode.IMAGE_MISSING, "good": ErrorCode.NONE}
     assert finished.record.result_set.finished is not None
