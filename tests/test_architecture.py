@@ -276,7 +276,7 @@ OTHER_OBJECTS = {"Journal.open", "backend.open", "keys.open", "webbrowser.open",
 TRUSTED = {
     "cli/console.py": {"os.open"},  # /dev/null
     "cli/continuous_integration.py": {"file.open"},  # files that the command line or the CI service names
-    "execution/cpu_monitor.py": {"STAT.read_text"},  # /proc
+    "execution/cpu_monitor.py": {"STAT.read_text", "(PROCESSES / str(process) / 'stat').open"},  # /proc
     "execution/host_facts.py": {"PROCESSORS.read_text", "PRESSURE.read_text"},  # /proc
     "execution/lock.py": {"os.open"},  # locks of the machine, with checks of their own
     "execution/lock_queue.py": {"os.open", "os.link", "lock.parent.glob"},  # the same

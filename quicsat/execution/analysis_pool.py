@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from quicsat.execution.cpu_monitor import leave_out
 from quicsat.execution.host_facts import LOWEST
 from quicsat.model.errors import HarnessFault
 from quicsat.model.outcomes import ErrorCode
@@ -96,6 +97,8 @@ class _Process:
         self._connection, other = spawn.Pipe()
         self._process = spawn.Process(target=_serve, args=(other, low_priority), daemon=True, name="analysis")
         self._process.start()
+        if low_priority:
+            leave_out(self._process.ident or 0)
         other.close()
         with suppress(OSError):  # it has ended already, which the first call will see
             self._connection.send(act)

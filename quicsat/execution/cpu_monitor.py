@@ -1,4 +1,7 @@
-"""How busy the CPUs of this machine are: sampled twice a second, and kept for the time of a run."""
+"""How busy the CPUs of this machine are: sampled twice a second, and kept for the time of a run.
+
+The CPU time of all programs counts, whatever their priority, but for processes that :func:`leave_out` names.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 STAT = Path("/proc/stat")
+PROCESSES = Path("/proc")
+USER_TIME = 11
+"""Place of the CPU time in user mode after the name in ``/proc/PID/stat`` (proc(5)); that in the kernel follows."""
 PERIOD = 0.5
 """Seconds between two samples."""
 WINDOW = 2.0
@@ -25,7 +31,7 @@ class CpuSample(NamedTuple):
     at: float
     """Time on the monotonic clock, seconds."""
     busy: float
-    """CPU time used so far at normal priority or above; ``nice`` time does not count."""
+    """CPU time used so far, but for that of processes that are left out."""
     total: float
     """All CPU time so far, in the unit of ``busy``."""
 
@@ -79,8 +85,28 @@ def take_sample() -> CpuSample | None:
     except OSError:
         return None
     user, nice, system, idle, iowait, *rest = map(float, words[1:9])
-    busy = user + system + sum(rest)
-    return CpuSample(time.monotonic(), busy, busy + nice + idle + iowait)
+    busy = user + nice + system + sum(rest)
+    return CpuSample(time.monotonic(), busy - _time_left_out(), busy + idle + iowait)
+
+
+_left_out: dict[IO[bytes], float] = {}
+"""The CPU time of each process that does not count, in clock ticks, by its open file in ``/proc``, which no later
+process with the same number can take over."""
+
+
+def leave_out(process: int) -> None:
+    """Count the CPU time of a new process of this program as idle: other work has precedence over it."""
+    with suppress(OSError):
+        _left_out[(PROCESSES / str(process) / "stat").open("rb", buffering=0)] = 0.0
+
+
+def _time_left_out() -> float:
+    for file in tuple(_left_out):
+        with suppress(OSError):  # the process has ended
+            file.seek(0)
+            words = file.read().rpartition(b")")[2].split()
+            _left_out[file] = float(words[USER_TIME]) + float(words[USER_TIME + 1])
+    return sum(_left_out.values())
 
 
 def busiest(samples: tuple[CpuSample, ...]) -> float | None:
@@ -92,4 +118,4 @@ def _shares(samples: tuple[CpuSample, ...]) -> list[float]:
     """Share of the CPU time in use in each window of two seconds; in one window if ``samples`` span less."""
     step = max(1, min(round(WINDOW / PERIOD), len(samples) - 1))
     windows = zip(samples, samples[step:], strict=False)
-    return [(b.busy - a.busy) / (b.total - a.total) for a, b in windows if b.total > a.total]
+    return [max(0.0, b.busy - a.busy) / (b.total - a.total) for a, b in windows if b.total > a.total]

@@ -22,6 +22,14 @@ def place() -> tuple[int, int, int, int, set[int]]:
     return os.getpid(), os.getsid(0), priority, os.sched_getscheduler(0), os.sched_getaffinity(0)
 
 
+def compute(duration: float) -> float:
+    """Use so many seconds of CPU time; all that this process has used."""
+    end = time.process_time() + duration
+    while time.process_time() < end:
+        pass
+    return time.process_time()
+
+
 def fail() -> None:
     """Raise a fault."""
     raise HarnessFault(ErrorCode.TRACE_CORRUPT, "broken")

@@ -1,22 +1,42 @@
 """How busy the CPUs are, from what the kernel counts."""
 
+import os
 import time
 from pathlib import Path
 
 import pytest
 
 from quicsat.execution import cpu_monitor
+from quicsat.execution.analysis_pool import analysis_pool
 from quicsat.execution.cpu_monitor import CpuMonitor, CpuSample, busiest
+from tests.execution.background_calls import compute
 from tests.fakes import PATIENCE
 
 
-def test_what_yields_to_everybody_is_not_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_programs_of_every_priority_keep_cpus_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """user nice system idle iowait irq softirq steal, as proc(5) has them."""
     stat = tmp_path / "stat"
     stat.write_text("cpu  10 200 30 400 50 6 7 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
     monkeypatch.setattr(cpu_monitor, "STAT", stat)
+    monkeypatch.setattr(cpu_monitor, "_left_out", {})
     seen = cpu_monitor.take_sample()
-    assert (seen.busy, seen.total) == (10 + 30 + 6 + 7 + 8, 10 + 200 + 30 + 400 + 50 + 6 + 7 + 8)
+    assert (seen.busy, seen.total) == (10 + 200 + 30 + 6 + 7 + 8, 10 + 200 + 30 + 400 + 50 + 6 + 7 + 8)
+
+
+@pytest.mark.parametrize("low", [True, False])
+def test_analysis_beside_runs_does_not_count(low: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It stays left out after its end; of another process with its number, nothing is."""
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  10 200 30 400 50 6 7 8 0 0\n")
+    monkeypatch.setattr(cpu_monitor, "STAT", stat)
+    monkeypatch.setattr(cpu_monitor, "_left_out", {})
+    before = cpu_monitor.take_sample()
+    with analysis_pool(compute, low_priority=low) as call:
+        used = call(0.2) * os.sysconf("SC_CLK_TCK")
+        during = cpu_monitor.take_sample()
+    assert before.total == during.total
+    assert before.busy - during.busy == (pytest.approx(used, abs=10) if low else 0)
+    assert cpu_monitor.take_sample().busy == during.busy
 
 
 def test_the_busiest_two_seconds_count() -> None:
