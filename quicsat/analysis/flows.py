@@ -96,11 +96,11 @@ def _rates(flows: Sequence[FlowTransfer], bounds: tuple[float, float]) -> Floats
 def _convergence(flows: Sequence[FlowTransfer], bounds: tuple[float, float], window: float) -> float | None:
     """Seconds from when all compete until the end of the first window in which the shares are δ-fair; None if never."""
     begin, end = bounds
-    rates = np.array([
-        window_rate(flow.arrivals[0] - begin, flow.arrivals[1], window=window, step=STEP, until=end - begin).value
+    found = [
+        window_rate(flow.arrivals[0] - begin, flow.arrivals[1], window=window, step=STEP, until=end - begin)
         for flow in flows
-    ])  # fmt: skip
-    moments = np.arange(rates.shape[1]) * STEP
+    ]
+    moments, rates = found[0].time, np.array([each.value for each in found])
     total = rates.sum(axis=0)
     fair = (rates >= (1 - FAIR) / len(flows) * total).all(axis=0) & (total > 0)
     reached = moments[fair & (moments >= window) & (moments <= end - begin)]

@@ -532,10 +532,13 @@ def _slow_start_end(series: Series, lost: Samples) -> float:
     if not len(flight):
         return first_loss
     rounds = ((flight.time - flight.time[0]) / max(trip, SHORTEST)).astype(np.int64)
-    highest = np.zeros(int(rounds[-1]) + 1)
-    np.maximum.at(highest, rounds, flight.value)
+    numbers, place = np.unique(rounds, return_inverse=True)
+    highest = np.zeros(len(numbers))
+    np.maximum.at(highest, place, flight.value)
     full, since = 0.0, 0
-    for number, value in enumerate(highest.tolist()):
+    for number, value in zip(numbers.tolist(), highest.tolist(), strict=True):
+        if full and number - since > ROUNDS:
+            break  # nothing was in flight for a round
         if value >= GROWTH * full:
             full, since = value, number
         elif number - since >= ROUNDS:

@@ -213,6 +213,9 @@ def _where(table: ColumnTable, rows: Flags) -> ColumnTable:
 
 # ---- rates ----------------------------------------------------------------------------------
 
+MOST_WINDOWS = 1_000_000
+"""In which a rate is taken: every 0.1 s of 28 hours. A foreign capture, or a qlog, can be of many days."""
+
 
 def window_rate(
     times: Floats, sizes: Integers, *, window: float = 1.0, step: float = 0.1, until: float | None = None
@@ -221,11 +224,13 @@ def window_rate(
 
     ``sizes`` are bytes. ``until`` is the last time if it is not given. A window that begins before time zero is
     divided by its full width, as in the QIR-SE paper's figures. Times that are NaN (packets lost) do not count.
+    ``step`` is a multiple of the given one if there would be more than ``MOST_WINDOWS`` windows.
     """
     known = ~np.isnan(times)
     order = np.argsort(times[known], kind="stable")
     moments, total = times[known][order], np.concatenate([[0], np.cumsum(sizes[known][order])])
     end = until if until is not None else float(moments[-1]) if len(moments) else 0.0
+    step *= max(1.0, np.ceil(max(end, 0.0) / step / MOST_WINDOWS))
     at = np.arange(0, int(np.ceil(max(end, 0.0) / step)) + 1) * step
     count = total[np.searchsorted(moments, at, "right")] - total[np.searchsorted(moments, at - window, "right")]
     return Samples(at.astype(np.float64), 8.0 * count / window)

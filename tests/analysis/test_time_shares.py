@@ -1,5 +1,6 @@
 """Shares of a transfer's time against what real aioquic endpoints know of themselves, over a link that is played."""
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from quicsat.analysis.time_shares import (
     _Events,
     _gap_reasons,
     _recoveries,
+    _slow_start_end,
     time_shares,
 )
 from quicsat.model.emulated_link import unknown_link
@@ -163,6 +165,37 @@ def test_a_link_at_its_full_rate(tmp_path: Path) -> None:
     truth = 8 * forward.size[forward.sent > first].sum() / link.rate
     assert truth > 0.8 * found.duration
     assert found.seconds(TimeShare.FULL_RATE) == near(found, truth)
+
+
+@pytest.mark.parametrize(
+    ("times", "flights", "end"),
+    [
+        ([0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 4, 8, 8, 8, 8, 8], 4),  # three rounds that do not grow
+        ([0, 1, 2, 3, 3.2, 6.2], [1, 2, 4, 4, 8, 8], 4),  # silence, and a round of the same height
+        ([0, 1, 2, 6], [1, 2, 4, 8], 3),  # silence
+        ([0, 1, 2, 5], [1, 2, 4, 8], np.inf),
+        ([0, 9, 10], [0, 1, 2], np.inf),
+        ([0, 1, 29 * 86_400], [1, 2, 4], 2),
+    ],
+)
+def test_when_bytes_in_flight_no_longer_grow_slow_start_has_ended(
+    times: list[float], flights: list[int], end: float
+) -> None:
+    """In round trips of 10 ms, so that the last case has 8 hours of them: it takes no more memory than the others."""
+    trip = 0.01
+    made = replace(
+        any_series(),
+        in_flight=Samples(
+            np.array([0, *(each + 0.5 for each in times[1:])]) * trip, np.array(flights, dtype=np.float64)
+        ),
+        rtt=Samples(np.array([0.0]), np.array([trip])),
+    )
+    tracemalloc.start()
+    found = _slow_start_end(made, Samples(np.zeros(0), np.zeros(0)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == pytest.approx(end * trip)
+    assert peak < 100_000
 
 
 def test_slow_start(tmp_path: Path) -> None:

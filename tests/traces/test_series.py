@@ -131,6 +131,18 @@ def test_rate_in_a_sliding_window() -> None:
     assert window_rate(times[:0], sizes[:0]).value.tolist() == [0]
 
 
+def test_rates_of_a_month_take_as_much_memory_as_those_of_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The windows remain those at multiples of the step; every third one is left."""
+    monkeypatch.setattr(module, "MOST_WINDOWS", 1000)
+    times, sizes = np.array([0.05, 150.0, 300.0]), np.array([100, 400, 200])
+    for days in (1, 29):
+        assert len(window_rate(times, sizes, until=days * 86_400.0)) <= 1001
+    coarse, fine = window_rate(times, sizes), window_rate(times[:1], sizes[:1], until=99.9)
+    assert np.diff(coarse.time) == pytest.approx(0.3)
+    assert coarse.value[[500, -1]].tolist() == [8 * 400, 8 * 200]
+    assert len(fine) == 1000
+
+
 def test_the_builder_is_consistent() -> None:
     made = series(Transfer(size=10_500, lost=[2, 10]))
     assert int(made.arrived.new.sum()) == int(made.sent.new.sum()) == 10_500
