@@ -875,6 +875,7 @@ def install(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, folder: Path) -
     monkeypatch.setattr(campaign_setup, "analysis_pool", lambda act, **_: nullcontext(act))
     monkeypatch.setattr("quicsat.execution.lock.FOLDERS", (str(folder),))
     monkeypatch.setattr(machine_check, "LOCAL_SOCKET", "")
+    monkeypatch.setattr(campaign_setup, "lasting_share", lambda: None)
 
 
 def implementation(name: str) -> Implementation:

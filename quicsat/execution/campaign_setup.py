@@ -18,7 +18,7 @@ from quicsat.execution.admission import fitting_testbeds
 from quicsat.execution.analysis_pool import analysis_pool
 from quicsat.execution.backend_for_clock import emulated_backend
 from quicsat.execution.campaign_config import Conditions
-from quicsat.execution.cpu_monitor import CpuMonitor
+from quicsat.execution.cpu_monitor import CpuMonitor, lasting_share
 from quicsat.execution.local_worker import LocalWorker
 from quicsat.execution.lock import Patience, exclusive
 from quicsat.execution.observer import Observer
@@ -33,6 +33,7 @@ from quicsat.model.real_link import Host, RealLink
 from quicsat.model.results import ImageFacts
 from quicsat.model.run import Run
 from quicsat.model.text import counted
+from quicsat.model.units import percent
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,14 @@ class Engines:
         if clock is Clock.REAL:
             for daemon in (*self.here, *self.hosts.values()):
                 daemon.check_rights()
+
+    def warn_of_other_programs(self, clock: Clock) -> None:
+        """Say so if programs use the CPUs on which runs in real time are about to be made."""
+        if clock is Clock.REAL and self.here and not self.daemon.host and (share := lasting_share()) is not None:
+            self.observer.say(
+                f"Other programs use {percent(share)} of the CPU time of this machine. They distort results in real "
+                "time, even at the lowest priority. Stop them; `top` shows them."
+            )
 
     def check_processors(self, images: Mapping[str, ImageFacts], clock: Clock) -> None:
         """Raise :class:`MachineError` if the processor of the own daemon can run one of the images in no way."""

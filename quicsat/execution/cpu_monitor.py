@@ -5,6 +5,7 @@ The CPU time of all programs counts, whatever their priority, but for processes 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -21,6 +22,10 @@ PERIOD = 0.5
 """Seconds between two samples."""
 WINDOW = 2.0
 """Seconds over which CPU time is averaged: shorter peaks do not disturb transfers."""
+LASTING = 10
+"""Samples in a row that show that a program does not only have a peak."""
+NOTABLE = 0.25
+"""Share of the CPU time that other programs may use before a campaign begins."""
 MAX_SAMPLES = 7200
 """Samples that are kept, of one hour: longer than the deadline of any usual run."""
 
@@ -107,6 +112,24 @@ def _time_left_out() -> float:
             words = file.read().rpartition(b")")[2].split()
             _left_out[file] = float(words[USER_TIME]) + float(words[USER_TIME + 1])
     return sum(_left_out.values())
+
+
+def lasting_share() -> float | None:
+    """Share of the CPU time that is in use at least in each half second of the next five seconds, 0..1.
+
+    None if it is at most ``NOTABLE``, which is known at once on an idle machine; also if it is unknown.
+    """
+    if os.getloadavg()[0] <= NOTABLE * (os.cpu_count() or 1):
+        return None
+    lowest, before = 1.0, take_sample()
+    for _ in range(LASTING):
+        time.sleep(PERIOD)
+        now = take_sample()
+        share = None if before is None or now is None else busiest((before, now))
+        if share is None or share <= NOTABLE:
+            return None
+        lowest, before = min(lowest, share), now
+    return lowest
 
 
 def busiest(samples: tuple[CpuSample, ...]) -> float | None:

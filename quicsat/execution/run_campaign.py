@@ -60,6 +60,7 @@ def run_campaign(new: NewCampaign, conditions: Conditions, observer: Observer) -
     observer.planned(new.runs)
     with open_engines(conditions, observer) as engines:
         engines.check_rights(new.run.clock)
+        engines.warn_of_other_programs(new.run.clock)
         images = _images(engines, new)
         with _signals(engines), _begun(engines, new, images) as campaign:
             return campaign.make(RemainingWork(new.runs, {}))
@@ -150,6 +151,7 @@ def resume_campaign(
         if not work.runs:
             return CampaignOutcome(directory, record, None)
         engines.check_rights(manifest.clock)
+        engines.warn_of_other_programs(manifest.clock)
         images = pinned_images(manifest, work.runs, DaemonImages(engines.daemon).find)
         engines.check_processors({name: images[name] for name in images.keys() - found}, manifest.clock)
         engines.distribute(images, manifest.clock)

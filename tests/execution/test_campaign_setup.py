@@ -15,6 +15,7 @@ from quicsat.execution import campaign_setup
 from quicsat.execution.campaign_config import CampaignOutcome, Conditions
 from quicsat.execution.cpu_monitor import CpuMonitor
 from quicsat.execution.host_facts import processor
+from quicsat.execution.observer import Observer
 from quicsat.model.clock import Clock
 from quicsat.model.errors import MachineError
 from quicsat.model.outcomes import Outcome
@@ -81,6 +82,21 @@ def test_analysis_yields_to_runs_whose_results_depend_on_cpu_time(
 ) -> None:
     conditions = Conditions(Host("", "unix:///here"), testbeds=testbeds)
     assert campaign_setup.analysis_disturbs(conditions, clock) is expected
+
+
+@pytest.mark.parametrize(
+    ("clock", "name", "expected"),
+    [(Clock.REAL, "here", True), (Clock.REAL, "far", False), (Clock.VIRTUAL, "here", False)],
+)
+def test_programs_that_would_distort_results_are_told(
+    clock: Clock, name: str, expected: bool, two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign_setup, "lasting_share", lambda: 0.5)
+    said = list[str]()
+    conditions = Conditions(Host("" if name == "here" else name, f"unix:///{name}"))
+    with campaign_setup.open_engines(conditions, Observer(said.append)) as engines:
+        engines.warn_of_other_programs(clock)
+    assert any("Other programs use 50 % of the CPU time" in line for line in said) is expected
 
 
 def test_a_host_without_root_makes_no_runs_in_real_time(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:

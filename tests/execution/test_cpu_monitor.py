@@ -2,13 +2,14 @@
 
 import os
 import time
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
 from quicsat.execution import cpu_monitor
 from quicsat.execution.analysis_pool import analysis_pool
-from quicsat.execution.cpu_monitor import CpuMonitor, CpuSample, busiest
+from quicsat.execution.cpu_monitor import CpuMonitor, CpuSample, busiest, lasting_share
 from tests.execution.background_calls import compute
 from tests.fakes import PATIENCE
 
@@ -65,6 +66,27 @@ def test_the_share_of_crowded_windows_does_not_grow_with_the_duration() -> None:
     assert shares[-1] == pytest.approx(5 / 120, rel=0.05)
     assert run(12).busy_share(5, 0.9) == 0.0
     assert CpuMonitor().busy_share(0, 0.9) is None
+
+
+@pytest.mark.parametrize(
+    ("load", "shares", "found"),
+    [
+        (2.0, [0.9] * 9 + [0.6] + [0.1], 0.6),  # after ten samples, it is known
+        (2.0, [0.9] * 9 + [0.2], None),  # a peak
+        (2.0, [0.1], None),  # what has just ended still is in the load average
+        (0.1, [], None),  # an idle machine does not have to wait
+    ],
+)
+def test_only_programs_that_last_are_notable(
+    load: float, shares: list[float], found: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [CpuSample(float(at), busy, float(at)) for at, busy in enumerate(accumulate(shares, initial=0.0))]
+    given = iter(samples)
+    monkeypatch.setattr(cpu_monitor, "PERIOD", 0.001)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(cpu_monitor, "take_sample", lambda: next(given))
+    assert lasting_share() == (found and pytest.approx(found))
 
 
 def test_a_machine_that_does_not_tell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
