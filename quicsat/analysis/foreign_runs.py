@@ -54,8 +54,8 @@ NO_WINDOW = (
     "from the packets alone."
 )
 NO_SHARES = (
-    "There are no shares of the time: the qlogs do not show the requests, the acknowledgements and the response of one "
-    "connection."
+    "There are no shares of the time: the qlogs do not show the requests, the acknowledgements, the response and the "
+    "client's transport parameters of one connection."
 )
 NO_CAUSE = "The traces do not show the cause: they are not complete."
 
@@ -148,7 +148,7 @@ class _Source:
         """Raises HarnessFault(trace-limit)."""
         traces = read_run(self.captures.directory, Protocol.HQ, self.link, self.found)
         folder = self.qlogs.server if self.qlogs is not None else None
-        return traces if folder is None else replace(traces, qlogs=folder)
+        return traces if folder is None else replace(traces, qlogs=folder, read_qlogs=True)
 
 
 def _from_qlogs(run: ForeignRun) -> _Source:

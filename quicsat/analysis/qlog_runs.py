@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from quicsat.analysis.link_qlog import CLIENT_SIDE
 from quicsat.analysis.time_shares import LinkConditions
-from quicsat.model.errors import InputError
+from quicsat.model.bounds import LEAST_PACKETS
+from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Role
-from quicsat.model.stored_files import files_below
+from quicsat.model.stored_files import files_below, resolved
 from quicsat.model.text import escaped
 from quicsat.results.qir_logs import QLOGS
 from quicsat.traces import qlog
@@ -31,10 +34,12 @@ FASTEST = 1e15
 """Highest rate of a link that is believed, bit/s."""
 NO_QUEUE = frozenset({"loss", "list", "nat", "outage", f"{CLIENT_SIDE} loss"})
 """Triggers of drops that are not those of a queue."""
+ONE_OF_EACH = "Name one of each end, and one of the link."
 NOT_SHOWN = (
     "Qlogs do not show changes of address. Those of endpoints often lack ECN marks and the padding of datagrams. What "
     "depends on them is missing."
 )
+IMPOSSIBLE = "events with impossible values"
 NO_LINK = "Without a qlog of the link, its rate and outages are unknown: no efficiency, and no shares of the time."
 
 
@@ -68,33 +73,88 @@ class QlogRun:
     link: QlogLink | None
 
 
+@dataclass(frozen=True, eq=False)
+class Qlogs:
+    """What several qlogs hold."""
+
+    ends: dict[Role, tuple[QlogPackets, Path]]
+    """The first one of each end, and its folder."""
+    link: QlogLink | None
+    notes: tuple[str, ...]
+    """A sentence for each qlog of the link that is not used."""
+    problems: tuple[str, ...]
+    """A sentence for each file that cannot be read, or is a second one of an end or of the link."""
+
+
 def has_qlogs(directory: Path) -> bool:
     """Whether a run has qlogs in place of captures."""
     return next(iter(files_below(directory / QLOGS)), None) is not None
 
 
+def read_qlogs(paths: Iterable[Path], first: Role = Role.CLIENT, most: int = LEAST_PACKETS) -> Qlogs:
+    """The qlogs of one run; ``first`` is the end of the first one that states none, ``most``: packets of one."""
+    reader = _Qlogs(most)
+    for path in paths:
+        reader.take(path, next((role for role in (first, *Role) if role not in reader.ends), first))
+    if not reader.ends and not reader.problems:
+        reader.problems += reader.no_ends
+    return Qlogs(reader.ends, next(iter(reader.links), None), tuple(reader.notes), tuple(reader.problems))
+
+
+class _Qlogs:
+    """What ``Qlogs`` holds, while they are read."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.ends: dict[Role, tuple[QlogPackets, Path]] = {}
+        self.links = list[QlogLink | None]()
+        self.no_ends = list[str]()
+        """Why those of links are of no end."""
+        self.notes = list[str]()
+        self.problems = list[str]()
+
+    def take(self, path: Path, role: Role) -> None:
+        name = escaped(path.name, qlog.LONGEST_NAME)
+        try:
+            end = read_packets(resolved(path), name, role, self._most)
+        except OSError as error:
+            self.problems.append(f"{name}: cannot be read: {error.strerror or error}.")
+        except HarnessFault as fault:
+            self.problems.append(fault.reason)
+        except ValueError as error:
+            self._take_link(path, name, str(error))
+        else:
+            if end.role in self.ends:
+                self.problems.append(f"{name}: a second qlog of the {end.role}. {ONE_OF_EACH}")
+            self.ends.setdefault(end.role, (end, path.parent))
+
+    def _take_link(self, path: Path, name: str, fault: str) -> None:
+        """Take the qlog of a link; ``fault``: why it is of no end."""
+        try:
+            link, faults = _link(resolved(path), name)
+        except ValueError:
+            self.problems.append(fault)
+            return
+        if self.links:
+            self.problems.append(f"{name}: a second qlog of the link. {ONE_OF_EACH}")
+        self.links.append(link)
+        self.no_ends.append(fault)
+        if faults:
+            self.notes.append(f"{name}: {', '.join(faults)}. It may lack drops and outages, so it is not used.")
+
+
 def read_qlog_run(directory: Path) -> QlogRun:
     """The qlogs of a run, which are in ``QLOGS`` in folders of their own.
 
-    Raises OSError; InputError if one cannot be read, or if several are of one end; and HarnessFault(trace-limit).
+    Raises InputError if one cannot be read, if several are of one end, or if none is of an end.
     """
-    ends: dict[Role, tuple[QlogPackets, Path]] = {}
-    link: QlogLink | None = None
-    for path in sorted(files_below(directory / QLOGS)):
-        name = escaped(path.name, qlog.LONGEST_NAME)
-        try:
-            end = read_packets(path, name, next((role for role in Role if role not in ends), Role.CLIENT))
-        except ValueError as error:
-            link = link or _link(path, name, str(error))
-            continue
-        if end.role in ends:
-            raise InputError(f"{name}: a second qlog of the {end.role}. Name one of each end.")
-        ends[end.role] = end, path.parent
-    if not ends:
-        raise InputError("there is no qlog of the client or of the server")
+    found = read_qlogs(sorted(files_below(directory / QLOGS)))
+    ends, link = found.ends, found.link
+    if found.problems:
+        raise InputError(" ".join(found.problems).removesuffix("."))
     read = {role: end for role, (end, _) in ends.items()}
     states = _states(read, link)
-    notes = [note for end in read.values() for note in end.notes] + _sizes(states)
+    notes = [*(note for end in read.values() for note in end.notes), *found.notes, *_sizes(states)]
     notes += [NOT_SHOWN, *([] if link else [NO_LINK])]
     ended = {Role.CLIENT: states.client, Role.SERVER: states.server}
     damaged = frozenset(role for role, state in ended.items() if state.condition is Condition.TRUNCATED)
@@ -132,6 +192,7 @@ def _states(ends: dict[Role, QlogPackets], link: QlogLink | None) -> TraceStates
             replace(ends[role].state, datagrams=datagrams(ends[role].packets, names))
             for role, names in zip(Role, groups, strict=True)
         )
+    readers = [ends[Role.CLIENT], _with_parameters(ends, groups)]
     at_client, at_server = (
         contents(ends[role].packets, state, names)
         for role, state, names in zip(Role, (client, server), groups, strict=True)
@@ -144,6 +205,19 @@ def _states(ends: dict[Role, QlogPackets], link: QlogLink | None) -> TraceStates
         forward = _dropped(forward, ends[Role.SERVER].packets, at_server, link.numbers["forward"])
         back = _dropped(back, ends[Role.CLIENT].packets, at_client, link.numbers["return"])
     return TraceStates(client, server, (), readers, matches=(forward, back))
+
+
+def _with_parameters(ends: Mapping[Role, QlogPackets], groups: Sequence[Sequence[str]]) -> QlogPackets:
+    """The server's qlog, with the client's transport parameters from the qlog of the client where it has none."""
+    client, server = (ends[role] for role in Role)
+    of_client = dict(zip(groups[0], client.packets.connections, strict=True))
+    connections = tuple(
+        replace(each, client_parameters=of_client.get(group, each).client_parameters)
+        if not each.client_parameters
+        else each
+        for group, each in zip(groups[1], server.packets.connections, strict=True)
+    )
+    return replace(server, packets=replace(server.packets, connections=connections))
 
 
 def _sizes(states: TraceStates) -> list[str]:
@@ -173,10 +247,20 @@ def _dropped(matches: PacketMatches, trace: Trace, sender: DatagramContents, num
 # ---- link -----------------------------------------------------------------------------------
 
 
+def _one_of(data: Mapping[str, Any], name: str, *known: str) -> str:
+    """A member of an event; raises ValueError if it is none of the ``known`` values."""
+    value = data.get(name)
+    if value not in known:
+        raise ValueError(name)
+    return str(value)
+
+
 class _LinkEvents:
     """What the events of a link say, while they are read."""
 
     def __init__(self) -> None:
+        self.faults = 0
+        """Events with impossible values."""
         self.dropped = Counter[tuple[str, str]]()
         self.numbers: dict[str, set[int]] = {"forward": set(), "return": set()}
         self._rates: dict[str, list[tuple[float, float]]] = {"": [], CLIENT_SIDE: []}
@@ -185,19 +269,31 @@ class _LinkEvents:
         """Times, and whether an outage begins there."""
 
     def take(self, _head: qlog.TraceHead, event: qlog.QlogEvent) -> None:
-        data = event.data
-        forward, place = data.get("direction") == "forward", data.get("place", "")
-        rate = qlog.number(data.get("rate"))
-        if event.name in ("parameters_set", "parameters_updated") and forward and place in ("", CLIENT_SIDE):
-            if rate is not None and rate <= FASTEST:
-                self._rates[place].append((event.time, rate))
-        elif event.name == "outage_updated":
-            self._outages.append((event.time, data.get("new") == "outage"))
-        elif event.name == "packet_dropped":
-            direction = "forward" if forward else "return"
-            number = whole(data.get("packet_number"))
-            self.numbers[direction].add(-1 if number is None else number)
-            self.dropped[direction, escaped(str(data.get("trigger", "unknown")), LONGEST_TRIGGER)] += 1
+        try:
+            if event.name == "outage_updated":
+                self._outages.append((event.time, _one_of(event.data, "new", "outage", "available") == "outage"))
+            elif event.name == "packet_dropped":
+                self._drop(event.data)
+            elif event.name in ("parameters_set", "parameters_updated"):
+                self._set(event.time, event.data)
+        except ValueError:
+            self.faults += 1
+
+    def _drop(self, data: Mapping[str, Any]) -> None:
+        direction, trigger = _one_of(data, "direction", *self.numbers), data.get("trigger", "unknown")
+        if not isinstance(trigger, str):
+            raise ValueError("trigger")
+        number = whole(data.get("packet_number"))
+        self.numbers[direction].add(-1 if number is None else number)
+        self.dropped[direction, escaped(trigger, LONGEST_TRIGGER)] += 1
+
+    def _set(self, time: float, data: Mapping[str, Any]) -> None:
+        direction, rate = _one_of(data, "direction", *self.numbers), qlog.number(data.get("rate", 0))
+        place = _one_of(data, "place", *self._rates) if "place" in data else ""
+        if rate is None or rate > FASTEST:
+            raise ValueError("rate")
+        if direction == "forward" and "rate" in data:
+            self._rates[place].append((time, rate))
 
     def conditions(self) -> LinkConditions:
         steps = sorted(self._rates[""]) or [(0.0, 0.0)]
@@ -216,12 +312,13 @@ class _LinkEvents:
         return LinkConditions(times, np.minimum([rate for _, rate in steps], beside), outages, not by_queue)
 
 
-def _link(path: Path, name: str, fault: str) -> QlogLink:
-    """The qlog of a link; raises InputError with the ``fault`` of a qlog of an end if it is none, OSError."""
+def _link(path: Path, name: str) -> tuple[QlogLink | None, list[str]]:
+    """The qlog of a link, or None with the reasons if some of it cannot be read; raises ValueError if it is none."""
     events = _LinkEvents()
-    try:
-        qlog.read_events(path, events.take, qlog.Wanted(categories=frozenset({qlog.LINK})), name=name)
-    except ValueError:
-        raise InputError(fault.removesuffix(".")) from None
+    wanted = qlog.Wanted(categories=frozenset({qlog.LINK}))
+    faults = Counter(qlog.read_events(path, events.take, wanted, name=name))
+    faults[IMPOSSIBLE] += events.faults
+    if +faults:
+        return None, [f"{reason}: {count}" for reason, count in sorted((+faults).items())]
     numbers = {way: frozenset(each) for way, each in events.numbers.items()}
-    return QlogLink(events.conditions(), dict(events.dropped), numbers)
+    return QlogLink(events.conditions(), dict(events.dropped), numbers), []

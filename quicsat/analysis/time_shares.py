@@ -140,7 +140,11 @@ class Stretches:
 
 
 def time_shares(pair: QuicTracePair | TcpTracePair, series: Series, link: LinkConditions) -> Stretches | None:
-    """The shares of a transfer; None if no single connection brought the data, or too little could be decrypted."""
+    """The shares of a transfer.
+
+    None if no single connection brought the data, if its limits of flow control at the beginning are unknown, or if too
+    little could be decrypted.
+    """
     sender = _over_tcp(pair, series) if isinstance(pair, TcpTracePair) else _over_quic(pair, series)
     if sender is None:
         return None
@@ -184,6 +188,8 @@ def _over_quic(pair: QuicTracePair, series: Series) -> _Sender | None:
     connection, arrived = busiest_connection(pair.server), series.arrived
     last, asked = _last_row(series), series.requests.arrived[~np.isnan(series.requests.arrived)]
     if connection is None or last is None or not len(asked):
+        return None
+    if not pair.server.connections[connection].client_parameters:
         return None
     forward = series.forward
     carrier = (forward.number == arrived.number[last]) & (forward.connection == arrived.connection[last])

@@ -148,29 +148,23 @@ def _check_names(program: Program, place: Path) -> None:
 def one_qlog(place: Path, role: Role) -> QlogPackets | None:
     """The packets of the qlog that a place names, of several that of ``role``; None if it names none.
 
-    Raises InputError if it cannot be read, or if none is of this role.
+    What is wrong with the others is printed. Raises InputError if it cannot be read, or if none is of this role.
     """
+    from quicsat.analysis.qlog_runs import read_qlogs
     from quicsat.traces.qlog import MOST_RECORDS
-    from quicsat.traces.qlog_packets import read_packets
 
     named = sorted(qlogs_at(place), key=lambda path: not path.name.startswith(role))
-    alone = len(named) == 1
-    problems = list[str]()
-    for path in named:
-        if not alone and path.name.startswith(LINK):
-            continue
-        try:
-            found = read_packets(resolved(path), escaped(path.name), role, MOST_RECORDS)
-        except ValueError as error:
-            problems.append(f"{place}: {error}")
-        except OSError as error:
-            problems.append(f"{path}: cannot be read: {error.strerror or error}.")
-        else:
-            if found.role is role or alone:
-                return found
-    if named:
+    if not named:
+        return None
+    found = read_qlogs(named, role, MOST_RECORDS)
+    ends = {end: packets for end, (packets, _) in found.ends.items()}
+    own = ends.get(role) or (next(iter(ends.values()), None) if len(named) == 1 else None)
+    problems = [f"{place}: {problem}" for problem in found.problems]
+    if own is None:
         raise InputError(*problems or [f"{place}: has no qlog of the {role}."])
-    return None
+    for problem in problems:
+        console.message(problem)
+    return own
 
 
 def staged(program: Program, places: Sequence[Path]) -> list[tuple[Path, str]]:
@@ -220,9 +214,11 @@ def _stage(triple: Path, target: Path) -> None:
     missing = [str(file) for file in files if not file.is_file()]
     if len({*map(resolved, files)}) < len(files):
         raise InputError(f"{triple}: names a file twice.")
-    if missing or len(files) > 3:
-        known = f"Name captures as {TRIPLE}, or qlogs as {QLOG_TRIPLE}."
-        raise InputError(f"{triple}: {', '.join(missing) or 'this'} is no file. {known}")
+    known = f"Name captures as {TRIPLE}, or qlogs as {QLOG_TRIPLE}."
+    if missing:
+        raise InputError(f"{triple}: {', '.join(missing)} is no file. {known}")
+    if len(files) > 3:
+        raise InputError(f"{triple}: names {len(files)} files. {known}")
     for number, file in enumerate(qlogs):
         (target / QLOGS / str(number)).mkdir(parents=True)
         take_file(resolved(file), target / QLOGS / str(number) / file.name)

@@ -63,8 +63,11 @@ class Recovery:
     """Sentences on qlogs that could not be read completely; only the events on congestion control are looked at."""
 
 
-def recovery(folder: Path, start: float) -> Recovery:
-    """What all qlogs below ``folder`` say; ``start``: when the client's first packet arrived at the server, seconds."""
+def recovery(folder: Path, start: float, *, read_before: bool = False) -> Recovery:
+    """What all qlogs below ``folder`` say; ``start``: when the client's first packet arrived at the server, seconds.
+
+    ``read_before``: all their events were, so notes name only what is missing in those on congestion control.
+    """
     given_up, notes = list[float](), list[Note]()
     windows, thresholds, states = list[Change](), list[Change](), list[tuple[float, str]]()
     room = qlog.Room()
@@ -83,7 +86,7 @@ def recovery(folder: Path, start: float) -> Recovery:
         except ValueError as error:
             notes.append((name, str(error)))
             continue
-        faults = Counter(found.passed_over)
+        faults = Counter({} if read_before else found.passed_over)
         mine = _timed(found, start, notes, name)
         windows += _changes(mine, WINDOWS, faults)
         thresholds += [each for each in _changes(mine, THRESHOLDS, faults) if 0 < each[1] < UNLIMITED]

@@ -184,6 +184,7 @@ class _QuicAcknowledgements:
         sent[numbers], size[numbers], eliciting[numbers] = self._times[rows], trace.length[rows], trace.eliciting[rows]
         done = self._acknowledge(sent, eliciting, mine & ~trace.from_server, base)
         done[np.isnan(done)] = self._over(connection)
+        done = np.maximum(done, sent)
         flying = eliciting & ~np.isnan(sent)
         self._changes.append((sent[flying], size[flying]))
         over = flying & ~np.isnan(done)
@@ -218,7 +219,7 @@ class _QuicAcknowledgements:
                     done[at] = now if isnan(done[at]) else done[at]
                     news = news or asks[at]
                 if last > highest:
-                    if news and newest and not isnan(times[last]):
+                    if news and newest and times[last] <= now:  # NaN, and acknowledgements of what is not sent yet
                         self._trips.append((now, now - times[last]))
                     highest = last
             for number in range(given_up, highest - PACKET_THRESHOLD + 1):

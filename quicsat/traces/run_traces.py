@@ -91,6 +91,8 @@ class RunTraces:
     """The kernel's samples of TCP connections, which may not be there."""
     tunnel_overhead: float | None = None
     """Mean bytes that a VPN adds per packet of the server; None without a VPN."""
+    read_qlogs: bool = False
+    """The packets of the server come from its qlogs, so what cannot be read of them is known."""
     unread: list[str] = field(default_factory=list)
     """A sentence for each kind of optional evidence at which reading failed; see :meth:`optional`."""
 
@@ -136,7 +138,9 @@ class RunTraces:
         found = series(self.trace_pair, self.protocol)
         came = found.back.arrived[np.isfinite(found.back.arrived)]
         begin = float(came.min()) if len(came) else 0.0
-        told = self.optional("qlogs of the server", lambda: recovery(self.qlogs, begin), None)
+        told = self.optional(
+            "qlogs of the server", lambda: recovery(self.qlogs, begin, read_before=self.read_qlogs), None
+        )
         return (found, ()) if told is None else (replace(found, cwnd=told.window), told.notes)
 
     def optional(self, name: str, read: Callable[[], T], otherwise: T) -> T:

@@ -197,6 +197,29 @@ def test_sizes_that_ends_log_differently_are_noted(traces: RunTraces, run: LinkR
     assert "of the client have 16 B more" in notes[0]
 
 
+def without_parameters(content: bytes) -> bytes:
+    return b"\x1e".join(record for record in content.split(b"\x1e") if b"parameters_set" not in record)
+
+
+def test_shares_need_the_clients_transport_parameters(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    """From either qlog: the limits of flow control begin with them, and must not be taken for 0."""
+    expected = time_shares(
+        traces.trace_pair, traces.series(), link_conditions(run.link, run.report, 1, traces.start, 99)
+    )
+    assert expected is not None
+    files = write_qlogs(tmp_path, "a", traces, run)
+    changed(files[1], without_parameters)
+    found = findings(staged(tmp_path / "a_b/c/1", files))
+    taken = {share: found.values[share.metric] for share in TimeShare}
+    assert taken == pytest.approx(expected.seconds, abs=1e-6)
+    files = write_qlogs(tmp_path, "a", traces, run)
+    changed(files[0], without_parameters)
+    changed(files[1], without_parameters)
+    found = findings(staged(tmp_path / "a_b/d/1", files).parent)
+    assert not [share for share in TimeShare if share.metric in found.values]
+    assert any("transport parameters" in note for note in found.notes)
+
+
 # ---- hostile --------------------------------------------------------------------------------
 
 
@@ -239,6 +262,78 @@ def test_a_hostile_link(value: str, traces: RunTraces, run: LinkRun, tmp_path: P
     assert found.goodput is not None
     assert found.rate is None
     assert all("\x1b" not in name for name in found.counts)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content[: len(content) // 2],
+        lambda content: content.replace(b'"direction":"forward"', b'"direction":7'),
+        lambda content: content.replace(b'"new":"outage"', b'"new":[]'),
+        lambda content: content.replace(b'"rate":', b'"rate":-'),
+        lambda content: content.replace(b'{"time":1', b'{"time":-1'),
+    ],
+    ids=["cut", "direction", "outage", "rate", "time"],
+)
+def test_a_damaged_qlog_of_the_link_is_named_and_not_used(
+    change: Callable[[bytes], bytes], traces: RunTraces, run: LinkRun, tmp_path: Path
+) -> None:
+    """It may lack drops: then packets that were lost would be taken for packets that were not logged."""
+    files = write_qlogs(tmp_path, "a", traces, run)
+    changed(files[2], change)
+    found = findings(staged(tmp_path / "a_b/c/1", files))
+    assert any(note.startswith("link.sqlog: ") and "not used" in note for note in found.notes)
+    assert found.loss_forward == traces.trace_pair.forward.loss
+    assert (found.rate, found.efficiency, found.knows_link) == (None, None, False)
+    assert not [share for share in TimeShare if share.metric in found.values]
+
+
+@pytest.mark.parametrize(
+    ("place", "content", "reason"),
+    [
+        ("9/server.sqlog", b"garbage", "server.sqlog is no qlog"),
+        ("9/z.sqlog", b"", "z.sqlog is empty"),
+        ("9/link2.sqlog", None, "link2.sqlog: a second qlog of the link"),
+    ],
+)
+def test_no_file_is_passed_over(
+    place: str, content: bytes | None, reason: str, traces: RunTraces, run: LinkRun, tmp_path: Path
+) -> None:
+    """Also behind a good qlog of the link."""
+    files = write_qlogs(tmp_path, "a", traces, run)
+    link = files[2].read_bytes()
+    more = staged(tmp_path / "a_b/c/1", files) / QLOGS / place
+    more.parent.mkdir()
+    more.write_bytes(link if content is None else content)
+    assert any(reason in note for note in findings(tmp_path / "a_b").notes)
+
+
+def test_a_record_that_is_cut_is_counted_once(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    """The server's qlog is read for its packets and for its congestion control."""
+    files = write_qlogs(tmp_path, "a", traces, run)
+    update = {"time": 2000.0, "name": "recovery:metrics_updated", "data": {"congestion_window": -3}}
+    middle = b"\n\x1e" + json.dumps(update).encode() + b"\n\x1e"
+    changed(files[1], lambda content: content[:400_000] + middle + content[-100_000:-50])
+    notes = findings(staged(tmp_path / "a_b/c/1", files)).notes
+    assert sum("records that are cut" in note for note in notes) == 1
+    assert sum("records that are no JSON" in note for note in notes) == 1
+    assert sum("events without a usable value (1)" in note for note in notes) == 1
+
+
+def test_packets_are_not_acknowledged_before_they_are_sent(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    """A client may claim so, but no round trip is negative."""
+    files = write_qlogs(tmp_path, "a", traces, run)
+    head, *records = files[1].read_text().split("\x1e")[1:]
+    events = [json.loads(record) for record in records]
+    acks = [frame for event in events for frame in event["data"].get("frames", []) if frame.get("frame_type") == "ack"]
+    acks[20]["acked_ranges"] = [[0, 10**9]]
+    files[1].write_text("".join(f"\x1e{record}\n" for record in (head, *map(json.dumps, events))))
+    [found] = find_runs(staged(tmp_path / "a_b/c/1", files)).runs
+    examine(found, None, tmp_path / "series")
+    series = load(tmp_path / "series")
+    assert len(series.rtt)
+    assert (series.rtt.value > 0).all()
+    assert (series.in_flight.value >= 0).all()
 
 
 def test_times_of_days_are_bounded(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:

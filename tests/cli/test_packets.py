@@ -160,6 +160,29 @@ def test_a_directory_of_qlogs_with_other_names(command: str, below: str, qlogs: 
     assert str(place / below / "mine.sqlog") in err
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("server.sqlog", b"garbage", "server.sqlog is no qlog"),
+        ("link.sqlog", b"", "link.sqlog is empty"),
+        ("server.sqlog", None, "server.sqlog: cannot be read: No such file or directory"),
+    ],
+)
+def test_a_broken_qlog_that_is_not_listed_is_named(
+    name: str, content: bytes | None, reason: str, qlogs: Path, quicsat: CommandLine
+) -> None:
+    expected = quicsat.out("packets", qlogs)
+    if content is None:
+        (qlogs / name).unlink()
+    else:
+        (qlogs / name).write_bytes(content)
+    status, out, err = quicsat(
+        "packets", ":".join(str(qlogs / f"{each}.sqlog") for each in ("client", "server", "link"))
+    )
+    assert (status, out) == (0, expected)
+    assert err.count(reason) == 1
+
+
 def test_qlogs_beside_those_that_are_read_are_named(qlogs: Path, quicsat: CommandLine) -> None:
     (qlogs / "other.sqlog").write_bytes(b"")
     status, _, err = quicsat("analyse", qlogs)
