@@ -10,6 +10,7 @@ from quicsat.model.units import mbit_per_s
 from quicsat.report.cell_reasons import REFUSED, changes, failures
 from quicsat.statistics.comparison import Conclusion
 from quicsat.statistics.judgement import OPEN, Finding, JudgedCell, Judgement
+from quicsat.statistics.samples import Sample
 
 CellKey = tuple[str, str, str]
 """Server, client, test case."""
@@ -87,18 +88,22 @@ def _table(cells: Sequence[JudgedCell]) -> str:
     ]
     for cell in cells:
         sample, change = cell.sample, cell.change
-        before = change.first.mean if change is not None else None
+        before, now = (change.first, change.second) if change is not None else (None, sample)
         ratio = change.ratio if change is not None else None
         fields = (
             SIGNS[cell.finding], _field(cell.case.name), _field(sample.server), _field(sample.client),
-            cell.finding.value, _rate(before), _rate(sample.mean), "" if ratio is None else f"{ratio * 100:+.1f} %",
+            cell.finding.value, _rate(before), _rate(now), "" if ratio is None else f"{ratio * 100:+.1f} %",
         )  # fmt: skip
         rows.append(f"| {' | '.join(fields)} |")
     return "\n".join(rows)
 
 
-def _rate(rate: float | None) -> str:
-    return "" if rate is None else mbit_per_s(rate)
+def _rate(sample: Sample | None) -> str:
+    """The mean goodput, and how many of the repetitions succeeded unless all did."""
+    if sample is None:
+        return ""
+    mean = "" if sample.mean is None else mbit_per_s(sample.mean)
+    return f"{mean} ({sample.succeeded}/{sample.conclusive})".strip() if sample.failed else mean
 
 
 def _section(cell: JudgedCell, picture: str, where: str) -> str:

@@ -504,8 +504,20 @@ def _blinded(pair: PairChange, tested: Sequence[PairChange], loss: float | None)
 
 
 def _decided(pair: PairChange, later: PairChange) -> PairChange:
-    """What a later look says of a pair, which is blind only if it was before."""
-    return later if Doubt.BLIND in pair.doubts else replace(later, doubts=later.doubts - {Doubt.BLIND})
+    """What a later look says of a pair, which is blind only if it was before.
+
+    A later look makes no failure undone: a pair that fails more often in both together remains open.
+    """
+    later = later if Doubt.BLIND in pair.doubts else replace(later, doubts=later.doubts - {Doubt.BLIND})
+    first, second = (
+        replace(one, repetitions=one.repetitions + other.repetitions)
+        for one, other in ((pair.first, later.first), (pair.second, later.second))
+    )
+    fails = _reliability(first.succeeded, first.conclusive, second.succeeded, second.conclusive, sure=False)
+    if pair.reliability not in PERHAPS_WORSE or later.reliability in WORSE or fails not in PERHAPS_WORSE:
+        return later
+    change = min(later.change, fails, key=_PLACE.__getitem__)
+    return replace(later, first=first, second=second, reliability=fails, change=change)
 
 
 def _unknown_number(first: Sample, second: Sample, measured: bool) -> bool:

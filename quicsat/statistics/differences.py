@@ -1,7 +1,7 @@
 """What differs between the runs of a cell in a baseline and now, in sentences that help to explain a change; pure."""
 
-import math
-from collections.abc import Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from quicsat.model.negotiated import FACTS, fact_in_words
@@ -66,11 +66,11 @@ def differences(before: Sequence[RunResult], after: Sequence[RunResult]) -> tupl
 
 
 def behaviour(before: Sequence[RunResult], after: Sequence[RunResult]) -> tuple[str, ...]:
-    """Sentences about such runs that hold however fast they are: what has changed of ``BEHAVIOUR``."""
+    """Sentences about such runs that hold however fast they are: what most of them do differently of ``BEHAVIOUR``."""
     seeds = {each.evidence.seed for each in before} & {each.evidence.seed for each in after}
     first, second = (_chosen(many, seeds) for many in (before, after))
     named = [each for each in METRICS if each.metric in BEHAVIOUR]
-    return tuple(_metrics(first, second, named)) if first and second else ()
+    return tuple(_metrics(first, second, named, statistics.median)) if first and second else ()
 
 
 def _chosen(many: Sequence[RunResult], seeds: set[int]) -> list[RunResult]:
@@ -78,9 +78,11 @@ def _chosen(many: Sequence[RunResult], seeds: set[int]) -> list[RunResult]:
     return [each for each in succeeded if each.evidence.seed in seeds or not seeds]
 
 
-def _mean(many: Sequence[RunResult], metric: str) -> float | None:
+def _mean(
+    many: Sequence[RunResult], metric: str, middle: Callable[[list[float]], float] = statistics.fmean
+) -> float | None:
     values = [value for each in many if (value := value_of(each, metric)) is not None]
-    return math.fsum(values) / len(values) if len(values) == len(many) else None
+    return middle(values) if len(values) == len(many) else None
 
 
 def _times(before: Sequence[RunResult], after: Sequence[RunResult]) -> Iterator[str]:
@@ -133,10 +135,13 @@ def _shared(many: Sequence[RunResult]) -> dict[str, str]:
 
 
 def _metrics(
-    before: Sequence[RunResult], after: Sequence[RunResult], metrics: Sequence[_Named] = METRICS
+    before: Sequence[RunResult],
+    after: Sequence[RunResult],
+    metrics: Sequence[_Named] = METRICS,
+    middle: Callable[[list[float]], float] = statistics.fmean,
 ) -> Iterator[str]:
     for each in metrics:
-        then, now = _mean(before, each.metric), _mean(after, each.metric)
+        then, now = _mean(before, each.metric, middle), _mean(after, each.metric, middle)
         if then is None or now is None or abs(now - then) < each.least or abs(now - then) <= LEAST * abs(then):
             continue
         words = f"{each.words[0].upper()}{each.words[1:]}"

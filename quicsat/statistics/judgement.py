@@ -465,15 +465,16 @@ def _entries(cells: Iterable[Cell]) -> str:
 
 def _outcome(sample: Sample, change: PairChange | None, *, compared: bool) -> Iterator[tuple[Finding, str]]:
     """Failures, and their change from the baseline; ``compared``: there is one."""
-    shown = f"{sample.succeeded} of {counted(sample.conclusive, 'repetition')} succeeded"
+    now = change.second if change is not None and change.second.conclusive else sample
+    shown = f"{now.succeeded} of {counted(now.conclusive, 'repetition')} succeeded"
     before = change.first if change is not None and change.first.conclusive else None
     if change is None or before is None:
-        if sample.failed:
+        if now.failed:
             new = "; the baseline has no result of this cell" if compared else ""
             yield Finding.UNDECIDED if compared else Finding.FAILURE, f"{shown}{new}."
         return
     kind = _CHANGES.get(change.reliability)
-    if kind is None and sample.failed:
+    if kind is None and now.failed:
         kind = Finding.UNDECIDED if change.reliability in PERHAPS_WORSE else Finding.FAILS_AS_BEFORE
     if kind is not None:
         yield kind, f"{shown}; in the baseline, {before.succeeded} of {before.conclusive}."

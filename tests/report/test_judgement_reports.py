@@ -48,11 +48,11 @@ def campaign(goodput: float, *more: str) -> ResultSet:
     return virtual(result_set(results, servers=servers, repetitions=N))
 
 
-def with_window(results: ResultSet, window: float) -> ResultSet:
-    """The same, with this initial window of the slower server."""
+def with_window(results: ResultSet, window: float, members: int = N) -> ResultSet:
+    """The same, with this initial window of the slower server in the first members."""
     changed = (
         replace(run, measurement=Measurement({**run.measurement.values, "initial_window": window}))
-        if run.server == SLOWER and run.measurement
+        if run.server == SLOWER and run.measurement and run.repetition <= members
         else run
         for run in results.results
     )
@@ -152,6 +152,19 @@ def test_a_changed_first_flight_is_told_even_if_goodput_holds() -> None:
     assert told in comment(before, judgement)
     assert judgement.conclusion is Conclusion.FINE
     assert not judge(before, Expectations(), before).behaviour
+
+
+def test_behaviour_of_a_few_members_is_not_told() -> None:
+    before = with_window(campaign(8e6), 40960.0)
+    few = with_window(before, 1e6, N // 3)
+    assert judge(few, Expectations(), before).behaviour == ()
+
+
+def test_a_row_of_a_cell_that_fails_says_how_often() -> None:
+    before = virtual(result_set(runs(*[8e6] * N), repetitions=N))
+    now = virtual(result_set(runs(*[8.1e6] * (N // 2), *[None] * (N - N // 2)), repetitions=N))
+    [row] = [line for line in comment(now, judge(now, Expectations(), before)).splitlines() if "| `sat` |" in line]
+    assert [field.strip() for field in row.split("|")[6:8]] == ["8.00 Mbit/s", "8.10 Mbit/s (5/10)"]
 
 
 def test_text_of_images_stays_text_in_the_comment() -> None:

@@ -348,6 +348,19 @@ def test_a_cell_that_looks_slower_is_open_and_no_alarm() -> None:
     assert gain.pairs[0].change is Change.NONE
 
 
+@pytest.mark.parametrize(("base_fails", "change"), [(0, Change.PERHAPS_LESS_RELIABLE), (2, Change.NONE)])
+def test_a_later_look_makes_no_failure_undone(base_fails: int, change: Change) -> None:
+    ok = [10.0 + number / 100 for number in range(15)]
+    first = compare([seeded(*ok[:5])], [seeded(*ok[:3], None, None)], virtual=True)
+    before = [None] * base_fails + ok[base_fails:]
+    later = compare([seeded(*before, first=6)], [seeded(*ok, first=6)], virtual=True)
+    assert later.pairs[0].reliability not in WORSE
+    [pair] = first.decided_by(later).pairs
+    assert pair.change is change
+    assert pair.open is (change is not Change.NONE)
+    assert pair.second.conclusive == (20 if pair.open else 15)
+
+
 def test_a_change_has_an_interval_and_the_members_that_share_its_sign() -> None:
     [pair] = compare([seeded(*FAST)], [seeded(*(0.9 * value for value in FAST[:9]), FAST[9] * 1.01)]).pairs
     assert pair.effect is not None and pair.effect.interval is not None
