@@ -585,10 +585,10 @@ def _speed_of_group(group: ReliabilityGroup, effect: Effect, p: float, level: fl
 
 
 def _pooled(group: ReliabilityGroup) -> tuple[Sample, Sample]:
-    """The outcomes of all pairs of a group."""
+    """The outcomes of all pairs of a group; no numbers, for those of other pairs are left when some fail."""
     server, client = (group.implementation if group.role is role else ALL for role in (Role.SERVER, Role.CLIENT))
     first, second = (
-        Sample(server, client, ALL, tuple(repetition for each in many for repetition in each.repetitions))
+        Sample(server, client, ALL, tuple(replace(run, value=None) for each in many for run in each.repetitions))
         for many in (group.first, group.second)
     )
     return first, second

@@ -361,6 +361,16 @@ def test_a_later_look_makes_no_failure_undone(base_fails: int, change: Change) -
     assert pair.second.conclusive == (20 if pair.open else 15)
 
 
+def test_an_implementation_that_fails_more_often_has_no_change_of_goodput() -> None:
+    """Of two links, only runs over the faster one still succeed."""
+    slow = [replace(sample(1.0, 1.1, server=name), test_case="slow") for name in "abcdef"]
+    broken = [replace(sample(failed=2, server=name), test_case="slow") for name in "abcdef"]
+    fast = [sample(*FAST[:2], server=name) for name in "abcdef"]
+    worst = compare([*slow, *fast], [*broken, *fast]).groups[0]
+    assert worst.change is Change.LESS_RELIABLE
+    assert worst.ratio is worst.second.mean is None
+
+
 def test_a_change_has_an_interval_and_the_members_that_share_its_sign() -> None:
     [pair] = compare([seeded(*FAST)], [seeded(*(0.9 * value for value in FAST[:9]), FAST[9] * 1.01)]).pairs
     assert pair.effect is not None and pair.effect.interval is not None
