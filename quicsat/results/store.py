@@ -19,7 +19,7 @@ from typing import Self
 from quicsat.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
 from quicsat.model.outcomes import ErrorCode
 from quicsat.model.results import Compliance, ImageFacts, Manifest, ResultSet, RunResult
-from quicsat.model.stored_files import entries, is_file, open_directory, open_file, read_file, resolved
+from quicsat.model.stored_files import entries, is_file, open_directory, open_file, read_file, resolved, status
 from quicsat.model.text import command_line
 from quicsat.model.units import MIB
 from quicsat.model.whole_file import cannot_write, is_draft, new_file, new_files, sync_directory
@@ -54,6 +54,8 @@ COMPRESSED = {
 LATEST = "latest"
 PATIENCE = 1.0
 """Seconds for which the lock of a journal may be taken; ``prune`` holds it while it looks at a campaign."""
+WRITING = 0.2
+"""Seconds that a campaign needs at most to write a line of its journal."""
 OTHER_BEGIN = 64 * 1024
 """Bytes of a result file of another runner in which it lists its servers and clients."""
 
@@ -187,7 +189,7 @@ class Journal:
         path = directory / JOURNAL
         descriptor = _open_locked(path, 0)
         try:
-            found = _scan(path)
+            found = _scan(path, _content(path))
             manifest = fold(path, found.lines, found.warnings).result_set.manifest
             os.ftruncate(descriptor, found.end)
             os.fsync(descriptor)
@@ -244,7 +246,7 @@ class Journal:
 
     def record(self) -> StoredResults:
         """All results in the journal so far; read from disk, because a campaign of weeks does not fit in memory."""
-        return fold(self._path, _scan(self._path).lines, self._warnings)
+        return fold(self._path, _scan(self._path, _content(self._path)).lines, self._warnings)
 
     def _append(self, line: Line) -> None:
         sealed = seal(line)
@@ -421,8 +423,23 @@ def _load_file(file: Path) -> StoredResults:
 
 
 def _load_journal(journal: Path) -> StoredResults:
-    found = _scan(journal)
+    found = _scan(journal, _without_half_line(journal, _content(journal)))
     return fold(journal, found.lines, found.warnings)
+
+
+def _without_half_line(journal: Path, content: bytes) -> bytes:
+    """What was read of a journal, without the beginning of a line that a campaign is just writing.
+
+    Readers take no lock, so that no campaign waits for them. A line that is torn for good stays: nothing follows it.
+    """
+    whole, deadline = content.rfind(b"\n") + 1, time.monotonic() + WRITING
+    while whole < len(content) and (state := status(resolved(journal.parent) / journal.name)) is not None:
+        if state.st_size != len(content):
+            return content[:whole]
+        if time.monotonic() > deadline or time.time() - state.st_mtime > WRITING:
+            break
+        time.sleep(WRITING / 20)
+    return content
 
 
 def has(directory: Path, name: str) -> bool:
@@ -437,9 +454,9 @@ def load_to_continue(directory: Path) -> StoredResults:
     return load(directory)
 
 
-def _scan(journal: Path) -> Scan:
+def _scan(journal: Path, content: bytes) -> Scan:
     """A journal that has lost its manifest takes all that it has lost from result.json beside it, if there is one."""
-    found = scan(journal, _content(journal))
+    found = scan(journal, content)
     beside = journal.with_name(DOCUMENT)
     if any(isinstance(line, ManifestLine) for line in found.lines) or not has(beside.parent, DOCUMENT):
         return found

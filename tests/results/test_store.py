@@ -8,6 +8,7 @@ import random
 import re
 import resource
 import signal
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ from quicsat.model.results import Compliance, ImageFacts, Measurement, ResultSet
 from quicsat.model.run import File
 from quicsat.model.test_case import TestCase
 from quicsat.model.whole_file import write_atomically
-from quicsat.results import document, ranges
+from quicsat.results import document, ranges, store
 from quicsat.results.store import (
     DOCUMENT,
     JOURNAL,
@@ -46,6 +47,7 @@ from quicsat.results.store import (
     make_dated_directory,
     write_result_json,
 )
+from tests.fakes import PATIENCE
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 
 MANIFEST = result_set(repetitions=100_000).manifest
@@ -199,7 +201,8 @@ def test_absolute_paths_stay_at_home(tmp_path: Path) -> None:
 # ---- crashes --------------------------------------------------------------------------------
 
 
-def test_a_last_line_torn_at_any_byte_costs_only_itself(tmp_path: Path) -> None:
+def test_a_last_line_torn_at_any_byte_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "WRITING", 0.0)
     results = runs(5e6, 6e6, None)
     content = written(tmp_path, results).read_bytes()
     last = content.rindex(b"\n", 0, -1) + 1
@@ -213,6 +216,43 @@ def test_a_last_line_torn_at_any_byte_costs_only_itself(tmp_path: Path) -> None:
         record = load(tmp_path)
         assert record.result_set.results == tuple(results), end
         assert record.warnings == (), "the torn line was cut off before the next was written"
+
+
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_a_reader_does_not_see_half_of_a_line_that_a_campaign_is_writing(
+    taken_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The campaign writes on while the reader looks; a write that fails is taken back."""
+    content = written(tmp_path, runs(5e6, 6e6)).read_bytes()
+    path, last = tmp_path / "journal.jsonl", content.rindex(b"\n", 0, -1) + 1
+    path.write_bytes(content[: last + 10])
+    monkeypatch.setattr(store, "WRITING", PATIENCE)
+    later = threading.Timer(0.02, path.write_bytes, (content[:last] if taken_back else content,))
+    later.start()
+    record = load(tmp_path)
+    later.join()
+    assert len(record.result_set.results) in ((1,) if taken_back else (1, 2))
+    assert record.warnings == ()
+
+
+def test_readers_do_not_delay_a_campaign(tmp_path: Path) -> None:
+    """Nor does a reader hold a lock that could keep a campaign from being continued."""
+    with Journal.create(tmp_path, MANIFEST) as journal:
+        over, found = threading.Event(), list[document.StoredResults]()
+
+        def read() -> None:
+            while not over.is_set():
+                found.append(load(tmp_path))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        for number in range(1, 51):
+            journal.append_result(replace(run_result(), attempt=number))
+        over.set()
+        reader.join()
+    assert all(record.warnings == () for record in found)
+    counts = [len(record.history) for record in found]
+    assert counts == sorted(counts)
 
 
 def test_a_last_line_of_garbage_is_cut_off_too(tmp_path: Path) -> None:
