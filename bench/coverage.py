@@ -237,31 +237,38 @@ def of_cells(trials: int) -> bool:
     return missed
 
 
-def changes(repetitions: int, shape: str, trials: int, *, paired: bool) -> float:
-    """Share of the intervals of the change of a pair that hold the truth: nothing has changed."""
+def changes(repetitions: int, shape: str, trials: int, *, paired: bool, before: float) -> float:
+    """Share of the intervals of the change of a pair that hold the truth.
+
+    ``before``: share of the base's runs on the lower level.
+    """
     step, spread = SHAPES[shape]
     rng, held = np.random.default_rng((repetitions, list(SHAPES).index(shape), int(paired))), 0
     for _ in range(trials):
         noise = rng.normal(size=(2, repetitions))
         logs = np.log(1 + spread * noise) if shape == "normal" else spread * noise
-        logs = logs - step * (rng.uniform(size=logs.shape) < LOW)
+        logs = logs - step * (rng.uniform(size=logs.shape) < [[before], [LOW]])
         one, other = (
             Sample.of("a", "b", "t", tuple(np.exp(each)), (Outcome.SUCCEEDED,) * repetitions, seeds=range(repetitions))
             for each in logs
         )
         interval = of_cell(one, other, paired=paired).interval
         assert interval is not None
-        held += interval[0] <= 0 <= interval[1]
+        held += interval[0] <= math.expm1(step * (before - LOW)) <= interval[1]
     return held / trials
 
 
 def of_changes(trials: int) -> bool:
-    """The same of changes of a pair; an interval may hold more where few repetitions have two levels."""
+    """The same of changes of a pair: of none, and of one that makes the lower level, which the base has not."""
     missed = False
-    print(f"\nchanges of a pair: coverage [%], {trials} trials; members unpaired, paired")
-    for repetitions, shape in product((4, 5, 7, 10, 16), SHAPES):
-        found = [changes(repetitions, shape, trials, paired=paired) for paired in (False, True)]
-        print(f"{repetitions:2} repetitions  {shape:24} {100 * found[0]:5.1f} {100 * found[1]:5.1f}", flush=True)
+    print(f"\nchanges of a pair: coverage [%], {trials} trials; members unpaired, paired; the same of a new level")
+    for repetitions, shape in product((FEWEST, 15, 20), SHAPES):
+        found = [
+            changes(repetitions, shape, trials, paired=paired, before=before)
+            for before in (LOW, 0.0)
+            for paired in (False, True)
+        ]
+        print(f"{repetitions:2} repetitions  {shape:24} {' '.join(f'{100 * each:5.1f}' for each in found)}", flush=True)
         missed |= min(found) < LOWEST - margin(trials)
     return missed
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 
+from quicsat.statistics.intervals import FEWEST
 from quicsat.statistics.samples import ReliabilityGroup, Sample, positive
 from quicsat.statistics.significance import MOST_EXACT, difference, matched, smallest_p, student_quantile, student_tail
 
@@ -23,8 +24,6 @@ FEWEST_BLOCKS = 3
 """Members of either, from which on blocks are tested: two that happen to be alike are too common."""
 UNITS = 24
 """Sums into which ratios are put together at most; all choices of their signs are counted in a millisecond."""
-FEWEST_FREEDOM = 3
-"""Degrees of freedom of an error from which on there is an interval."""
 SAME = 1e-9
 """Relative: goodputs that differ by less are the same."""
 
@@ -48,6 +47,8 @@ class Effect:
     """Members that changed in this direction, of those with the same seeds in both."""
     members: int = 0
     """With the same seeds in both."""
+    count: int = 0
+    """Numbers of the smaller of two groups, or ratios."""
 
     @property
     def ratio(self) -> float:
@@ -56,8 +57,8 @@ class Effect:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of ``ratio``, 95 % (Student's t); None with so few members that it would not hold for two levels."""
-        if self.freedom < FEWEST_FREEDOM:
+        """Of ``ratio``, 95 % (Student's t); None with so few numbers that one of two levels is often not among them."""
+        if self.count < FEWEST:
             return None
         half = student_quantile(0.025, self.freedom) * self.error
         return math.expm1(self.shift - half), math.expm1(min(self.shift + half, 700.0))
@@ -130,10 +131,11 @@ def of_group(group: ReliabilityGroup, *, virtual: bool) -> Effect | None:
     if min(len(before), len(after)) < FEWEST_BLOCKS:
         return None
     found = _of_groups(before, after, 0.0, 1.0, members)
+    count = min(sum(len(each.values) for each in many) for many in (group.first, group.second))
     shifts = [_mean_log(other) - _mean_log(one) for one, other in zip(group.first, group.second, strict=True)]
     error = max(found.error, _error_of_mean(shifts))
     statistic = abs(found.shift) / error if error else math.inf if found.shift else 0.0
-    return replace(found, error=error, p=2 * student_tail(statistic, found.freedom))
+    return replace(found, error=error, p=2 * student_tail(statistic, found.freedom), count=count)
 
 
 def _mean_log(sample: Sample) -> float:
@@ -155,7 +157,7 @@ def _of_ratios(ratios: Sequence[float], units: Sequence[float], members: Sequenc
     smallest = min(1.0, 2.0 ** (1 - sum(each != 0 for each in units)))
     p = matched([0.0] * len(units), units)
     effect = _effect(statistics.fmean(ratios), error, len(ratios) - 1, p, smallest, members)
-    return replace(effect, possible=2.0 ** (1 - len(units)))
+    return replace(effect, possible=2.0 ** (1 - len(units)), count=len(ratios))
 
 
 def _squares(numbers: Sequence[float]) -> float:
@@ -177,7 +179,8 @@ def _of_groups(
     freedom = len(before) + len(after) - 2
     squares = _squares(before) + _squares(after)
     error = math.sqrt(squares / freedom * (1 / len(before) + 1 / len(after))) if freedom else 0.0
-    return _effect(shift, error, freedom, p, smallest, members)
+    effect = _effect(shift, error, freedom, p, smallest, members)
+    return replace(effect, count=min(len(before), len(after)))
 
 
 def _effect(shift: float, error: float, freedom: int, p: float, smallest: float, members: Sequence[float]) -> Effect:

@@ -306,13 +306,15 @@ def _builds(before: Manifest, now: Manifest) -> Iterator[str]:
     """``quic-go: v0.65.0, commit 12ab in the baseline of 2026-11-24; v0.65.0, commit 34cd now.``"""
     for name, image in now.images.items():
         if is_named(name, now.must_include) and name in before.images:
-            then = f"{_build(before.images[name])} in the baseline of {printable(before.started[:10])}"
-            yield f"{name}: {then}; {_build(image)} now."
+            old = before.images[name]
+            alike = _build(old) == _build(image) and old.id != image.id  # another build of the same commit
+            one, other = (_build(each, by_commit=not alike) for each in (old, image))
+            yield f"{name}: {one} in the baseline of {printable(before.started[:10])}; {other} now."
 
 
-def _build(image: ImageFacts) -> str:
+def _build(image: ImageFacts, *, by_commit: bool = True) -> str:
     """Version and commit of an image, or its identity where its labels do not name a commit."""
-    revision = image.provenance.revision
+    revision = image.provenance.revision if by_commit else ""
     words = (image.version, f"commit {revision[:COMMIT]}" if revision else f"image {image.id[:COMMIT]}")
     return printable(", ".join(filter(None, words)))
 

@@ -12,6 +12,7 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ImageFacts, Measurement, ResultSet
 from quicsat.report import campaign_tables
 from quicsat.report.table import render
+from quicsat.statistics import effects
 from quicsat.statistics.comparison import (
     ALL,
     BETTER,
@@ -372,15 +373,30 @@ def test_an_implementation_that_fails_more_often_has_no_change_of_goodput() -> N
 
 
 def test_a_change_has_an_interval_and_the_members_that_share_its_sign() -> None:
-    [pair] = compare([seeded(*FAST)], [seeded(*(0.9 * value for value in FAST[:9]), FAST[9] * 1.01)]).pairs
+    many = FAST + tuple(10.05 + 0.1 * number for number in range(5))
+    [pair] = compare([seeded(*many)], [seeded(*(0.9 * value for value in many[:14]), many[14] * 1.01)]).pairs
     assert pair.effect is not None and pair.effect.interval is not None
     low, high = pair.effect.interval
     assert low < pair.effect.ratio < high < 0
-    assert pair.ratio == pytest.approx(0.9**0.9 * 1.01**0.1 - 1)
-    assert pair.members == "9/10"
+    assert pair.ratio == pytest.approx(0.9 ** (14 / 15) * 1.01 ** (1 / 15) - 1)
+    assert pair.members == "14/15"
     assert compare([sample(*FAST)], [sample(*SLOW)]).pairs[0].members == ""
-    [few] = compare([sample(*FAST[:2])], [sample(*SLOW[:2])]).pairs
+    [few] = compare([sample(*FAST)], [sample(*SLOW)]).pairs
     assert few.effect is not None and few.effect.interval is None
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_an_interval_of_a_change_holds_a_level_that_only_one_build_has(paired: bool) -> None:
+    """One run in five of the second build is on a lower level, and none of the first."""
+    rng, held, made = np.random.default_rng(11), 0, 0
+    for count in (4, 5, 10, 13, 15) * 80:
+        one, other = 0.002 * rng.normal(size=(2, count))
+        other = other + np.log(0.75) * (rng.uniform(size=count) < 0.2)
+        interval = effects.of_cell(seeded(*np.exp(one)), seeded(*np.exp(other)), paired=paired).interval
+        assert (interval is None) is (count < 13)
+        made += interval is not None
+        held += interval is not None and interval[0] <= 0.75**0.2 - 1 <= interval[1]
+    assert held >= 0.91 * made
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.1])
@@ -449,11 +465,13 @@ def test_in_real_time_the_processor_does_not_matter() -> None:
 
 
 def test_the_table_has_intervals_members_and_what_would_have_been_found() -> None:
-    first, second = (virtual(result_set(runs(*rates))) for rates in ((5e6, 6e6, 7e6), (5.1e6, 6.2e6, 6.9e6)))
+    first, second = (virtual(result_set(runs(*(rates * 5)))) for rates in ((5e6, 6e6, 7e6), (5.1e6, 6.2e6, 6.9e6)))
     table = campaign_tables.comparison(campaigns(first, second, [SAT]), "a", "b", everything=True)
     row = dict(zip([column.name for column in table.columns], table.rows[0], strict=True))
-    assert row["members in this direction"] == "2/3"
-    assert [row[name] for name in ("low", "difference", "high")] == pytest.approx([-0.297, 0.012, 0.459], abs=0.01)
+    assert row["members in this direction"] == "10/15"
+    low, difference, high = (float(row[name] or 0) for name in ("low", "difference", "high"))
+    assert low < difference < high
+    assert difference == pytest.approx((1.02 * 6.2 / 6 * 6.9 / 7) ** (1 / 3) - 1)
     assert any(note.startswith("Loss of goodput that would have been found") for note in table.notes)
     assert all(note in render(table, "text") for note in table.notes)
 
