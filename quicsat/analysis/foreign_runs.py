@@ -57,6 +57,11 @@ NO_SHARES = (
     "There are no shares of the time: the qlogs do not show the requests, the acknowledgements, the response and the "
     "client's transport parameters of one connection."
 )
+_WITHOUT_CLIENT = (
+    "Handshake, goodput and all other metrics need what the client saw, which is not here. The command packets lists "
+    "what the server saw."
+)
+_UNUSABLE_CLIENT = "Handshake and goodput are seen at the client, whose trace cannot be used."
 NO_CAUSE = "The traces do not show the cause: they are not complete."
 
 
@@ -162,7 +167,7 @@ def _examined(source: _Source, size: int | None, series: Path | None) -> Finding
     nothing = Findings(run.runner_output.outcome, source.clock)
     if not len(found.client.datagrams):
         if len(found.server.datagrams):
-            notes.append("Handshake and goodput are seen at the client, whose trace cannot be used.")
+            notes.append(_WITHOUT_CLIENT if Role.CLIENT in captures.absent else _UNUSABLE_CLIENT)
         return replace(nothing, notes=tuple(notes))
     try:
         traces = source.traces()
@@ -405,6 +410,11 @@ class _Examination:
             )
         elif unmatched > most:
             say(f"{share} of the packets that arrived {name} were never sent so: the loss is not known.")
+        elif unmatched and self.found_qlogs:
+            say(
+                f"{counted(unmatched, 'packet')} that arrived {name} {'is' if unmatched == 1 else 'are'} not in the "
+                f"{sender}'s qlog."
+            )
         elif unmatched:
             say(f"{counted(unmatched, 'packet')} arrived {name} changed, and count{'s' * (unmatched == 1)} as lost.")
         return matches.loss if unmatched <= most else None

@@ -65,6 +65,7 @@ def run(options: Options, program: Program) -> int:
             text, bad = judge_again([place])
             status = ExitStatus.MACHINE if bad else status
         else:
+            foreign_inputs.check_outside(place)
             known = Inventory(program.root).implementations
             text = _foreign(place, name, known, options.file_size, options.format)
         texts.append(text)
@@ -102,7 +103,7 @@ def _summary(place: Path, name: str, tree: Tree) -> str:
     runs = tree.runs
     pairs, cases = ({getattr(run, name): None for run in runs} for name in ("pair", "test_case"))
     lines = [
-        f"{name}: {counted(len(runs), 'run')} of another runner",
+        f"{name}: {counted(len(runs), 'run')}{' of another runner' if str(place) == name else ''}",
         f"pairs (server_client): {first_few(pairs, NAMED, lambda pair: escaped_name(pair) or '(no name)')}",
         f"test cases: {first_few(cases, NAMED, lambda case: escaped_name(case) or '(no name)')}",
     ]

@@ -16,7 +16,7 @@ from quicsat.config.inventory import Inventory
 from quicsat.model.errors import InputError
 from quicsat.model.implementation import Role
 from quicsat.model.stored_files import entries, files, is_directory, resolved
-from quicsat.model.text import counted, escaped, first_few
+from quicsat.model.text import command_line, counted, escaped, first_few
 from quicsat.model.whole_file import scratch_directory, take_file
 
 if TYPE_CHECKING:
@@ -264,6 +264,18 @@ def _stage_ends(file: Path, target: Path) -> bool:
 def scratch(program: Program) -> Path:
     """A new directory that is removed when the command ends."""
     return program.closing.enter_context(scratch_directory())
+
+
+def check_outside(place: Path) -> None:
+    """Raise InputError if a place is only a part of a campaign, which knows more of it."""
+    from quicsat.results.store import find_campaign
+
+    campaign, whole = find_campaign(place)
+    if campaign is not None and campaign != whole:
+        raise InputError(
+            f"{place}: is a part of the campaign {campaign}. Name the campaign. For one of its runs: "
+            f"{command_line('explain', place)}. For qlogs: {QLOG_TRIPLE}."
+        )
 
 
 def runs_below(program: Program, place: Path) -> Tree | None:

@@ -115,6 +115,8 @@ def number(metric: Metric, value: float | None) -> str:
         return f"{goodput(value)} Mbit/s"
     if metric.unit == "s":
         return seconds(value)
+    if metric.unit == "B":
+        return byte_size(round(value))
     if metric.name.startswith(("efficiency", "loss", "queue_loss")):
         return percent(value, 0 if metric.name == "efficiency" else 2)
     return f"{value:.3g}"

@@ -36,6 +36,15 @@ def campaign(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.parametrize("place", ["picoquic_quiche/sat/1", "picoquic_quiche", "picoquic_quiche/sat/1/sim"])
+def test_a_part_of_a_campaign_is_not_analysed_as_logs_of_another_runner(
+    place: str, campaign: Path, quicsat: CommandLine
+) -> None:
+    """What the campaign knows, such as the link, would be left out."""
+    err = quicsat.refusal("analyse", campaign / place)
+    assert f"is a part of the campaign {campaign}" in err
+
+
 def test_a_run_with_traces(campaign: Path, quicsat: CommandLine) -> None:
     run = campaign / "picoquic_quiche/sat/1"
     lines = quicsat.out("explain", run).splitlines()

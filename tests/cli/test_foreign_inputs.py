@@ -330,5 +330,5 @@ def test_nights_are_told_apart(logs: Path, quicsat: CommandLine) -> None:
 def test_captures_are_shown_by_the_names_that_were_given(logs: Path, quicsat: CommandLine) -> None:
     given = triple(logs / "quic-go_aioquic/goodput/1")
     out = quicsat.out("analyse", given)
-    assert out.startswith(f"{given}: 1 run of another runner\n")
+    assert out.startswith(f"{given}: 1 run\n")
     assert "quicsat-" not in out

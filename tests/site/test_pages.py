@@ -3,7 +3,7 @@
 import pytest
 
 from quicsat.analysis.metrics import METRICS
-from quicsat.site.pages import duration, ends, web_address
+from quicsat.site.pages import duration, ends, number, web_address
 from quicsat.statistics.intervals import of_repetitions
 
 
@@ -12,6 +12,13 @@ from quicsat.statistics.intervals import of_repetitions
 )
 def test_durations_are_as_exact_as_a_reader_wants(time: float, text: str) -> None:
     assert duration(time) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"), [("in_flight_max", 963_000.0, "940.4 KiB"), ("initial_window", 1e3, "1000 B")]
+)
+def test_sizes_have_a_unit_and_no_exponent(name: str, value: float, text: str) -> None:
+    assert number(next(metric for metric in METRICS if metric.name == name), value) == text
 
 
 @pytest.mark.parametrize(
