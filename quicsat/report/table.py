@@ -90,13 +90,16 @@ def render(table: Table, form: str, width: int | None = None) -> str:
     rows = [table.texts(row) for row in table.rows]
     words = len(list(takewhile(lambda column: column.unit is Unit.WORDS, table.columns)))
     keys = min(words, MOST_KEYS) + any(column.name == REPETITION for column in table.columns[words : words + 1])
-    body = draw(
-        [column.shown for column in table.columns], rows, width=width, keys=keys, markdown=markdown, right=right
-    )
+    header = [column.shown for column in table.columns]
+    if not markdown:  # a column without a value only takes room
+        having = [n for n, field in enumerate(zip(*rows, strict=True)) if n < keys or any(field)]
+        header, *rows = ([row[n] for n in having] for row in (header, *rows))
+    body = draw(header, rows, width=width, keys=keys, markdown=markdown, right=right) if rows or markdown else ""
     plain = markdown_text if markdown else printable
     title = f"### {plain(table.title)}" if markdown else fill(plain(table.title), width)
     notes = [plain(note, None) if markdown else fill(plain(note, None), width) for note in table.notes]
-    return "\n".join([title, "", body, *([""] if notes else []), ("\n\n" if markdown else "\n").join(notes)]).rstrip()
+    parts = [title, body, ("\n\n" if markdown else "\n").join(notes)]
+    return "\n\n".join(filter(None, parts))
 
 
 def _fields(row: Sequence[Value], columns: Sequence[Column]) -> list[str]:

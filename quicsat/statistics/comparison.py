@@ -21,6 +21,7 @@ from functools import cached_property
 
 from quicsat.model.clock import Clock
 from quicsat.model.implementation import Role
+from quicsat.model.names import is_named
 from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Manifest, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
@@ -226,6 +227,8 @@ class Comparison:
     """``4 of 9 runs measured; unfinished.``: of the second campaign; empty if it has all of its runs."""
     errors: bool = False
     """Whether a run of the second campaign ended with a fault of quicsat or of the machine."""
+    under_test: tuple[str, ...] = ()
+    """The implementations that the second campaign names as those under test; empty for all."""
 
     @property
     def identical(self) -> int:
@@ -269,12 +272,19 @@ class Comparison:
     def detectable(self) -> tuple[float | None, float | None, float | None]:
         """The share of goodput whose loss would have been found, of 1.0 if none would have been; None if not tested.
 
-        Of all cells together, of the implementation of which it is largest, and of the cell in the middle.
+        Of all cells together, of the implementation under test of which it is largest, and of the cell in the middle.
         """
         tested = [each for each in (*self.groups, *self.unchanged) if each.detectable is not None]
         everything = [each.detectable for each in tested if each.first.server == each.first.client]
         implementations = [
-            each.detectable for each in tested if each.first.server != each.first.client and not each.over
+            each.detectable
+            for each in tested
+            if each.first.server != each.first.client
+            and not each.over
+            and is_named(
+                each.first.client if each.first.server == ALL else each.first.server,
+                self.under_test or (each.first.client, each.first.server),
+            )
         ]
         cells = sorted(each.detectable for each in self.pairs if each.detectable is not None)
         return (
@@ -646,7 +656,7 @@ def detectable_in_words(found: Comparison) -> str:
     """Which loss would have been found at each level: a sentence; empty if no goodput was tested."""
     names = ("in all cells", "in all cells of an implementation", "in a single cell (median)")
     sizes = [
-        f"{'none' if size >= 1 else percent(max(size, 0.001), 1)} {name}"
+        f"{'none' if size >= 1 else percent(max(size, SMALLEST_CHANGE), 1)} {name}"
         for size, name in zip(found.detectable, names, strict=True)
         if size is not None
     ]
@@ -816,6 +826,7 @@ def of_goodputs(
         fresh=new,
         unfinished=second.unfinished,
         errors=any(Outcome.ERROR in sample.outcomes for sample in after),
+        under_test=two.must_include,
     )
 
 

@@ -56,3 +56,11 @@ def test_ends_of_an_interval_never_look_the_same() -> None:
     lines = render(table, "markdown").splitlines()
     fields = [[field.strip() for field in line.strip("|").split("|")] for line in lines if line.startswith("|")][2:]
     assert fields == [["1.601", "1.604"], ["", ""], ["10.0", "20.0"]]
+
+
+def test_text_has_no_table_without_rows_and_no_column_without_a_value() -> None:
+    columns = (Column("server"), Column("n", Unit.COUNT), Column("empty", Unit.COUNT))
+    assert render(Table("demo", "Nothing", columns, (), ("A note.",)), "text") == "Nothing\n\nA note."
+    some = render(Table("demo", "Some", columns, (("a", 1, None), ("b", 2, None))), "text")
+    assert "empty" not in some
+    assert render(Table("demo", "Nothing", columns, ()), "csv") == "server,n,empty"

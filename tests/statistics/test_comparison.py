@@ -29,6 +29,7 @@ from quicsat.statistics.comparison import (
 )
 from quicsat.statistics.judgement import judge
 from quicsat.statistics.samples import GOODPUT, Sample, samples
+from quicsat.statistics.significance import SMALLEST_CHANGE
 from tests.campaign_builder import NAMES, Shape, campaign
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 
@@ -293,11 +294,11 @@ def test_what_a_comparison_cannot_show_is_undecided() -> None:
 # ---- members --------------------------------------------------------------------------------
 
 
-def seeded(*values: float | None, server: str = "a", first: int = 1) -> Sample:
+def seeded(*values: float | None, server: str = "a", client: str = "b", first: int = 1) -> Sample:
     """A number per seed from ``first`` on; None for a failure."""
     numbers = tuple(value for value in values if value is not None)
     outcomes = tuple(BAD if value is None else OK for value in values)
-    return Sample.of(server, "b", "sat", numbers, outcomes, seeds=tuple(range(first, first + len(values))))
+    return Sample.of(server, client, "sat", numbers, outcomes, seeds=tuple(range(first, first + len(values))))
 
 
 @pytest.mark.parametrize(
@@ -429,6 +430,20 @@ def test_what_would_have_been_found_is_told_for_each_level() -> None:
     assert few[2] == 1.0
     assert "none in a single cell" in detectable_in_words(compare(made(2), made(2)))
     assert compare(made(1), made(1)).detectable == (None, None, 1.0)
+
+
+def test_what_would_have_been_found_is_that_of_the_implementation_under_test_and_never_below_what_matters() -> None:
+    rng = np.random.default_rng(3)
+    cells = [("own", client) for client in "abcdef"] + [("p", "g"), ("q", "g")]
+
+    def made() -> list[Sample]:
+        return [seeded(*(10 * rng.lognormal(0, 0.002, 3)), server=s, client=c) for s, c in cells]
+
+    found = compare(made(), made(), virtual=True)
+    assert found.detectable[1] == 1.0
+    own = replace(found, under_test=("own",))
+    assert own.detectable[1] is not None and own.detectable[1] < SMALLEST_CHANGE
+    assert detectable_in_words(own).count("1.0 %") == 2
 
 
 @pytest.mark.parametrize("chaotic", [True, False])
