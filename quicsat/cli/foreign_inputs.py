@@ -39,7 +39,7 @@ LINK = "link"
 PARTS = (*Role, LINK)
 """Names of exported qlogs, without their suffixes."""
 TITLE = re.compile(
-    rf"(\w[\w.+-]{{0,99}}_\w[\w.+-]{{0,99}})/(\w[\w.+@=-]{{0,99}})/([1-9]\d{{0,5}}): the (?:{'|'.join(PARTS)})",
+    rf"(\w[\w.+@-]{{0,99}}_\w[\w.+@-]{{0,99}})/(\w[\w.+@=-]{{0,99}})/([1-9]\d{{0,5}}): the (?:{'|'.join(PARTS)})",
     re.ASCII,
 )
 """Titles of qlogs that are exported from a campaign: the pair, the test case and the repetition."""

@@ -257,6 +257,14 @@ def test_a_title_that_names_no_run(title: str, stored: Path, quicsat: CommandLin
     assert (found["server"], found["test case"], found["outcome"]) == ("unknown", "captures", "streams complete")
 
 
+@pytest.mark.parametrize(("server", "client"), [("qh3@2.1.0", "picoquic"), ("quiche+bbr", "quic-go@v0.48.2")])
+def test_a_title_names_releases_and_variants(server: str, client: str, stored: Path, quicsat: CommandLine) -> None:
+    for file in map(Path, quicsat.out("export", stored, "--format", "qlog").splitlines()):
+        file.write_text(file.read_text().replace('"title":"picoquic_quiche/', f'"title":"{server}_{client}/'))
+    found = table(quicsat, stored / "qlog")
+    assert (found["server"], found["client"], found["test case"]) == (server, client, "sat")
+
+
 def test_qlogs_of_one_run_twice_are_two_runs(stored: Path, quicsat: CommandLine) -> None:
     quicsat.out("export", stored, "--format", "qlog")
     lines = quicsat.out("analyse", stored / "qlog", stored / "qlog", "--format", "csv").splitlines()
