@@ -29,8 +29,8 @@ SHOWN = 200
 """Characters of the command line that the lock file shows."""
 PERIOD = 0.5
 """Seconds between two looks at a lock for which a campaign waits."""
-INTRODUCTION = 1.0
-"""Seconds within which the holder of a lock writes its name into it."""
+INTRODUCTION = 3.0
+"""Seconds within which the holder of a lock writes its name into it: whoever has waited looks every ``PERIOD``."""
 
 
 def lock_path(daemon: str) -> Path:
