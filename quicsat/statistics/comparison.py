@@ -509,7 +509,7 @@ def _blinded(pair: PairChange, tested: Sequence[PairChange], loss: float | None)
         if (each.first.server == server or each.first.client == client) and each.over in ("", pair.first.test_case)
     ]
     sizes = [each.detectable for each in (pair, *(own or tested[:1])) if each.detectable is not None]
-    blind = min(sizes, default=1.0) > max(COARSEST, loss or 0.0)
+    blind = pair.effect is None or min(sizes, default=1.0) > max(COARSEST, loss or 0.0)
     return replace(pair, doubts=frozenset({Doubt.BLIND})) if blind else pair
 
 

@@ -75,7 +75,10 @@ def identical(first: Sample, second: Sample) -> bool:
     """Whether all members that both have are the same in outcome and number, and there are some."""
     before, after = first.outcome_by_seed, second.outcome_by_seed
     both = before.keys() & after.keys()
-    return bool(both) and all(before[seed] is after[seed] for seed in both) and not any(_changes(first, second))
+    ours, theirs = first.by_seed, second.by_seed
+    numbers = [(ours[seed], theirs[seed]) for seed in ours.keys() & theirs.keys()]
+    same = all(math.isclose(one, other, rel_tol=SAME) for one, other in numbers)  # 0 has no ratio
+    return bool(both) and all(before[seed] is after[seed] for seed in both) and same
 
 
 def comparable(first: Sample, second: Sample) -> bool:

@@ -321,6 +321,15 @@ def test_members_that_are_the_same_to_the_bit_have_not_changed(
         assert pair.ratio == 0.0
 
 
+def test_a_goodput_of_0_is_neither_the_same_nor_fine() -> None:
+    others = [seeded(*FAST, server=server) for server in "cdefgh"]
+    for zero in ((seeded(*FAST), seeded(*(0.0,) * 10)), (seeded(*(0.0,) * 10), seeded(*FAST))):
+        found = compare([zero[0], *others], [zero[1], *others], virtual=True)
+        [pair] = [each for each in found.pairs if each.first.server == "a"]
+        assert not pair.identical
+        assert pair.open
+
+
 def test_identical_cells_take_no_part_of_the_level() -> None:
     """Of 99 cells, 98 are the same to the bit: only the other one is tested, and all of them together."""
     others = [seeded(*FAST, server=f"s{number}") for number in range(98)]
