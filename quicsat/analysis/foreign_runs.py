@@ -331,6 +331,9 @@ class _Examination:
         """Handshake and goodput; notes tell why there are none."""
         client, found, streams, say = self.client, self.found, self.streams, self.notes.append
         handshake, connections = metrics.handshake_time(client), handshakes(client)
+        if self.found_qlogs:  # they name connections, and often no connection IDs
+            answers = client.from_server & (client.form == Form.INITIAL) & (client.connection >= 0)
+            connections = max(connections, len(np.unique(client.connection[answers])))
         if Role.CLIENT in self.captures.timeless or not _initials(client).any() or _begins_late(client):
             return None, None
         if handshake is not None and handshake <= 0:

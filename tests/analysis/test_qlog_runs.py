@@ -169,6 +169,22 @@ def test_names_of_connections_of_their_own_do_not_matter(traces: RunTraces, run:
     assert findings(staged(tmp_path / "a_b/c/1", files)).loss_forward == traces.trace_pair.forward.loss
 
 
+def test_several_connections_have_no_goodput(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
+    """Also if the qlog names no connection IDs, as those of some endpoints."""
+    client, *_ = write_qlogs(tmp_path, "a", traces, run)
+    head, *events = (json.loads(record) for record in client.read_text().split("\x1e")[1:])
+    for event in events:
+        for name in ("dcid", "scid"):
+            event["data"].get("header", {}).pop(name, None)
+    more = [event | {"group_id": "other", "time": event["time"] + 70_000} for event in events]
+    client.write_text("".join(f"\x1e{json.dumps(record)}\n" for record in (head, *events)))
+    assert findings(staged(tmp_path / "a_b/c/1", [client])).goodput is not None
+    client.write_text("".join(f"\x1e{json.dumps(record)}\n" for record in (head, *events, *more)))
+    found = findings(staged(tmp_path / "a_b/d/1", [client]).parent)
+    assert found.goodput is None
+    assert any("2 handshakes" in note for note in found.notes)
+
+
 def test_packets_that_the_sender_did_not_log_are_not_lost(traces: RunTraces, run: LinkRun, tmp_path: Path) -> None:
     files = write_qlogs(tmp_path, "a", traces, run)
     records = files[1].read_text().split("\x1e")[1:]
