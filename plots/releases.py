@@ -11,7 +11,7 @@ from quicsat.plots.axes import Axes
 from quicsat.plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 from quicsat.plots.metric_axis import MetricAxis, metric_axis
 from quicsat.report.plot_request import CampaignResults, PlotRequest
-from quicsat.statistics.intervals import of_repetitions
+from quicsat.statistics.intervals import FEWEST, of_repetitions
 from quicsat.statistics.releases import (
     ReleaseStep,
     implementations_with_releases,
@@ -52,12 +52,15 @@ def _drawing(
         return None
     runs = sorted({len(sample.values) for sample in samples(campaign.results, case.name, number.name)} - {0})
     most = counted(runs[-1], "repetition")
+    spread = "its 95 % confidence interval" if runs[-1] >= FEWEST else "their range"
+    if runs[0] < FEWEST <= runs[-1]:
+        spread += f", or their range with fewer than {FEWEST},"
     facts = {"releases": releases, "y": f"mean {number.label}", "size": number.size}
     return Drawing(
         stem(request, campaign, name, request.metric, case.abbreviation),
         f"{case.abbreviation}: {number.words} by release of {name}",
         sentences(
-            "Each point is the mean of the repetitions that succeeded, with its 95 % confidence interval "
+            f"Each point is the mean of the repetitions that succeeded, with {spread} "
             f"(n = {most if len(runs) == 1 else f'{runs[0]} to {most}'})",
             "An arrow marks a significant step from one release to the next, in the same members" if steps else "",
         ),

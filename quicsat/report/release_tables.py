@@ -10,14 +10,14 @@ from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
 from quicsat.report.table import Column, Table, Unit, Value
 from quicsat.statistics.comparison import ALL, Change, effect_in_words
-from quicsat.statistics.intervals import of_repetitions
+from quicsat.statistics.intervals import FEWEST, of_repetitions
 from quicsat.statistics.releases import ReleaseStep, releases_in
 from quicsat.statistics.samples import GOODPUT, samples
 
 UNEXPLAINED = "no changelog"
 MEANING = (
-    "Role: that of the release. Mean goodput of the repetitions that succeeded, with the ends of its 95 % confidence "
-    "interval."
+    "Role: that of the release. Mean goodput of the repetitions that succeeded. Low and high are the limits of its 95 % "
+    f"confidence interval; with fewer than {FEWEST} repetitions, they are the lowest and the highest one."
 )
 
 
