@@ -16,8 +16,8 @@ from quicsat.statistics.samples import GOODPUT, samples
 
 UNEXPLAINED = "no changelog"
 MEANING = (
-    "Role: that of the release. Mean goodput of the repetitions that succeeded. Low and high are the limits of its 95 % "
-    f"confidence interval; with fewer than {FEWEST} repetitions, they are the lowest and the highest one."
+    "Role: that of the release. Mean goodput of the repetitions that succeeded. Low and high are the limits of its "
+    f"95 % confidence interval; with fewer than {FEWEST} repetitions, they are the lowest and the highest one."
 )
 
 
