@@ -427,7 +427,7 @@ def _test(cells: Sequence[_Cell], virtual: bool, loss: float | None, share: floa
     rates = groups([(cell.first, cell.second) for cell in cells])
     comparable = [(cell.first, cell.second) for cell in cells if effects.comparable(cell.first, cell.second)]
     speeds = [*groups(comparable), *(_groups_by_case(comparable) if by_case else ())]
-    together = [(group, effects.of_group(group, virtual=virtual)) for group in speeds]
+    together = [(group, effects.of_group(group, paired=virtual)) for group in speeds]
     families = [
         [(group, effect) for group, effect in together if effect and (bool(group.role), bool(group.test_case)) == kind]
         for kind in ((False, False), (True, False), (True, True))

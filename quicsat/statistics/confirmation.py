@@ -247,7 +247,7 @@ def _effect(pairs: Pairs) -> Effect | None:
     if len(pairs) == 1:
         return effects.of_cell(*pairs[0], paired=True)
     base, change = (tuple(each) for each in zip(*pairs, strict=True)) if pairs else ((), ())
-    return effects.of_group(ReliabilityGroup(None, "", base, change), virtual=False) if pairs else None
+    return effects.of_group(ReliabilityGroup(None, "", base, change), paired=True) if pairs else None
 
 
 def _moved(pairs: Pairs, shift: float) -> Pairs:

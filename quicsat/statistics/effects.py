@@ -22,6 +22,8 @@ FEWEST_CORRELATED = 4
 """Members that both have, from which on their correlation is looked at."""
 FEWEST_BLOCKS = 3
 """Members of either, from which on blocks are tested: two that happen to be alike are too common."""
+FEWEST_MATCHED_BLOCKS = 4
+"""Members with the same seeds, from which on their blocks are matched: fewer leave too few degrees of freedom."""
 UNITS = 24
 """Sums into which ratios are put together at most; all choices of their signs are counted in a millisecond."""
 SAME = 1e-9
@@ -112,33 +114,48 @@ def of_cell(first: Sample, second: Sample, *, paired: bool) -> Effect:
     return _of_groups(before, after, smallest_p(*sizes), difference(before, after), changes)
 
 
-def of_group(group: ReliabilityGroup, *, virtual: bool) -> Effect | None:
+def of_group(group: ReliabilityGroup, *, paired: bool) -> Effect | None:
     """The change over all cells of a group, whose numbers must have logarithms; None if it cannot be tested.
 
-    If each cell has members in common, these are compared: without a change, the logarithm of the ratio of two runs is
-    as likely positive as negative, and what a seed does to all cells cancels. Signs are flipped (Fisher 1935), of
-    ``UNITS`` sums of ratios at most; the ratios are taken to be independent of each other. In real time, the cells of
-    one repetition share a state of the machine, so that one repetition says nothing.
+    ``paired``: what the machine does to a member, it does to the equal member of the other campaign, too (in virtual
+    time, and where builds run in turns). If each cell then has members in common, these are compared: without a change,
+    the logarithm of the ratio of two runs is as likely positive as negative, and what a seed does to all cells cancels.
+    Signs are flipped (Fisher 1935), of ``UNITS`` sums of ratios at most; the ratios are taken to be independent of each
+    other. Two members are compared in this way in any case, because two blocks could show nothing.
 
-    Else members are blocks: Student's t test of their means over the cells, each as its distance from the mean of its
-    cell, with ``FEWEST_BLOCKS`` members in both. Its error is at least that of the mean of the cells' changes: few
-    blocks that happen to be alike understate it if goodput has two levels.
+    Else members are blocks, because the cells of one repetition share a state of the machine: Student's t test of their
+    means over the cells, each as its distance from the mean of its cell, with ``FEWEST_BLOCKS`` members in both, or of
+    the changes of these means, with ``FEWEST_MATCHED_BLOCKS`` members with the same seeds. Its error is at least that
+    of the mean of the cells' changes: few blocks that happen to be alike understate it if goodput has two levels.
     """
     cells = list(starmap(_changes, zip(group.first, group.second, strict=True)))
-    members = _of_members(group)
-    if all(cells) and (virtual or len(members) > 1):
+    members, (before, after) = _of_members(group), _blocks(group)
+    few = min(len(before), len(after)) < FEWEST_BLOCKS
+    if all(cells) and (paired or (few and len(members) > 1)):
         ratios = [ratio for cell in cells for ratio in cell]
         sums = [math.fsum(ratios[start::UNITS]) for start in range(min(UNITS, len(ratios)))]
         return _of_ratios(ratios, sums, members)
-    before, after = _blocks(group)
-    if min(len(before), len(after)) < FEWEST_BLOCKS:
+    if few:
         return None
-    found = _of_groups(before, after, 0.0, 1.0, members)
+    if len(before) >= FEWEST_MATCHED_BLOCKS and _same_seeds(group):
+        changes = [after[repetition] - before[repetition] for repetition in before]
+        found = _effect(statistics.fmean(changes), _error_of_mean(changes), len(changes) - 1, 1.0, 0.0, members)
+    else:
+        found = _of_groups([*before.values()], [*after.values()], 0.0, 1.0, members)
     count = min(sum(len(each.values) for each in many) for many in (group.first, group.second))
     shifts = [_mean_log(other) - _mean_log(one) for one, other in zip(group.first, group.second, strict=True)]
     error = max(found.error, _error_of_mean(shifts))
     statistic = abs(found.shift) / error if error else math.inf if found.shift else 0.0
     return replace(found, error=error, p=2 * student_tail(statistic, found.freedom), count=count)
+
+
+def _same_seeds(group: ReliabilityGroup) -> bool:
+    """Whether both have the same repetitions with the same seeds, in each cell."""
+    pairs = zip(group.first, group.second, strict=True)
+    return all(
+        first.by_repetition.keys() == second.by_repetition.keys() and first.by_seed.keys() == second.by_seed.keys()
+        for first, second in pairs
+    )
 
 
 def _mean_log(sample: Sample) -> float:
@@ -200,7 +217,7 @@ def _of_members(group: ReliabilityGroup) -> list[float]:
     return list(found.values())
 
 
-def _blocks(group: ReliabilityGroup) -> tuple[list[float], list[float]]:
+def _blocks(group: ReliabilityGroup) -> tuple[dict[int, float], dict[int, float]]:
     """Of each campaign a number per repetition: the mean distance of its logarithms from those of their cells."""
     found = list[dict[int, list[float]]](({}, {}))
     for cell in zip(group.first, group.second, strict=True):
@@ -209,5 +226,7 @@ def _blocks(group: ReliabilityGroup) -> tuple[list[float], list[float]]:
         for repetitions, each in zip(found, logs, strict=True):
             for number, value in each.items():
                 repetitions.setdefault(number, []).append(value - centre)
-    before, after = ([math.fsum(each) / len(each) for each in repetitions.values()] for repetitions in found)
+    before, after = (
+        {number: math.fsum(each) / len(each) for number, each in repetitions.items()} for repetitions in found
+    )
     return before, after
