@@ -63,7 +63,7 @@ def test_save_and_check(campaigns: tuple[str, str], saved: Path, quicsat: Comman
     assert "sat, server picoquic, client quiche: slower than the baseline" in out
     assert "The goodput changed by -10.0 % (" in out
     assert "10/10 members), from 8.00 Mbit/s to 7.20 Mbit/s." in out
-    assert "Loss of goodput that would have been found with 80 % power: 0.1 % in a single cell" in out
+    assert "Loss of goodput that would have been found with 80 % power: 1.0 % in a single cell" in out
     quicsat.out("compare", saved, campaigns[1], status=1)
 
 

@@ -148,12 +148,12 @@ def test_an_endpoint_that_failed_keeps_its_verdict_however_many_packets_it_sent(
     assert "more than 100 packets" in verdict.reason
 
 
-def spin(*_: object) -> None:
+def spin(*_: object, **__: object) -> None:
     while True:
         pass
 
 
-def eat(*_: object) -> None:
+def eat(*_: object, **__: object) -> None:
     np.zeros(2**28)
 
 
