@@ -100,6 +100,8 @@ class Connection:
     version: int = 1
     loss_bits: int | None = None
     """Bits 0x10 and 0x08 of short headers, if the endpoints agreed on draft-ferrieux-hamchaoui-quic-lossbits."""
+    fixed_bit: int = 0x40
+    """Of all headers; 0 if the endpoints agreed on RFC 9287."""
 
     @property
     def key_log(self) -> str:
@@ -113,7 +115,9 @@ class Connection:
 
     def one_rtt(self, number: int, *frames: bytes, from_server: bool, spin: int = 0) -> bytes:
         """A packet with a short header; the last byte of its number must tell it from the one before."""
-        header = bytes([0x40 | spin << 5 | (self.loss_bits or 0)]) + (self.client_id if from_server else self.server_id)
+        header = bytes([self.fixed_bit | spin << 5 | (self.loss_bits or 0)]) + (
+            self.client_id if from_server else self.server_id
+        )
         short_mask = 0x1F if self.loss_bits is None else 0x07
         return _protect(_ONE_RTT[from_server], header + bytes([number & 0xFF]), number, b"".join(frames), short_mask)
 
@@ -135,7 +139,7 @@ class Connection:
         self, kind: int, destination: bytes, token: bytes, number: int, payload: bytes, secret: bytes, from_server: bool
     ) -> bytes:
         source = self.server_id if from_server else self.client_id
-        header = bytes([kind]) + struct.pack(">I", self.version)
+        header = bytes([kind & ~0x40 | self.fixed_bit]) + struct.pack(">I", self.version)
         header += bytes([len(destination)]) + destination + bytes([len(source)]) + source + token
         header += struct.pack(">H", 0x4000 | 1 + max(len(payload), 4) + 16) + bytes([number & 0xFF])
         return _protect(secret, header, number, payload)

@@ -87,7 +87,8 @@ class Dissector:
         """Whether what follows a packet in its datagram is another one, and not padding.
 
         Padding may have any content (RFC 9000, section 14.1). All packets of a datagram have the same destination
-        connection id (section 12.2); those with long headers have a version that the connection can have.
+        connection id (section 12.2); those with long headers have a version that the connection can have. If the id is
+        empty, the source, or the fixed bit of this packet or of the one before, which RFC 9287 changes, tells.
         """
         if packet.form is Form.UNKNOWN:  # cut, or no packet at all
             return packet.data[1:5] == before.version.to_bytes(4, "big")
@@ -95,7 +96,10 @@ class Dissector:
             return False
         if packet.dcid:
             return packet.dcid == before.dcid or packet.dcid in self._by_id[segment.from_server]
-        return not before.dcid and bool(packet.data[0] & FIXED_BIT)
+        if before.dcid:
+            return False
+        same_source = packet.form is not Form.ONE_RTT and bool(packet.scid) and packet.scid == before.scid
+        return same_source or bool(packet.data[0] & FIXED_BIT) or not before.data[0] & FIXED_BIT
 
     def _header(self, segment: Segment, start: int, before: Packet | None) -> tuple[Packet, int]:
         """The packet at ``start``, and where the next one begins; raises IndexError if it is cut."""

@@ -54,6 +54,17 @@ def test_coalesced_packets_have_rows_of_their_own() -> None:
     assert found.frames.packet.tolist() == [3]
 
 
+@pytest.mark.parametrize("ids", [{}, {"client_id": b""}, {"client_id": b"", "server_id": b""}])
+def test_coalesced_packets_may_have_no_fixed_bit(ids: dict[str, bytes]) -> None:
+    """RFC 9287; such as picoquic's to neqo, whose connection id is empty."""
+    made = Connection(**ids, fixed_bit=0)  # type: ignore[arg-type]
+    flight = made.server_hello() + b"".join(made.handshake(number, PING, from_server=True) for number in range(2))
+    flight += made.one_rtt(0, PING, from_server=True)
+    found = dissected([(False, made.client_hello()), (True, flight)], made.key_log)
+    assert found.form.tolist() == [Form.INITIAL, Form.INITIAL, Form.HANDSHAKE, Form.HANDSHAKE, Form.ONE_RTT]
+    assert found.decrypted.all()
+
+
 def test_the_spin_bit_is_read_without_keys() -> None:
     made = Connection()
     bits = [0, 1, 1, 0]
