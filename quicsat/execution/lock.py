@@ -30,7 +30,7 @@ SHOWN = 200
 PERIOD = 0.5
 """Seconds between two looks at a lock for which a campaign waits."""
 INTRODUCTION = 3.0
-"""Seconds within which the holder of a lock writes its name into it: whoever has waited looks every ``PERIOD``."""
+"""Seconds within which the holder of a lock writes its name into it; a campaign that waits looks every ``PERIOD``."""
 
 
 def lock_path(daemon: str) -> Path:

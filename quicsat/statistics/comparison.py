@@ -272,7 +272,8 @@ class Comparison:
     def detectable(self) -> tuple[float | None, float | None, float | None]:
         """The share of goodput whose loss would have been found, of 1.0 if none would have been; None if not tested.
 
-        Of all cells together, of the implementation under test of which it is largest, and of the cell in the middle.
+        The three numbers are those of all cells together, of the implementation under test with the largest one, and
+        of the median cell.
         """
         tested = [each for each in (*self.groups, *self.unchanged) if each.detectable is not None]
         everything = [each.detectable for each in tested if each.first.server == each.first.client]
