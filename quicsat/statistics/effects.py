@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 
-from quicsat.statistics.intervals import FEWEST
+from quicsat.statistics.intervals import FEWEST, around, quantile
 from quicsat.statistics.samples import ReliabilityGroup, Sample, positive
 from quicsat.statistics.significance import MOST_EXACT, difference, matched, smallest_p, student_quantile, student_tail
 
@@ -49,8 +49,8 @@ class Effect:
     """Members that changed in this direction, of those with the same seeds in both."""
     members: int = 0
     """With the same seeds in both."""
-    count: int = 0
-    """Numbers of the smaller of two groups, or ratios."""
+    around: tuple[float, float] | None = None
+    """How far the ends of the 95 % interval of ``shift`` are below and above it."""
 
     @property
     def ratio(self) -> float:
@@ -59,11 +59,11 @@ class Effect:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of ``ratio``, 95 % (Student's t); None with so few numbers that one of two levels is often not among them."""
-        if self.count < FEWEST:
+        """Of ``ratio``, 95 %; None with so few numbers that one of two levels is often not among them."""
+        if self.around is None:
             return None
-        half = student_quantile(0.025, self.freedom) * self.error
-        return math.expm1(self.shift - half), math.expm1(min(self.shift + half, 700.0))
+        low, high = self.around
+        return math.expm1(self.shift + low), math.expm1(min(self.shift + high, 700.0))
 
     def detectable(self, level: float) -> float:
         """The share lost that a test at this level would have found with ``POWER``; 1.0 if none would have been."""
@@ -111,7 +111,8 @@ def of_cell(first: Sample, second: Sample, *, paired: bool) -> Effect:
         return _of_ratios(changes, changes, changes)
     before, after = (list(map(math.log, each.values)) for each in (first, second))
     sizes = len(before), len(after)
-    return _of_groups(before, after, smallest_p(*sizes), difference(before, after), changes)
+    found = _of_groups(before, after, smallest_p(*sizes), difference(before, after), changes)
+    return replace(found, around=around(after, [-each for each in before]))
 
 
 def of_group(group: ReliabilityGroup, *, paired: bool) -> Effect | None:
@@ -146,7 +147,9 @@ def of_group(group: ReliabilityGroup, *, paired: bool) -> Effect | None:
     shifts = [_mean_log(other) - _mean_log(one) for one, other in zip(group.first, group.second, strict=True)]
     error = max(found.error, _error_of_mean(shifts))
     statistic = abs(found.shift) / error if error else math.inf if found.shift else 0.0
-    return replace(found, error=error, p=2 * student_tail(statistic, found.freedom), count=count)
+    half = quantile(found.freedom) * error
+    ends = (-half, half) if count >= FEWEST else None
+    return replace(found, error=error, p=2 * student_tail(statistic, found.freedom), around=ends)
 
 
 def _same_seeds(group: ReliabilityGroup) -> bool:
@@ -177,7 +180,7 @@ def _of_ratios(ratios: Sequence[float], units: Sequence[float], members: Sequenc
     smallest = min(1.0, 2.0 ** (1 - sum(each != 0 for each in units)))
     p = matched([0.0] * len(units), units)
     effect = _effect(statistics.fmean(ratios), error, len(ratios) - 1, p, smallest, members)
-    return replace(effect, possible=2.0 ** (1 - len(units)), count=len(ratios))
+    return replace(effect, possible=2.0 ** (1 - len(units)), around=around(ratios))
 
 
 def _squares(numbers: Sequence[float]) -> float:
@@ -199,8 +202,7 @@ def _of_groups(
     freedom = len(before) + len(after) - 2
     squares = _squares(before) + _squares(after)
     error = math.sqrt(squares / freedom * (1 / len(before) + 1 / len(after))) if freedom else 0.0
-    effect = _effect(shift, error, freedom, p, smallest, members)
-    return replace(effect, count=min(len(before), len(after)))
+    return _effect(shift, error, freedom, p, smallest, members)
 
 
 def _effect(shift: float, error: float, freedom: int, p: float, smallest: float, members: Sequence[float]) -> Effect:

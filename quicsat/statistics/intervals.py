@@ -32,11 +32,9 @@ FEWEST = 13
 """Repetitions of a pair from which on an interval covers what it claims even if goodput has two levels, 80 to 20."""
 SKEWNESS = 0.4
 """Share of the correction for skewness with which intervals over repetitions cover 93 to 97 %."""
-SKEWNESS_OF = {18: 0.38, 19: 0.335, 20: 0.375, 21: 0.405}
-"""The same for numbers of repetitions with which intervals with ``SKEWNESS`` would cover 98 % of data on two levels:
-the number of those on the lower level, up to which an interval holds the mean, is whole."""
-NARROWER = 0.97
-"""Factor of the quantiles of t with these numbers of repetitions, for the same reason."""
+SKEWNESS_OF = {17: 0.3, 18: 0.245, 19: 0.305, 20: 0.35, 21: 0.385, 27: 0.325}
+"""The same for numbers of repetitions with which intervals with ``SKEWNESS`` would cover more than 97 % of data on two
+levels: the number of those on the lower level, up to which an interval holds the mean, is whole."""
 _SINGULAR = 1e-9
 """Eigenvalues of normal equations, relative to the largest one, that are 0 but for rounding."""
 _DEVIATIONS = np.linspace(0.0, 8.0, 4001)
@@ -75,32 +73,40 @@ class Mean:
 def of_repetitions(numbers: Sequence[float]) -> Mean | None:
     """The expected value over further repetitions, each with a seed of its own; None without numbers.
 
-    Geometric if all numbers are positive: the interval holds ``exp`` of the expected logarithm. Student's t, corrected
-    for skewness (Hall 1992) by a share of ``SKEWNESS``; with fewer than ``FEWEST`` numbers, the range stands for it.
+    Geometric if all numbers are positive: the interval (:func:`around`) holds ``exp`` of the expected logarithm. With
+    fewer than ``FEWEST`` numbers, the range stands for it.
     """
     if not numbers:
         return None
     scaled, geometric = _scaled(numbers)
-    found = _mean(statistics.fmean(scaled), _corrected(scaled), geometric, len(scaled))
+    found = _mean(statistics.fmean(scaled), around(scaled), geometric, len(scaled))
     return replace(found, least=min(numbers), greatest=max(numbers))
 
 
-def _corrected(numbers: Sequence[float]) -> tuple[float, float] | None:
-    """How far the ends of the interval are below and above the mean; None without an interval."""
-    n = len(numbers)
-    if n < FEWEST or not _spreads(numbers):
+def around(*samples: Sequence[float]) -> tuple[float, float] | None:
+    """How far the ends of the 95 % interval of a mean, or of the sum of samples' means, are below and above it.
+
+    None with fewer than ``FEWEST`` numbers in a sample, or if nothing spreads. Student's t, with the degrees of freedom
+    of Welch (1947), corrected for skewness (Hall 1992) by the share for a single sample with as many.
+    """
+    if min(map(len, samples)) < FEWEST or not any(map(_spreads, samples)):
         return None
-    mean = statistics.fmean(numbers)
-    deviation = statistics.stdev(numbers)
-    third = statistics.fmean((number - mean) ** 3 for number in numbers)
-    skew = SKEWNESS_OF.get(n, SKEWNESS) * third / statistics.pstdev(numbers) ** 3 / math.sqrt(n)
-    end = quantile(n - 1) * (NARROWER if n in SKEWNESS_OF else 1.0)
+    variance = second = third = squares = 0.0
+    for sample in samples:
+        n, middle = len(sample), statistics.fmean(sample)
+        mean_square = statistics.fmean((each - middle) ** 2 for each in sample)
+        second += mean_square / n
+        third += statistics.fmean((each - middle) ** 3 for each in sample) / n**2
+        variance += mean_square / (n - 1)
+        squares += (mean_square / (n - 1)) ** 2 / (n - 1)
+    freedom = round(variance**2 / squares)
+    skew = SKEWNESS_OF.get(freedom + 1, SKEWNESS) * third / second**1.5
     # the inverse of t + skew t²/3 + skew² t³/27 + skew/6
     low, high = (
         3 / skew * (math.cbrt(1 + skew * (each - skew / 6)) - 1) if abs(skew) > NO_SPREAD else each
-        for each in (end, -end)
+        for each in (quantile(freedom), -quantile(freedom))
     )
-    return -low * deviation / math.sqrt(n), -high * deviation / math.sqrt(n)
+    return -low * math.sqrt(variance), -high * math.sqrt(variance)
 
 
 def over_partners(rows: Sequence[Mapping[int, float]]) -> Mean | None:

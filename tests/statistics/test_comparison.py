@@ -429,6 +429,17 @@ def test_an_interval_of_a_change_holds_a_level_that_only_one_build_has(paired: b
     assert held >= 0.91 * made
 
 
+@pytest.mark.parametrize("paired", [True, False])
+def test_an_interval_of_a_change_is_longer_on_the_side_of_the_few(paired: bool) -> None:
+    upper, both = [10 + 0.01 * number for number in range(15)], [7.0 + 0.01 * number for number in range(3)]
+    one, other = seeded(*upper), seeded(*both, *upper[3:])
+    lost, gained = effects.of_cell(one, other, paired=paired), effects.of_cell(other, one, paired=paired)
+    assert lost.interval is not None and gained.interval is not None
+    below, above = (abs(np.log1p(end) - lost.shift) for end in lost.interval)
+    assert below > above
+    assert [1 / (1 + end) - 1 for end in reversed(lost.interval)] == pytest.approx(gained.interval)
+
+
 @pytest.mark.parametrize("spread", [0.01, 0.1])
 def test_a_change_of_the_detectable_size_is_found_in_four_of_five_cases(spread: float) -> None:
     rng = np.random.default_rng(8)
@@ -514,7 +525,7 @@ def test_the_table_has_intervals_members_and_what_would_have_been_found() -> Non
     row = dict(zip([column.name for column in table.columns], table.rows[0], strict=True))
     assert row["members in this direction"] == "10/15"
     low, difference, high = (float(row[name] or 0) for name in ("low", "difference", "high"))
-    assert [low, high] == pytest.approx([0.0013, 0.0244], abs=0.0001)  # Student's t, 14 degrees of freedom
+    assert [low, high] == pytest.approx([0.00084, 0.02399], abs=1e-5)  # 14 degrees of freedom, skewness -0.488
     assert difference == pytest.approx((1.02 * 6.2 / 6 * 6.9 / 7) ** (1 / 3) - 1)
     assert any(note.startswith("Loss of goodput that would have been found") for note in table.notes)
     assert all(note in render(table, "text") for note in table.notes)
