@@ -140,5 +140,5 @@ def _whole(package: Package) -> Iterator[None]:
     """Raise :class:`MachineError` for an answer that cannot be understood."""
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError, OSError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise MachineError(f"{package.registry}: the answer about {package.name} is damaged: {error}") from error

@@ -1,15 +1,17 @@
 """What the archive of a release says about its changes: the section of its changelog, and an address for more."""
 
+import gzip
 import re
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from quicsat.docker.archive import CHUNK, ArchiveLimits, members
 from quicsat.images.archives import fetched
-from quicsat.model.errors import MachineError
+from quicsat.model.errors import HarnessFault, MachineError
 from quicsat.model.implementation import Implementation
 from quicsat.model.text import printable
 from quicsat.model.units import MIB
@@ -18,8 +20,8 @@ LARGEST = MIB
 """Bytes of a changelog that are read."""
 MOST_MEMBERS = 100_000
 """Files of an archive that are looked at."""
-MOST_BYTES = 512 * MIB
-"""Of the files of a compressed archive that are looked at."""
+LIMITS = ArchiveLimits(total=512 * MIB, files=MOST_MEMBERS)
+"""Of a compressed archive."""
 LONGEST = 600
 """Characters of a section that are shown."""
 FILE = re.compile(r"(?:[^/]+/){0,8}(?:change(?:s|log)?|history|news|releases)(?:\.(?:md|rst|txt))?", re.IGNORECASE)
@@ -28,7 +30,8 @@ LINK = re.compile(r"^Project-URL: change ?log, (https://[!-~]{1,300})$", re.IGNO
 """In the metadata of a wheel (core metadata specification of Python packages)."""
 HEADING = re.compile(r"^(?:#+ .*|\[?v?\d+\.\d+[^\n]*\n[-=~^]{3,} *)$", re.MULTILINE)
 """Of Markdown, or of reStructuredText: a line that begins with a version, and one that underlines it."""
-FORGES = ("https://github.com/", "https://gitlab.com/")
+SEARCHES = {"https://github.com/": "releases?q=", "https://gitlab.com/": "-/tags?search="}
+"""How to find a version on a site: projects name their tags differently, for example v2.9.6 or netty-4.2.18.Final."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ def changes_in(implementation: Implementation) -> Changes:
     """Of a release that was chosen by name; without text if the registry does not answer, or carries no changelog."""
     package, version = implementation.package, implementation.release
     assert package is not None
-    known = implementation.url.startswith(FORGES)
-    link = f"{implementation.url.rstrip('/')}/releases/tag/{version}" if known else ""
+    home = implementation.url.rstrip("/")
+    link = next((f"{home}/{search}{version}" for site, search in SEARCHES.items() if home.startswith(site)), "")
     try:
         with fetched(package, version) as archive:
             texts = dict(_texts(archive.path))
@@ -85,13 +88,11 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
                     if _wanted(entry.filename, entry.file_size):
                         yield entry.filename, packed.read(entry)[:LARGEST].decode(errors="replace")
         else:
-            with tarfile.open(path, "r:gz") as archive:
-                for _, member in zip(range(MOST_MEMBERS), archive, strict=False):
-                    if member.offset > MOST_BYTES:
-                        break
-                    if member.isfile() and _wanted(member.name, member.size) and (file := archive.extractfile(member)):
-                        yield member.name, file.read(LARGEST).decode(errors="replace")
-    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError) as error:
+            with gzip.open(path) as file:
+                for member, content in members(iter(partial(file.read, CHUNK), b""), LIMITS):
+                    if content is not None and _wanted(member.name, member.size):
+                        yield member.name, b"".join(content).decode(errors="replace")
+    except (HarnessFault, OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError) as error:
         raise MachineError(f"{path.name} is damaged: {error}") from error
 
 

@@ -260,3 +260,5 @@ def test_a_registry_without_older_releases_and_damaged_answers(install: Install)
         install("go", f'echo "{answer}"')
         with pytest.raises(MachineError, match="damaged"):
             versions_of(GO)
+    install("npm", "printf '[%.0s' $(seq 100000)")
+    assert "damaged" in refusal(NPM)

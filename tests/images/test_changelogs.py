@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from quicsat.docker.archive import ArchiveLimits
 from quicsat.images import changelogs
 from quicsat.images.changelogs import LARGEST, LONGEST, Changes, changes_in, section
 from quicsat.images.registries import Archive
@@ -90,15 +91,23 @@ def test_a_crate_has_its_changelog_at_the_top(tmp_path: Path, monkeypatch: pytes
             entry = tarfile.TarInfo(name)
             entry.size = len(text)
             packed.addfile(entry, io.BytesIO(text.encode()))
-    expected = Changes("- First", "https://github.com/a/mine/releases/tag/1.1.0")
+    expected = Changes("- First", "https://github.com/a/mine/releases?q=1.1.0")
     assert found_in(tmp_path / "crate", monkeypatch) == expected
 
 
 def test_large_and_damaged_archives_and_silent_registries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    only_link = Changes("", "https://github.com/a/mine/releases/tag/1.1.0")
+    only_link = Changes("", "https://github.com/a/mine/releases?q=1.1.0")
     with zipfile.ZipFile(tmp_path / "bomb", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("CHANGELOG.md", f"# 1.1.0\n{'x' * LARGEST}")
     assert found_in(tmp_path / "bomb", monkeypatch) == only_link
+    monkeypatch.setattr(changelogs, "LIMITS", ArchiveLimits(total=100_000))
+    for size, kind in ((200_000, tarfile.REGTYPE), (200_000, tarfile.XHDTYPE)):
+        with tarfile.open(tmp_path / "bomb.gz", "w:gz") as archive:
+            for name, content, is_a in (("mine/x", bytes(size), kind), ("mine/NEWS", b"# 1.1.0\nx", tarfile.REGTYPE)):
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.type = len(content), is_a
+                archive.addfile(entry, io.BytesIO(content))
+        assert found_in(tmp_path / "bomb.gz", monkeypatch) == only_link
     (tmp_path / "damaged").write_bytes(b"\x1f\x8b\x08 no archive")
     assert found_in(tmp_path / "damaged", monkeypatch) == only_link
 
