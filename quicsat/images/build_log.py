@@ -52,6 +52,10 @@ class BuildLog:
         """The first error of the last step, else its last line that looks like one, else its last line."""
         return _shown(self._error or self._hint or self._last)
 
+    def why(self, status: int) -> str:
+        """The reason, else how the program ended; ``status`` as of the module subprocess."""
+        return self.reason or (f"signal {-status}" if status < 0 else f"exit status {status}")
+
 
 def _shown(line: str) -> str:
     text = line.strip()

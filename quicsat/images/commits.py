@@ -19,9 +19,9 @@ from pathlib import Path
 from quicsat.images.build_log import BuildLog
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.names import is_image
-from quicsat.model.stored_files import is_directory, open_directory, open_file
+from quicsat.model.stored_files import is_directory, is_file, open_directory, open_file
 from quicsat.model.text import printable, quoted
-from quicsat.model.whole_file import new_file, remove_directory
+from quicsat.model.whole_file import new_file, remove_directory, remove_file
 
 RANGE_SIGN = ".."
 SHORT = 12
@@ -42,6 +42,8 @@ FILTERS = {"smudge": "", "clean": "", "process": "", "required": "false"}
 FORMAT = "%H%x09%cs%x09%s"
 WORKING_TREE = "worktree"
 """Name of the working tree for builds, always the same: Docker's cache sees it in the context of a build."""
+MARK = f"{WORKING_TREE}.mark"
+"""Name of the file that says that the working tree was made here, and may be removed."""
 OF_A_REPOSITORY = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS",
     "GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_WORK_TREE",
@@ -126,16 +128,22 @@ class Repository:
         with open_file(log) as lines:
             for line in lines:
                 found.add(line.decode(errors="replace"))
-        return found.reason or f"exit status {done.returncode}"
+        return found.why(done.returncode)
 
     @contextmanager
     def _working_tree(self, commit: Commit, place: Path) -> Iterator[Path]:
+        mark = place.with_name(MARK)
+        if os.path.lexists(place) and not is_file(mark):
+            raise InputError(f"{place}: exists, and was not made by bisect. Choose another directory with -l.")
         self._remove(place)
+        with new_file(mark):
+            pass
         self._git("worktree", "add", "--force", "--force", "--detach", "--", str(place), commit.id)
         try:
             yield place
         finally:
             self._remove(place)
+            remove_file(mark)
 
     def _remove(self, place: Path) -> None:
         """Remove a working tree, also one that a killed program has left."""

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -170,16 +170,16 @@ class Images:
             base = find_base(argument)
             if not self._found(base.tag, "built"):
                 self._make_bases(base)
-                self._build_now(base)
+                self._build_now(base, base.arguments)
 
     def _build(self, recipe: Recipe) -> ImageFacts:
+        arguments = {**recipe.arguments, **_verified(recipe)}
         with self._bases:
             self._make_bases(recipe)
-        return self._build_now(recipe)
+        return self._build_now(recipe, arguments)
 
-    def _build_now(self, recipe: Recipe) -> ImageFacts:
-        tag = recipe.tag
-        title, arguments = recipe.title, {**recipe.arguments, **_verified(recipe)}
+    def _build_now(self, recipe: Recipe, arguments: Mapping[str, str]) -> ImageFacts:
+        tag, title = recipe.tag, recipe.title
         log = self._log(title)
         self._say(f"{title}: building {tag}, which takes seconds to minutes; log in {display_path(log)}")
         begin = time.monotonic()
@@ -277,4 +277,4 @@ def _run_bootstrap(archive: Path, log: Path) -> str:
     output = BuildLog()
     for line in log.read_text(errors="replace").splitlines():
         output.add(line)
-    return output.reason or f"exit status {done.returncode}"
+    return output.why(done.returncode)

@@ -368,7 +368,7 @@ def _client(*command: str, folder: Path | None = None, environment: Mapping[str,
         log = BuildLog()
         for line in (done.stderr or done.stdout)[:LARGEST_ANSWER].decode(errors="replace").splitlines():
             log.add(line)
-        raise MachineError(f"{name} failed: {log.reason or f'exit status {done.returncode}'}")
+        raise MachineError(f"{name} failed: {log.why(done.returncode)}")
     if len(done.stdout) > LARGEST_ANSWER:
         raise MachineError(f"{name} printed more than {LARGEST_ANSWER // MIB} MiB.")
     return done.stdout.decode(errors="replace")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quicsat.images.commits import WORKING_TREE, Repository, builds_alone, ends_of, image_of
+from quicsat.images.commits import MARK, WORKING_TREE, Repository, builds_alone, ends_of, image_of
 from quicsat.model.errors import InputError
 from quicsat.model.stored_files import resolved
 from tests.example_repository import commit_all
@@ -101,11 +101,13 @@ def test_a_build_that_fails_tells_why(checkout: Path, work: Path) -> None:
         "main.go:3:1: error: no such thing"
     )
     assert build(checkout, work, "v1", "exit 3") == "exit status 3"
+    assert build(checkout, work, "v1", "kill -9 $$") == "signal 9"
 
 
 @pytest.mark.parametrize("rest", ["registered", "locked", "folder"])
 def test_what_a_killed_build_has_left_is_removed(rest: str, checkout: Path, work: Path) -> None:
     place = work / WORKING_TREE
+    (work / MARK).touch()
     if rest == "folder":
         place.mkdir()
         (place / "file").write_text("x")
@@ -117,6 +119,16 @@ def test_what_a_killed_build_has_left_is_removed(rest: str, checkout: Path, work
     assert build(checkout, work, "v1", "cat number") == ""
     assert log_of(checkout, work, "v1") == "1\n"
     assert run_git(checkout, "worktree", "list").count("\n") == 1
+
+
+def test_a_folder_of_the_users_stays(checkout: Path, work: Path) -> None:
+    """Also a working tree of the same repository, with changes that are not committed."""
+    place = work / WORKING_TREE
+    run_git(checkout, "worktree", "add", "--quiet", "--detach", str(place), "v2")
+    (place / "number").write_text("mine, not committed")
+    with pytest.raises(InputError):
+        build(checkout, work, "v1", "true")
+    assert (place / "number").read_text() == "mine, not committed"
 
 
 def test_git_runs_nothing_that_a_repository_names(checkout: Path, work: Path, tmp_path: Path) -> None:

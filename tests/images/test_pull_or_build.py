@@ -114,8 +114,11 @@ def test_a_release_is_built_once_with_the_checksum_of_its_registry(root: Path, m
     assert images.ensure(release).reference == images.ensure(replace(release, server_parameters="-b")).reference
     assert asked == [("a/b", "v0.2")]
     assert stock_of(store, root, IMPLEMENTATION)[0].state is ImageState.MISSING
+    done = [*store.log]
+    (root / "endpoints/quic-go/Dockerfile").write_text("ARG RUST_BASE\nARG VERSION=v1\nARG CHECKSUM=\nARG PINS=\n")
     with pytest.raises(MachineError, match=r"^quic-go@v0.9: Go has no a/b v0.9$"):
         images.ensure(release_named(RELEASED, "0.9"))
+    assert store.log == done  # no base is built for it
 
 
 # ---- policies -------------------------------------------------------------------------------
