@@ -36,18 +36,19 @@ from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError, MachineError
 from quicsat.model.gate_directories import AGAIN
 from quicsat.model.implementation import Role
-from quicsat.model.names import RELEASE_SIGN, base_name, did_you_mean, folder_name
+from quicsat.model.names import IMAGE_RULE, RELEASE_SIGN, base_name, did_you_mean, folder_name, is_image
 from quicsat.model.stored_files import resolved
 from quicsat.model.text import command_line, counted, quoted
 from quicsat.model.whole_file import cannot_write, make_directories
 from quicsat.plan.duration_estimate import Durations
 from quicsat.plan.limits import CampaignLimits
+from quicsat.plan.select_names import split
 from quicsat.results import store
 
 if TYPE_CHECKING:
     from quicsat.docker.daemon_images import DaemonImages
     from quicsat.execution.campaign_config import CampaignOutcome, Conditions, NewCampaign
-    from quicsat.model.results import ImageFacts, Manifest, ResultSet
+    from quicsat.model.results import ImageFacts, ResultSet
     from quicsat.statistics.bisection import Bisected, Judged
 
 GROUP = "Measure", 4
@@ -186,6 +187,10 @@ def _check(options: Options) -> None:
         raise InputError("Name the test cases in which something has changed with -t, for example -t sat.")
     if bool(options.checkout) != bool(options.build) or (options.image and not options.build):
         raise InputError("A range of commits needs --checkout and --build; a range of releases needs neither of them.")
+    if options.image and not is_image(options.image):
+        raise InputError(f"--image: {quoted(options.image)} is no image reference, which is {IMAGE_RULE}.")
+    if any(word.partition("=")[0].strip().casefold() == base_name(options.name) for word in split(options.replace)):
+        raise InputError(f"-r: the images of {base_name(options.name)} are those of the range. Leave it out.")
 
 
 def _builds(options: Options, program: Program, plan: Plan) -> Candidates:
@@ -365,7 +370,10 @@ class Measurements:
             reference = begun.result_set.manifest.images[self.plan.base].reference
         new = self._campaign(place, look, reference)
         if begun is not None:
-            self._check_fit(begun.result_set.manifest, new, where)
+            stored = begun.result_set.manifest
+            if stored.note != new.note:
+                raise InputError(f"{where}: was measured with another build. Choose another place with -l.")
+            new_campaign.check_same(stored, new, where, [self.plan.base])
             if not remaining_work.remaining_work(begun, (), new.runs).runs:
                 return begun.result_set
         with self._conditions(new) as how:
@@ -401,13 +409,6 @@ class Measurements:
             note=self.builds.note(place),
             check_compliance=new.check_compliance and not look,  # the first look has told
         )
-
-    def _check_fit(self, begun: Manifest, new: NewCampaign, where: Path) -> None:
-        """Raise InputError if a campaign was begun with other runs, or of another build."""
-        cases = {case.name for case in new.selection.test_cases}
-        same = (begun.seed, begun.planned_runs, begun.note) == (new.seed, len(new.runs), new.note)
-        if not same or {case.name for case in begun.test_cases} != cases:
-            raise InputError(f"{where}: was measured with other builds, pairs or seeds. Choose another place with -l.")
 
     @contextmanager
     def _conditions(self, new: NewCampaign) -> Iterator[Conditions]:

@@ -76,7 +76,7 @@ class ReleaseBuilds(Candidates):
         try:
             return Images(images, self.root, self.policy, console.message).ensure(self.releases[place])
         except MachineError as error:
-            return printable(str(error))
+            return printable(str(error).splitlines()[0])
 
 
 def releases_between(implementation: Implementation, words: str) -> list[Implementation]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from quicsat.cli import campaign_report, console, stored_campaigns
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.cli.new_campaign import check_same
 from quicsat.cli.output_files import check_place
 from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.cli.progress import earlier_campaigns
@@ -386,15 +387,11 @@ class RealTimeCheck:
         )
 
     def _check_fit(self, begun: Manifest, new: NewCampaign) -> None:
-        """Raise InputError if a look was begun with other runs."""
+        """Raise InputError if a look was begun with other builds, runs or options."""
         pinned = {name: image.id for name, image in new.images.pinned.items()}
-        used = {name: image.id for name, image in begun.images.items() if name in pinned}
-        cases = {case.name for case in new.selection.test_cases}
-        same = begun.seed == new.seed and begun.planned_runs == len(new.runs) and used == pinned
-        if not same or {case.name for case in begun.test_cases} != cases:
-            raise InputError(
-                f"{self.place}: contains the check of other builds or cells. Choose another place with -l."
-            )
+        if {name: image.id for name, image in begun.images.items() if name in pinned} != pinned:
+            raise InputError(f"{self.place}: contains the check of other builds. Choose another place with -l.")
+        check_same(begun, new, self.place)
 
     def _stopped(self, why: str, status: int) -> int:
         console.message(f"{why}\nTo continue: {command_line(*self._program.words[1:])}")

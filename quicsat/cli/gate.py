@@ -102,7 +102,7 @@ def _under_test(options: Options) -> str:
 
 def run(options: Options, program: Program) -> int:
     """Check all that needs no engine, measure both builds, and print and write the judgement."""
-    first, second = shared.looks(options.repetitions or FIRST, options.second_look)
+    first, second = shared.looks(FIRST if options.repetitions is None else options.repetitions, options.second_look)
     builds = choose(options, program.root, first)
     request = replace(new_campaign.check_files(options, program.root, builds.change), decides=True)
     if request.baseline is not None:

@@ -23,7 +23,7 @@ from quicsat.config import quantities
 from quicsat.config.inventory import Inventory
 from quicsat.config.releases import package_of, release_named
 from quicsat.model.clock import Clock
-from quicsat.model.errors import InputError
+from quicsat.model.errors import InputError, MachineError
 from quicsat.model.names import RELEASE_SIGN, did_you_mean
 from quicsat.model.results import Schedule
 from quicsat.model.role import Role
@@ -35,6 +35,7 @@ from quicsat.plan.select_names import listed, split
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
+    from quicsat.cli.select_runs import ChosenRuns
     from quicsat.model.implementation import Implementation
     from quicsat.model.results import ImageFacts
 
@@ -57,12 +58,20 @@ TESTS = ("sat", "satloss")
 PARTNERS = ("quic-go", "picoquic", "quiche")
 """The first two that are not measured themselves are the partners by default."""
 MOST, MEMBERS = 8, 10
+NEEDED = 2
+"""Releases without which there is no history."""
 PAGE = re.compile(rb"# [^\n]+\n\n\d{4}-\d\d-\d\d, [^\n]*: `[^\n]*`\n\n")
 """How the page begins."""
 LARGEST_PAGE = 16 * MIB
 """Bytes of a page that is looked at."""
 ASKED = 4
 """Number of requests to the registry at the same time."""
+
+
+def _most(text: str) -> int:
+    if (number := quantities.count(text)) < NEEDED:
+        raise ValueError(f"is too few: a history needs {NEEDED}.")
+    return number
 
 
 def _date(text: str) -> date:
@@ -103,9 +112,9 @@ class Options(NewCampaignOptions, resume.ContinueOptions, group="history", witho
         "--release", nargs="+", action="extend", default=[], metavar="VERSION",
         help="Measure these releases (default: the newest ones; example: v0.48.2 v0.54.1).",
     )  # fmt: skip
-    most: int = option(
-        "--most", parse=quantities.count, default=MOST, metavar="N",
-        help=f"Measure only the newest N releases (default: {MOST}; example: 20).",
+    most: int | None = option(
+        "--most", parse=_most, metavar="N",
+        help=f"Measure only the newest N releases (default: {MOST}, or all since the date of --since; example: 20).",
     )  # fmt: skip
     stored: Path | None = option(
         "--from", type=Path, metavar="DIR",
@@ -133,7 +142,7 @@ def run(options: Options, program: Program) -> int:
 
     faults: dict[str, str] = {}
     if options.log_dir is not None and has(options.log_dir, JOURNAL):
-        status, directory = _continue(options, program, options.log_dir)
+        status, directory = _continue(options, program, implementation, options.log_dir, faults)
     else:
         status, directory = _begin(options, program, implementation, faults)
     if status < SIGNAL:
@@ -156,25 +165,32 @@ def _implementation(options: Options, root: Path) -> Implementation:
 
 def releases_chosen(options: Options, implementation: Implementation) -> tuple[Implementation, ...]:
     """The oldest first; raises InputError if there is none, MachineError if the registry does not answer."""
-    from quicsat.images.archives import released
     from quicsat.images.releases import buildable
     from quicsat.model.package import release_order
 
+    if options.release and (options.since or options.most):
+        raise InputError("--release names the releases: leave --since and --most out.")
     if options.release:
         named = {each.name: each for word in split(options.release) for each in [release_named(implementation, word)]}
-        return tuple(sorted(named.values(), key=lambda each: release_order(each.release)))
-    package = package_of(implementation)
-    found: list[Implementation] = []
-    for release in reversed(buildable(implementation)):
-        if len(found) == options.most:
-            break
-        if options.since is not None:
-            day = released(package, release.release)
-            if day is not None and day < options.since:
-                break
-        found.insert(0, release)
-    if not found:
-        raise InputError(f"{implementation.name} has no release since {options.since}.")
+        return _enough(implementation, sorted(named.values(), key=lambda each: release_order(each.release)))
+    found = buildable(implementation)
+    if options.since is not None:
+        days = _dates(found)
+        found = tuple(each for each in found if days.get(each.release, options.since) >= options.since)
+        if unknown := [each.release for each in found if each.release not in days]:
+            console.message(f"The registry states no date of {', '.join(unknown)}: chosen, too.")
+    most = options.most or (MOST if options.since is None else len(found))
+    return _enough(implementation, found[-most:], f" since {options.since}" if options.since else "")
+
+
+def _enough(
+    implementation: Implementation, found: Sequence[Implementation], since: str = ""
+) -> tuple[Implementation, ...]:
+    """Raise InputError if there are too few releases."""
+    if len(found) < NEEDED:
+        names = f": {found[0].release}" if found else ""
+        count = counted(len(found), "release")
+        raise InputError(f"{count} of {implementation.name}{since}{names}. A history needs {NEEDED}.")
     return tuple(found)
 
 
@@ -200,11 +216,8 @@ def _begin(
 ) -> tuple[int, Path]:
     """Build and measure; ``faults`` gets why releases are left out."""
     releases = releases_chosen(options, implementation)
-    options.repetitions = options.repetitions or MEMBERS
-    options.test = options.test or [*TESTS]
     planned = pairs_of(options, implementation, releases)
-    options.server, options.client, options.pairs = [], [], planned
-    chosen = select_runs.select(options, program.root)
+    chosen = _select(options, program, planned)
     options.seed = chosen.seed
     new_campaign.check_files(options, program.root, chosen)
     cases = chosen.selection.test_cases
@@ -216,11 +229,10 @@ def _begin(
         console.message(line)
     new_campaign.confirm_size(options, program, chosen.runs)
     faults |= _build(options, program, releases)
+    if len(releases) - len(faults) < NEEDED:
+        raise MachineError(f"{len(faults)} of {len(releases)} releases cannot be built. A history needs {NEEDED}.")
     lost = {f"{implementation.name}{RELEASE_SIGN}{release}" for release in faults}
-    options.pairs = [pair for pair in planned if not lost & {*pair.split("/")}]
-    if not options.pairs:
-        raise InputError(*(f"{release} cannot be built: {fault}" for release, fault in faults.items()))
-    chosen = select_runs.select(options, program.root)
+    chosen = _select(options, program, [pair for pair in planned if not lost & {*pair.split("/")}])
     request = new_campaign.check_files(options, program.root, chosen)
     with new_campaign.conditions(options, program, chosen.selection) as how:
         from quicsat.execution import run_campaign
@@ -229,6 +241,13 @@ def _begin(
         with campaign_report.view(how.past, debug=options.debug) as observer:
             finished = run_campaign.run_campaign(new, how, observer)
         return campaign_report.conclude(finished, options, program, request), finished.directory
+
+
+def _select(options: Options, program: Program, pairs: list[str]) -> ChosenRuns:
+    options.repetitions = MEMBERS if options.repetitions is None else options.repetitions
+    options.test = options.test or [*TESTS]
+    options.server, options.client, options.pairs = [], [], pairs
+    return select_runs.select(options, program.root)
 
 
 def _build(options: Options, program: Program, releases: Sequence[Implementation]) -> dict[str, str]:
@@ -248,9 +267,26 @@ def _build(options: Options, program: Program, releases: Sequence[Implementation
     return faults
 
 
-def _continue(options: Options, program: Program, directory: Path) -> tuple[int, Path]:
-    """As the command resume does."""
+def _continue(
+    options: Options, program: Program, implementation: Implementation, directory: Path, faults: dict[str, str]
+) -> tuple[int, Path]:
+    """As the command resume does; raises InputError if the campaign was begun with other options."""
+    from quicsat.statistics.releases import releases_planned
+
     continued = resume.check(options, program.root, directory)
+    begun = continued.stored.result_set.manifest
+    known = {each.name for each in begun.implementations}
+    releases = releases_planned(begun, implementation.name)
+    if not releases:
+        raise InputError(f"{directory}: has no releases of {implementation.name}. Choose another directory with -l.")
+    asked = releases_chosen(options, implementation) if options.release else ()
+    faults |= {each.release: "the campaign was begun without it." for each in asked if each.name not in known}
+    built = asked or [release_named(implementation, each) for each in releases]
+    planned = pairs_of(options, implementation, [each for each in built if each.name in known])
+    options.seed = begun.seed if options.seed is None else options.seed
+    chosen = _select(options, program, planned)
+    new = new_campaign.new_campaign(options, program, chosen, continued.request)
+    new_campaign.check_same(begun, new, directory)
     with shared.engine_for_itself(options, program):
         return resume.measure(options, program, continued), directory
 
@@ -271,8 +307,8 @@ def _show(
     name, results = implementation.name, console.warn(load(directory))
     campaign = CampaignResults(directory.name, results, resolved(directory))
     measured = releases_in(results, name)
-    if len(measured) < 2:
-        raise InputError(f"{directory} has {counted(len(measured), 'release')} of {name}: a history needs two.")
+    if len(measured) < NEEDED:
+        raise InputError(f"{directory}: has {counted(len(measured), 'release')} of {name}. A history needs {NEEDED}.")
     wanted = tuple(options.test) if options.stored is not None else ()  # what was measured may have come from files
     cases = stored_campaigns.test_cases(results, wanted)
     found = release_steps(results, name, cases)
@@ -321,7 +357,6 @@ def _is_page(file: Path) -> bool:
 def _dates(releases: Sequence[Implementation]) -> dict[str, date]:
     """Those that the registry tells."""
     from quicsat.images.archives import released
-    from quicsat.model.errors import MachineError
 
     def ask(release: Implementation) -> date | None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from quicsat.cli.output_files import check_place
 from quicsat.cli.program import Program
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.cli.select_runs import ChosenRuns
+from quicsat.model.errors import InputError
 from quicsat.model.results import Schedule
 from quicsat.model.run import Run
 from quicsat.plan.pairs import left_out
@@ -23,6 +24,7 @@ from quicsat.plan.pairs import left_out
 if TYPE_CHECKING:
     from quicsat.cli.campaign_options import NewCampaignOptions
     from quicsat.execution.campaign_config import Conditions, NewCampaign
+    from quicsat.model.results import Manifest
     from quicsat.plan.selection import Selection
 
 
@@ -113,3 +115,20 @@ def new_campaign(options: NewCampaignOptions, program: Program, chosen: ChosenRu
         pairs=select_runs.pairs(options),
         check=partial(continuous_integration.check_manifest, request),
     )
+
+
+def check_same(begun: Manifest, new: NewCampaign, place: Path, under_test: Iterable[str] = ()) -> None:
+    """Raise InputError if a campaign was begun with other runs, or in other conditions, than are planned now."""
+    from quicsat.statistics.conditions import differences, matching
+
+    planned = new.manifest(begun.id, begun.images, begun.schedule)
+    cases = matching(begun.test_cases, planned.test_cases)
+    faults = differences(begun, planned, cases, under_test, ("stored campaign", "command")).faults
+    if faults or _plan(begun) != _plan(planned):
+        raise InputError(f"{place}: was measured with other runs or options. Choose another place with -l.", *faults)
+
+
+def _plan(manifest: Manifest) -> tuple[object, ...]:
+    """What tells the runs of a campaign from those of another one in the same conditions."""
+    cases = {case.name for case in manifest.test_cases}
+    return manifest.seed, manifest.planned_runs, cases, {*manifest.servers}, {*manifest.clients}, {*manifest.pairs}

@@ -127,7 +127,7 @@ def _taking_part(selection: plan.Selection, names: Sequence[str]) -> plan.Select
     if missing := [name for name in names if not any(is_named(end, [name]) for end in ends)]:
         hints = "".join(did_you_mean(name, ends) for name in missing)
         listed = ", ".join(map(quoted, missing))
-        raise InputError(f"--must-include: {listed} is neither a selected server nor a selected client.{hints}")
+        raise InputError(f"{listed} has to be included, and is neither a selected server nor a selected client.{hints}")
     named_servers, named_clients = (
         tuple(end for end in ends if is_named(end.name, names)) for ends in (servers, clients)
     )

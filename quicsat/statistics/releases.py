@@ -55,11 +55,16 @@ def has_releases(manifest: Manifest) -> bool:
     return len({name for name, _ in planned}) < len(planned)
 
 
+def releases_planned(manifest: Manifest, name: str) -> tuple[str, ...]:
+    """The releases of an implementation with which a campaign was planned, the oldest first, without their variants."""
+    found = {each.release for each in manifest.implementations if each.name == _named(name, each.release)}
+    return tuple(sorted(found, key=release_order))
+
+
 def releases_in(results: ResultSet, name: str) -> tuple[str, ...]:
     """The releases of an implementation that a campaign measured, the oldest first, without their variants."""
     measured = {end for result in results.results for end in (result.server, result.client)}
-    found = {each.release for each in results.manifest.implementations if each.name == _named(name, each.release)}
-    return tuple(sorted((each for each in found if _named(name, each) in measured), key=release_order))
+    return tuple(each for each in releases_planned(results.manifest, name) if _named(name, each) in measured)
 
 
 def of_release(results: ResultSet, name: str, release: str) -> ResultSet:

@@ -200,8 +200,13 @@ def test_campaigns_of_other_runs_are_refused(
 ) -> None:
     slower_from(builder, monkeypatch, 1)
     checkout.out(*words(builder, of="v0..v1"))
-    for changed in (("--seed", "77"), ("--repetitions", "7"), ("--pairs", "good/good")):
+    runs = len(builder.measured)
+    for changed in (
+        ("--seed", "77"), ("--repetitions", "7"), ("--pairs", "good/good"),
+        ("-s", "odd", "--pairs", "odd/good", "good/good"), ("--timeout", "7"), ("--no-qlog",),
+    ):  # fmt: skip
         assert "-l" in checkout.refusal(*words(builder, *changed, of="v0..v1"))
+    assert len(builder.measured) == runs
     assert "-l" in checkout.refusal(*words(builder, command="true; true", of="v0..v1"))
 
 
@@ -211,6 +216,8 @@ def test_campaigns_of_other_runs_are_refused(
     ((), "v8..v0", "ancestor"),
     ((), "v0..gone", "gone"),
     ((), "v0", "FIRST"),
+    (("--image", "BAD IMAGE"), "v0..v8", "--image"),
+    (("-r", "good=a/b:c"), "v0..v8", "-r"),
 ])  # fmt: skip
 def test_what_is_refused_before_anything_is_built(
     more: tuple[str, ...], of: str, told: str, checkout: Checkout, builder: Builder
@@ -250,7 +257,7 @@ def releases(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> dict[str, l
             return wanted(images, release)
         seen["built"].append(release.release)
         if release.release == "1.1.0":
-            raise MachineError("good@1.1.0: no such file")
+            raise MachineError("good@1.1.0: no such file\nIt failed in step 3")
         return ImageFacts(f"quicsat/good:{release.release}", f"quicsat/good:{release.release}")
 
     def numbers(run: Run, _: Evidence, __: Path) -> tuple[Verdict, Measurement]:
@@ -272,6 +279,7 @@ OF_RELEASES = "-s", "good", "-c", "odd", "-t", "tiny", "--skip-compliance-check"
 def test_a_release_is_named(checkout: Checkout, releases: dict[str, list[str]]) -> None:
     out = checkout.out("bisect", "good", "1.0.0..1.4.0", *OF_RELEASES)
     assert "It came with 1.3.0." in out
+    assert "step 3" not in out
     assert {*releases["measured"]} == {"1.0.0", "1.2.0", "1.3.0", "1.4.0"}
     place = checkout.root / "results/bisect-good-tiny"
     assert sorted(path.name for path in place.iterdir()) == ["1.0.0", "1.2.0", "1.3.0", "1.4.0"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from quicsat.cli import history as history_command
 from quicsat.execution import campaign_setup
 from quicsat.images import archives, changelogs, releases
 from quicsat.images.changelogs import Changes
@@ -22,7 +23,7 @@ from quicsat.model.run import Run
 from quicsat.results.store import load
 from tests.cli.conftest import Checkout, Draws
 
-DAYS = {"0.9": date(2024, 1, 1), "1.0": date(2025, 1, 1), "1.1": date(2025, 6, 1), "2.0": date(2026, 1, 1)}
+DAYS = {"0.9": date(2024, 1, 1), "1.0": date(2026, 2, 1), "1.1": date(2025, 6, 1), "2.0": date(2026, 1, 1)}
 LOST = "1.1"
 WORDS = ("history", "good", "-c", "good", "-t", "tiny", "--clock", "real", "--skip-compliance-check")
 
@@ -81,7 +82,7 @@ def test_the_step_is_shown_with_the_changelog_and_the_lost_release_with_its_reas
         assert "New in 2.0" in shown
         assert "slower" in shown
     assert "sha256" not in page  # example/good has no label
-    assert "| 1.0 " in page and "2025-01-01" in page
+    assert "| 1.0 " in page and "2026-02-01" in page
     assert draws.requests[0].plots == ("releases",)
     assert f"{tmp_path / 'a/plots/history-good.md'}" in out
 
@@ -109,17 +110,48 @@ def test_the_same_command_continues_and_stored_results_are_shown_again(history: 
 @pytest.mark.parametrize(
     ("words", "versions"),
     [
-        (["--since", "2025-12-01", "--release", "1.0"], ["1.0"]),
-        (["--since", "2025-05-31"], ["2.0"]),
-        (["--most", "1"], ["2.0"]),
+        (["--since", "2025-12-01"], ["1.0", "2.0"]),
+        (["--since", "2025-06-01"], ["1.0", "2.0"]),
+        (["--most", "3"], ["1.0", "2.0"]),
         (["--release", "1.0,2.0"], ["1.0", "2.0"]),
     ],
 )
 def test_releases_are_chosen_by_date_number_or_name(
-    words: list[str], versions: list[str], history: Checkout, tmp_path: Path
+    words: list[str], versions: list[str], history: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(history_command, "MOST", 2)
     history(*WORDS, *words, "--repetitions", "1", "-l", tmp_path / "a", draw=Draws())
     assert pairs(tmp_path / "a") == [f"good@{version}/good" for version in versions]
+
+
+def test_releases_without_a_date_may_be_newer_than_any_date(
+    history: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "released", lambda _, version: None if version == "1.0" else DAYS[version])
+    words = (*WORDS, "--since", "2025-12-01", "--repetitions", "1", "-l", tmp_path / "a")
+    _, _, err = history(*words, draw=Draws())
+    assert pairs(tmp_path / "a") == ["good@1.0/good", "good@2.0/good"]
+    assert any("1.0" in line and "date" in line for line in err.splitlines())
+
+
+def test_a_campaign_is_not_continued_with_other_options(history: Checkout, tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    words = (*WORDS, "--release", "1.0", "2.0", "--repetitions", "1", "-l", place)
+    history(*words, draw=Draws())
+    begun = load(place)
+    history.add_test_case("other", "OT")
+    for more in (
+        ["--repetitions", "2"], ["--seed", begun.result_set.manifest.seed + 1], ["-s", "good"], ["--timeout", "7"],
+        ["--no-qlog"], ["-t", "other"],
+    ):  # fmt: skip
+        assert str(place) in history.err(*words, *more, status=2, draw=Draws()), more
+    known = json.loads((history.root / "implementations.json").read_text())
+    known["fine"] = known["good"]
+    (history.root / "implementations.json").write_text(json.dumps(known))
+    assert str(place) in history.err("history", "fine", "-c", "good", "-l", place, status=2, draw=Draws())
+    assert load(place) == begun
+    out = history.out(*words, "--release", LOST, draw=Draws())  # it could not be built, or is new
+    assert f"{LOST} is missing" in out
 
 
 def test_test_cases_of_several_files_are_measured_and_shown(history: Checkout, tmp_path: Path) -> None:
@@ -134,9 +166,10 @@ def test_test_cases_of_several_files_are_measured_and_shown(history: Checkout, t
 
 
 def test_partners_have_the_roles_in_which_they_are_named(history: Checkout, tmp_path: Path) -> None:
-    words = ("history", "good", "-s", "odd", "good", "--release", "1.0", "-t", "tiny", "--clock", "real")
+    words = ("history", "good", "-s", "odd", "good", "--release", "1.0", "2.0", "-t", "tiny", "--clock", "real")
     history(*words, "--repetitions", "1", "--skip-compliance-check", "-l", tmp_path / "a", draw=Draws())
-    assert pairs(tmp_path / "a") == ["odd/good@1.0", "good/good@1.0"]
+    expected = [f"{server}/good@{version}" for version in ("1.0", "2.0") for server in ("odd", "good")]
+    assert pairs(tmp_path / "a") == expected
 
 
 @pytest.mark.parametrize(
@@ -145,17 +178,27 @@ def test_partners_have_the_roles_in_which_they_are_named(history: Checkout, tmp_
         (["history", "goood"], 'No implementation "goood". Did you mean good?'),
         (["history", "odd"], "odd: its folder builds one version only"),
         (["history", "good", "--since", "yesterday"], "is no date"),
-        (["history", "good", "--since", "2027-01-01"], "good has no release since 2027-01-01."),
+        (["history", "good", "--since", "2027-01-01"], "good since 2027-01-01"),
         (["history", "good", "--release", "0.9"], "good: 0.9 is older than 1.0"),
         (["history", "good", "--release", "../x"], "is no version"),
         (["history", "good", "-s", "nobody", "-t", "tiny", "--clock", "real"], 'No server "nobody".'),
         (["history", "good", "--pairs", "a/b"], "--pairs"),
-        (["history", "good", "--release", LOST, "-t", "tiny", "-c", "good", "--clock", "real"], "1.1 cannot be built"),
+        (["history", "good", "--most", "1"], "--most"),
+        (["history", "good", "--most", "-3"], "--most"),
+        (["history", "good", "--release", "1.0"], "needs 2"),
+        (["history", "good", "--release", "1.0", "2.0", "--since", "2025-01-01"], "--since"),
+        ([*WORDS, "--release", "1.0", "2.0", "--repetitions", "0"], "0 repetitions"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(words: list[str], fault: str, history: Checkout) -> None:
     assert fault in history.err(*words, status=2)
 
 
+def test_without_two_releases_that_can_be_built_nothing_is_measured(history: Checkout, tmp_path: Path) -> None:
+    err = history.err(*WORDS, "--release", "1.0", LOST, "-l", tmp_path / "a", status=3)
+    assert f"good@{LOST}" in err
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_campaign_without_two_releases_has_no_history(history: Checkout, places: list[str]) -> None:
-    assert "a history needs two" in history.err("history", "good", "--from", places[0], status=2)
+    assert "A history needs 2" in history.err("history", "good", "--from", places[0], status=2)

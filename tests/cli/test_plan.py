@@ -117,7 +117,7 @@ def test_only_pairs_with_an_implementation(checkout: Checkout) -> None:
     assert (status, err) == (0, "")
     assert "3 runs" in out
     err = checkout.refusal(*words, "--must-include", "bad,worse")
-    assert err == '--must-include: "worse" is neither a selected server nor a selected client.\n'
+    assert err == '"worse" has to be included, and is neither a selected server nor a selected client.\n'
     assert checkout(*words, "-i", "goood")[2].endswith(" nor a selected client. Did you mean good?\n")
 
 
