@@ -39,7 +39,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         for name in implementations_with_releases(campaign.results)
         if (drawing := _drawing(request, campaign, case, (name, steps[campaign.label, name])))
     ]
-    return nonempty(found, "no implementation was measured with two releases.")
+    return nonempty(found, "no implementation has goodput of two releases.")
 
 
 def _drawing(

@@ -20,6 +20,7 @@ from quicsat.config.implementations import BUILD_ARGUMENTS_KEY
 from quicsat.config.inventory import IMPLEMENTATIONS
 from quicsat.config.loader import load_implementations
 from quicsat.docker.provenance import arguments_of
+from quicsat.images.archives import VERSION
 from quicsat.images.releases import pinned_version, releases_of
 from quicsat.model.errors import UserError
 from quicsat.model.implementation import Implementation
@@ -151,6 +152,8 @@ def main(words: Sequence[str]) -> int:
         new = options.version or (release.newest if release else "")
         if not new:
             raise ValueError(release.fault if release else "")
+        if not VERSION.fullmatch(new):
+            raise ValueError(f"{new!r} is no version.")
         if new == old and not options.version:
             sys.stdout.write(f"{options.name}: {old} is current.\n")
             return 0

@@ -22,7 +22,7 @@ from quicsat.model.errors import InputError
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.real_link import Host
 from quicsat.model.results import ImageFacts
-from quicsat.model.text import command_line
+from quicsat.model.text import command_line, counted
 from quicsat.model.whole_file import turn, write_atomically
 from quicsat.plan.select_implementations import select_images, without_variants
 
@@ -166,7 +166,8 @@ def _lock(
         changed = {*chosen, *own}
         images = {name: image for name, image in kept.items() if name not in changed} | found
         write_atomically(request.lock, lock_text(images).encode())
-    return Report(f"{request.lock}: {len(images)} images, {len(found)} of them as they are on this machine now")
+    count = counted(len(images), "image")
+    return Report(f"{request.lock}: {count}, {len(found)} of them as they are on this machine now")
 
 
 def _is_lock(file: Path) -> bool:

@@ -89,8 +89,11 @@ def steps(name: str, found: Sequence[ReleaseStep], explained: Mapping[str, str] 
         Column("releases"), Column("role"), Column("partner"), Column("test case"), Column("change"), Column("effect"),
         Column("p", Unit.P), *([] if explained is None else [Column("changelog")]),
     )  # fmt: skip
+    blind, pairs = sum(step.comparison.blind for step in found), sum(len(step.comparison.pairs) for step in found)
+    few = f"In {blind} of {pairs} comparisons of a pair, too few repetitions succeeded for a significant difference."
     notes = (
         f"{counted(len(found), 'step')} compared as two campaigns are, all of them together at a level of 5 %.",
         *([] if rows else ["None of them changed anything significantly."]),
+        *([few] if blind else []),
     )
     return Table("steps", f"Significant steps of {name}", columns, tuple(rows), notes)

@@ -97,6 +97,7 @@ def test_the_same_command_continues_and_stored_results_are_shown_again(history: 
     assert load(place).result_set.results == begun.results
     out = history.out("history", "good", "--from", place, "-o", tmp_path / "shown", draw=Draws())
     assert "None of them changed anything significantly." in out
+    assert "1 of 1" in out  # a single repetition shows nothing
     page = tmp_path / "shown/history-good.md"
     written = page.read_text()
     history.out("history", "good", "--from", place, "-o", tmp_path / "shown", draw=Draws())

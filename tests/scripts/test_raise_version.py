@@ -151,3 +151,9 @@ def test_what_is_built_from_no_package_cannot_be_raised(checkout: Path) -> None:
     assert checkout.is_dir()
     assert raise_version.main(["mvfst"]) == 1
     assert raise_version.main(["neqo", NEW]) == 1
+
+
+def test_a_version_that_is_none_changes_no_file(checkout: Path) -> None:
+    before = (checkout / "endpoints/quic-go/Dockerfile").read_bytes()
+    assert raise_version.main(["quic-go", "v0.65.0; rm"]) == 1
+    assert (checkout / "endpoints/quic-go/Dockerfile").read_bytes() == before
