@@ -178,7 +178,7 @@ def releases_chosen(options: Options, implementation: Implementation) -> tuple[I
         days = _dates(found)
         found = tuple(each for each in found if days.get(each.release, options.since) >= options.since)
         if unknown := [each.release for each in found if each.release not in days]:
-            console.message(f"The registry states no date of {', '.join(unknown)}: chosen, too.")
+            console.message(f"The registry states no date of {', '.join(unknown)}, which count as newer.")
     most = options.most or (MOST if options.since is None else len(found))
     return _enough(implementation, found[-most:], f" since {options.since}" if options.since else "")
 
