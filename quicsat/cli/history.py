@@ -136,6 +136,8 @@ def run(options: Options, program: Program) -> int:
     if options.output is not None:
         _check_page(options.output, _page(options.output, implementation.name))
     if options.stored is not None:
+        if options.release or options.since or options.most:
+            raise InputError("--from shows all releases of a campaign: leave --release, --since and --most out.")
         _show(options, program, implementation, options.stored, {})
         return ExitStatus.SUCCESS
     from quicsat.results.store import JOURNAL, has
@@ -310,6 +312,7 @@ def _show(
     if len(measured) < NEEDED:
         raise InputError(f"{directory}: has {counted(len(measured), 'release')} of {name}. A history needs {NEEDED}.")
     wanted = tuple(options.test) if options.stored is not None else ()  # what was measured may have come from files
+    stored_campaigns.check_tests(wanted, [results])
     cases = stored_campaigns.test_cases(results, wanted)
     found = release_steps(results, name, cases)
     releases = [replace(implementation, release=each) for each in measured]

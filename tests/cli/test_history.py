@@ -102,6 +102,9 @@ def test_the_same_command_continues_and_stored_results_are_shown_again(history: 
     written = page.read_text()
     history.out("history", "good", "--from", place, "-o", tmp_path / "shown", draw=Draws())
     assert page.read_text() == written
+    for told, more in (("tinny", ["-t", "tinny"]), ("--release", ["--release", "1.0", "2.0"])):
+        assert told in history.refusal("history", "good", "--from", place, "-o", page.parent, *more, draw=Draws())
+    assert page.read_text() == written
     page.write_text("# good\n\nmy own notes\n")
     err = history.refusal("history", "good", "--from", place, "-o", tmp_path / "shown", draw=Draws())
     assert f"-o: {page} exists, and is no earlier page of a history." in err
