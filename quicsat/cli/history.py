@@ -201,6 +201,9 @@ def pairs_of(options: Options, implementation: Implementation, releases: Sequenc
     usual = [each for each in PARTNERS if each != implementation.name][:2]
     named = bool(options.server or options.client)
     servers, clients = (split(words) if named else usual for words in (options.server, options.client))
+    own = f"{implementation.name}{RELEASE_SIGN}"
+    if mine := [each for each in (*servers, *clients) if each.casefold().startswith(own)]:
+        raise InputError(f"{mine[0]}: is a release of what is measured. Name a partner without a release.")
     pairs = [
         *(f"{release.name}/{client}" for release in releases for client in clients if Role.SERVER in release.roles),
         *(f"{server}/{release.name}" for release in releases for server in servers if Role.CLIENT in release.roles),

@@ -187,6 +187,7 @@ def test_partners_have_the_roles_in_which_they_are_named(history: Checkout, tmp_
         (["history", "good", "--release", "../x"], "is no version"),
         (["history", "good", "-s", "nobody", "-t", "tiny", "--clock", "real"], 'No server "nobody".'),
         (["history", "good", "--pairs", "a/b"], "--pairs"),
+        ([*WORDS, "-s", "Good@1.0"], "Good@1.0"),
         (["history", "good", "--most", "1"], "--most"),
         (["history", "good", "--most", "-3"], "--most"),
         (["history", "good", "--release", "1.0"], "needs 2"),
