@@ -130,5 +130,6 @@ def check_same(begun: Manifest, new: NewCampaign, place: Path, under_test: Itera
 
 def _plan(manifest: Manifest) -> tuple[object, ...]:
     """What tells the runs of a campaign from those of another one in the same conditions."""
-    cases = {case.name for case in manifest.test_cases}
-    return manifest.seed, manifest.planned_runs, cases, {*manifest.servers}, {*manifest.clients}, {*manifest.pairs}
+    names = (manifest.servers, manifest.clients, manifest.pairs, [case.name for case in manifest.test_cases])
+    replaced = {each.name: each.image for each in manifest.implementations if each.replaced}
+    return manifest.seed, manifest.planned_runs, replaced, *map(frozenset, names)

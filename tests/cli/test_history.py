@@ -146,7 +146,7 @@ def test_a_campaign_is_not_continued_with_other_options(history: Checkout, tmp_p
     history.add_test_case("other", "OT")
     for more in (
         ["--repetitions", "2"], ["--seed", begun.result_set.manifest.seed + 1], ["-s", "good"], ["--timeout", "7"],
-        ["--no-qlog"], ["-t", "other"],
+        ["--no-qlog"], ["-t", "other"], ["-r", "good=example/odd"],
     ):  # fmt: skip
         assert str(place) in history.err(*words, *more, status=2, draw=Draws()), more
     known = json.loads((history.root / "implementations.json").read_text())
