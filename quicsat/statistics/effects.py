@@ -175,12 +175,16 @@ def _changes(first: Sample, second: Sample) -> list[float]:
 
 
 def _of_ratios(ratios: Sequence[float], units: Sequence[float], members: Sequence[float]) -> Effect:
-    """The test flips the signs of ``units``, sums of the ratios."""
-    error = _error_of_mean(ratios)
+    """The test flips the signs of ``units``, sums of the ratios; the interval is that of these sums: both agree."""
+    share = len(units) / len(ratios)
     smallest = min(1.0, 2.0 ** (1 - sum(each != 0 for each in units)))
     p = matched([0.0] * len(units), units)
-    effect = _effect(statistics.fmean(ratios), error, len(ratios) - 1, p, smallest, members)
-    return replace(effect, possible=2.0 ** (1 - len(units)), around=around(ratios))
+    error = share * _error_of_mean(units)
+    effect = _effect(statistics.fmean(ratios), error, len(units) - 1, p, smallest, members)
+    ends = around(units)
+    return replace(
+        effect, possible=2.0 ** (1 - len(units)), around=None if ends is None else (share * ends[0], share * ends[1])
+    )
 
 
 def _squares(numbers: Sequence[float]) -> float:

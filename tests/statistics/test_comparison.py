@@ -28,7 +28,7 @@ from quicsat.statistics.comparison import (
     time_in_words,
 )
 from quicsat.statistics.judgement import judge
-from quicsat.statistics.samples import GOODPUT, Sample, samples
+from quicsat.statistics.samples import GOODPUT, ReliabilityGroup, Sample, samples
 from quicsat.statistics.significance import SMALLEST_CHANGE
 from tests.campaign_builder import NAMES, Shape, campaign
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
@@ -69,6 +69,30 @@ SLOW = tuple(7.0 + 0.1 * number for number in range(10))
 def test_change_of_one_pair(first: Sample, second: Sample, change: Change) -> None:
     [found] = compare([first], [second]).pairs
     assert found.change is change
+
+
+def test_the_interval_of_a_group_agrees_with_its_test_where_pairs_change_differently() -> None:
+    found = list[effects.Effect]()
+    for seed in range(24):
+        rng = random.Random(seed)
+        changes = [4.7, 3.1, 1.0, 1.0, 0.85, 0.29]
+        rng.shuffle(changes)
+        before, after = (
+            tuple(
+                Sample.of(
+                    f"s{number}", "b", "sat", tuple(factor * rng.gauss(1.0, 0.05) for _ in range(10)), (OK,) * 10,
+                    seeds=range(10),
+                )
+                for number, factor in enumerate(factors)
+            )
+            for factors in ([1.0] * len(changes), changes)
+        )  # fmt: skip
+        effect = effects.of_group(ReliabilityGroup(None, "", before, after), paired=True)
+        assert effect is not None
+        found.append(effect)
+    clear = [each for each in found if not 0.04 <= each.p <= 0.07]
+    assert len(clear) >= 12
+    assert [each.interval is not None and each.interval[0] > 0 for each in clear] == [each.p < 0.04 for each in clear]
 
 
 def test_a_pair_that_only_one_has_is_lost_or_absent() -> None:
