@@ -9,12 +9,12 @@ container uses after the last reading is missing: at most ``PERIOD`` seconds of 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from quicsat.docker.system_calls import SystemCallCounter
 from quicsat.model.evidence import ResourceUse
@@ -31,31 +31,36 @@ the kernel itself has, and packets in sockets; older kernels do not report all o
 CHARGE = 2 * MIB
 """Bytes by which the use of a group may be below its limit when the kernel ends a process for that limit: a huge page.
 """
+LARGEST = 16384
+"""Bytes of a file of a control group that are read."""
 PERIOD = 0.02
 """Seconds between two readings."""
 
 
-class ControlGroup(NamedTuple):
-    """Directories of the control group of a container; both are the same in version 2."""
+class ControlGroup:
+    """The control group of a container. Its files stay open, because reading them is all that a monitor does."""
 
-    cpu: Path
-    memory: Path
+    def __init__(self, cpu: Path, memory: Path) -> None:
+        """Directories of the group; both are the same in version 2."""
+        self._cpu, self._memory, self._unified = cpu, memory, cpu == memory
+        self._files: dict[Path, int] = {}
 
     def threads(self) -> list[int]:
         """Ids of the threads in the group; raises OSError if it is gone."""
-        name = "cgroup.threads" if self.cpu == self.memory else "tasks"
-        return [int(line) for line in (self.cpu / name).read_text(encoding="ascii").splitlines()]
+        name = "cgroup.threads" if self._unified else "tasks"
+        return [int(line) for line in (self._cpu / name).read_text(encoding="ascii").splitlines()]
 
     def read(self) -> ResourceUse:
         """What the group has used so far; raises OSError, LookupError or ValueError if it is gone or of another kind.
 
         Memory is that of the moment, without the page cache, as far as the kernel can drop that.
         """
-        memory = _table(self.memory / "memory.stat")
-        if self.cpu == self.memory:
-            cpu, used = _table(self.cpu / "cpu.stat"), memory["anon"] + sum(memory.get(kind, 0) for kind in KEPT)
+        memory = _table(self._text(self._memory, "memory.stat"))
+        if self._unified:
+            cpu = _table(self._text(self._cpu, "cpu.stat"))
+            used = memory["anon"] + sum(memory.get(kind, 0) for kind in KEPT)
             return ResourceUse(cpu["user_usec"] / 1e6, cpu["system_usec"] / 1e6, used)
-        used, user, system = (int((self.cpu / f"cpuacct.{name}").read_text()) for name in TIMES)
+        used, user, system = (int(self._text(self._cpu, f"cpuacct.{name}")) for name in TIMES)
         own = used * user / (user + system) if user + system else used
         return ResourceUse(own / 1e9, (used - own) / 1e9, memory["total_rss"] + memory.get("total_shmem", 0))
 
@@ -67,13 +72,25 @@ class ControlGroup(NamedTuple):
         (Documentation/admin-guide/cgroup-v2.rst of Linux). Version 1 does not count the former (the failure counts stay
         0 in Linux 6.18), but has the highest use ever, page cache included.
         """
-        if self.cpu == self.memory:
-            events = _table(self.memory / "memory.events")
+        if self._unified:
+            events = _table(self._text(self._memory, "memory.events"))
             return events["oom_kill"] > 0 and not events["oom"]
-        if not _table(self.memory / "memory.oom_control").get("oom_kill"):  # not reported before Linux 4.13
+        control = _table(self._text(self._memory, "memory.oom_control"))
+        if not control.get("oom_kill"):  # not reported before Linux 4.13
             return False
-        highest, limit = (int((self.memory / f"memory.{name}_in_bytes").read_text()) for name in ("max_usage", "limit"))
+        highest, limit = (int(self._text(self._memory, f"memory.{name}_in_bytes")) for name in ("max_usage", "limit"))
         return highest < limit - CHARGE
+
+    def close(self) -> None:
+        """Close the files."""
+        while self._files:
+            os.close(self._files.popitem()[1])
+
+    def _text(self, directory: Path, name: str) -> str:
+        path = directory / name
+        if path not in self._files:
+            self._files[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(self._files[path], LARGEST, 0).decode("ascii")
 
 
 def control_group(pid: int, identity: str) -> ControlGroup | None:
@@ -89,8 +106,8 @@ def control_group(pid: int, identity: str) -> ControlGroup | None:
     return ControlGroup(GROUPS / paths[""], GROUPS / paths[""]) if "" in paths else None
 
 
-def _table(path: Path) -> dict[str, int]:
-    rows = (line.split() for line in path.read_text(encoding="ascii").splitlines())
+def _table(text: str) -> dict[str, int]:
+    rows = (line.split() for line in text.splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2}
 
 
@@ -136,6 +153,8 @@ class ResourceMonitor:
                 if name in self._use:
                     self._use[name] = replace(self._use[name], **counter.counts)
                 counter.close()
+            for group in self._groups.values():
+                group.close()
 
     def _watch(self) -> None:
         while not self._ended.wait(PERIOD):
