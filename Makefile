@@ -147,7 +147,7 @@ lint: setup-dev  ## style, format, types and spelling; shell scripts, C and C++,
 	.venv/bin/codespell
 	.venv/bin/shellcheck $(SHELL_SCRIPTS)
 	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h virtual-time/init/*.[ch] endpoints/*/*.[ch])
-	@if [ -x $(BIOME) ]; then $(BIOME) lint --error-on-warnings; else echo "Biome is missing: web/ is not checked"; fi
+	@if [ -x $(BIOME) ]; then $(BIOME) lint --error-on-warnings web/assets; else echo "Biome is missing: web/ is not checked"; fi
 
 generate: setup-dev  ## write again what follows from the code: the schema of results, the command reference, tables of the reference
 	$(PYTHON) -m scripts.generate
