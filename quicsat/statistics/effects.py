@@ -24,8 +24,6 @@ FEWEST_BLOCKS = 3
 """Members of either, from which on blocks are tested: two that happen to be alike are too common."""
 FEWEST_MATCHED_BLOCKS = 4
 """Members with the same seeds, from which on their blocks are matched: fewer leave too few degrees of freedom."""
-UNITS = 24
-"""Sums into which ratios are put together at most; all choices of their signs are counted in a millisecond."""
 SAME = 1e-9
 """Relative: goodputs that differ by less are the same."""
 
@@ -108,7 +106,7 @@ def of_cell(first: Sample, second: Sample, *, paired: bool) -> Effect:
     """Exact test of the logarithms: of the signs of the changes of equal members if ``paired``, else permutation."""
     changes = _changes(first, second)
     if paired:
-        return _of_ratios(changes, changes, changes)
+        return _of_ratios(changes, changes)
     before, after = (list(map(math.log, each.values)) for each in (first, second))
     sizes = len(before), len(after)
     found = _of_groups(before, after, smallest_p(*sizes), difference(before, after), changes)
@@ -121,8 +119,8 @@ def of_group(group: ReliabilityGroup, *, paired: bool) -> Effect | None:
     ``paired``: what the machine does to a member, it does to the equal member of the other campaign, too (in virtual
     time, and where builds run in turns). If each cell then has members in common, these are compared: without a change,
     the logarithm of the ratio of two runs is as likely positive as negative, and what a seed does to all cells cancels.
-    Signs are flipped (Fisher 1935), of ``UNITS`` sums of ratios at most; the ratios are taken to be independent of each
-    other. Two members are compared in this way in any case, because two blocks could show nothing.
+    Their signs are flipped (Fisher 1935); the ratios are taken to be independent of each other. Two members are
+    compared in this way in any case, because two blocks could show nothing.
 
     Else members are blocks, because the cells of one repetition share a state of the machine: Student's t test of their
     means over the cells, each as its distance from the mean of its cell, with ``FEWEST_BLOCKS`` members in both, or of
@@ -133,9 +131,7 @@ def of_group(group: ReliabilityGroup, *, paired: bool) -> Effect | None:
     members, (before, after) = _of_members(group), _blocks(group)
     few = min(len(before), len(after)) < FEWEST_BLOCKS
     if all(cells) and (paired or (few and len(members) > 1)):
-        ratios = [ratio for cell in cells for ratio in cell]
-        sums = [math.fsum(ratios[start::UNITS]) for start in range(min(UNITS, len(ratios)))]
-        return _of_ratios(ratios, sums, members)
+        return _of_ratios([ratio for cell in cells for ratio in cell], members)
     if few:
         return None
     if len(before) >= FEWEST_MATCHED_BLOCKS and _same_seeds(group):
@@ -174,17 +170,12 @@ def _changes(first: Sample, second: Sample) -> list[float]:
     return [each if abs(each) > SAME else 0.0 for each in logs]
 
 
-def _of_ratios(ratios: Sequence[float], units: Sequence[float], members: Sequence[float]) -> Effect:
-    """The test flips the signs of ``units``, sums of the ratios; the interval is that of these sums: both agree."""
-    share = len(units) / len(ratios)
-    smallest = min(1.0, 2.0 ** (1 - sum(each != 0 for each in units)))
-    p = matched([0.0] * len(units), units)
-    error = share * _error_of_mean(units)
-    effect = _effect(statistics.fmean(ratios), error, len(units) - 1, p, smallest, members)
-    ends = around(units)
-    return replace(
-        effect, possible=2.0 ** (1 - len(units)), around=None if ends is None else (share * ends[0], share * ends[1])
-    )
+def _of_ratios(ratios: Sequence[float], members: Sequence[float]) -> Effect:
+    """The test flips the signs of the ratios."""
+    smallest = min(1.0, 2.0 ** (1 - sum(each != 0 for each in ratios)))
+    p = matched([0.0] * len(ratios), ratios)
+    effect = _effect(statistics.fmean(ratios), _error_of_mean(ratios), len(ratios) - 1, p, smallest, members)
+    return replace(effect, possible=2.0 ** (1 - len(ratios)), around=around(ratios))
 
 
 def _squares(numbers: Sequence[float]) -> float:

@@ -93,6 +93,20 @@ def test_signs_of_differences_are_all_tried(size: int) -> None:
     assert matched([], []) == 1.0
 
 
+def test_signs_of_many_differences_are_counted() -> None:
+    levels = [0.0] * 30 + [0.22] * 14 + [-0.22] * 4  # 18 coins
+    assert matched([0.0] * 48, levels) == pytest.approx(2 * sum(math.comb(18, k) for k in range(14, 19)) / 2**18)
+    rng = np.random.default_rng(1)
+    for size in (33, 200, 600):
+        differences = rng.normal(0.15, 1, size)
+        signs = rng.choice([-1.0, 1.0], (20_000, size))
+        share = float(np.mean(np.abs(signs @ differences) >= abs(differences.sum())))
+        found = matched([0.0] * size, list(differences))
+        assert found == pytest.approx(share, abs=4 * math.sqrt(share / 20_000))
+        assert matched([0.0] * size, list(rng.permutation(differences))) == pytest.approx(found)
+    assert matched([0.0] * 48, [0.0] * 48) == matched([0.0] * 48, [-1e-9, 1e-9] * 24) == 1.0
+
+
 def test_tests_that_can_never_be_significant_together_are_not_made() -> None:
     assert which_can_tell([0.01, 0.001, 0.5], 0.025) == [True, True, False]
     assert which_can_tell([0.01] * 3 + [0.001], 0.025) == [False, False, False, True]
