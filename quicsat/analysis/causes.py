@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from quicsat.analysis.close_reasons import close_sentence, is_error
-from quicsat.analysis.failure_context import END_MARGIN, failed_connection, is_stall, last_progress, last_sent
+from quicsat.analysis.close_reasons import close_sentence, code_name, is_error
+from quicsat.analysis.failure_context import END_MARGIN, broken, failed_connection, is_stall, last_progress, last_sent
 from quicsat.analysis.failure_context import FailureContext as FailureContext
 from quicsat.analysis.link_events import LinkHistory, LinkStop, link_stop
 from quicsat.model.arrays import Integers
@@ -57,7 +57,7 @@ def explain(context: FailureContext) -> Explanation:
     link = _link(failed)
     if link is not None and not link.recovered:
         return link.cause, f"{failed.name}{link.sentence}"
-    for judge in (_closed, _reset, _handshake, _request, _whole, _flow_control, _stall, _slow):
+    for judge in (_stream_reset, _closed, _reset, _handshake, _request, _whole, _flow_control, _stall, _slow):
         explanation = judge(failed)
         if explanation is not None:
             cause, sentence = explanation
@@ -125,6 +125,30 @@ def _nothing(context: FailureContext) -> Explanation | None:
             f"The client sent {counted(mine, 'packet')}, {reached} reached the server, and no answer came.",
         )
     return None
+
+
+def _stream_reset(context: FailureContext) -> Explanation | None:
+    """Responses that the server ended early, of its own accord or because the client asked for it.
+
+    A connection that was closed with an error tells more.
+    """
+    client = context.trace_pair.client
+    signals, packets = client.signals, client.signals.packet
+    resets = client.from_server[packets] & np.isin(signals.kind, (Frame.RESET_STREAM, Frame.RESET_STREAM_AT))
+    asked = ~client.from_server[packets] & (signals.kind == Frame.STOP_SENDING)
+    whole = client.frames.stream[client.from_server[client.frames.packet] & client.frames.fin]
+    early = (signals.first % 4 == 0) & ~np.isin(signals.first, whole)
+    rows = np.flatnonzero((resets | asked) & early)
+    if not len(rows) or context.arrived >= context.size or broken(context):
+        return None
+    side = SIDES[bool(resets[rows[0]])]
+    packet, verb = int(packets[rows[0]]), "reset" if side == "server" else "stopped"
+    return Cause.STREAM_RESET, (
+        f"The {side} {verb} {counted(len(np.unique(signals.first[rows])), 'response')} before the end, first that on "
+        f"stream {int(signals.first[rows[0]])} after {seconds(float(client.time[packet]) - context.start)} with "
+        f"{code_name(Frame.CLOSE_APPLICATION, int(signals.second[rows[0]]))} (frame {int(client.frame[packet])} of the "
+        "client's trace)."
+    )
 
 
 def _closed(context: FailureContext) -> Explanation | None:

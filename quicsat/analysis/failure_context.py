@@ -113,6 +113,13 @@ class FailureContext:
                 yield trace, row, start
 
 
+def broken(context: FailureContext) -> bool:
+    """Whether an endpoint closed the connection with an error."""
+    return any(
+        is_error(int(trace.signals.kind[row]), int(trace.signals.first[row])) for trace, row, _ in context.closes()
+    )
+
+
 def failed_connection(run: FailureContext) -> FailureContext:
     """The context of the connection on which the run failed; the run itself if it has a single one.
 
@@ -132,7 +139,7 @@ def failed_connection(run: FailureContext) -> FailureContext:
     newest = float(client.time[client.connection == everyone[-1]].min())
     open_ = [each for each in unfinished if _last_sign(client, each) >= newest] or unfinished
     scenes = [_context(run, each, sum(bytes_of[other] for other in finished - {each})) for each in open_]
-    return next((each for each in reversed(scenes) if _broken(each)), scenes[-1])
+    return next((each for each in reversed(scenes) if broken(each)), scenes[-1])
 
 
 def _last_sign(client: Trace, connection: int) -> float:
@@ -141,13 +148,6 @@ def _last_sign(client: Trace, connection: int) -> float:
     closes = client.signals.packet[np.isin(client.signals.kind, (Frame.CLOSE, Frame.CLOSE_APPLICATION))]
     closes = closes[own[closes]]
     return float(client.time[closes].min() if len(closes) else client.time[own].max())
-
-
-def _broken(context: FailureContext) -> bool:
-    """Whether an endpoint closed the connection with an error."""
-    return any(
-        is_error(int(trace.signals.kind[row]), int(trace.signals.first[row])) for trace, row, _ in context.closes()
-    )
 
 
 def closed_by_client(context: FailureContext, server_end: float) -> bool:

@@ -169,6 +169,7 @@ class Cause(StrEnum):
     HANDSHAKE_INCOMPLETE = "handshake-incomplete"
     CLOSED_BY_CLIENT = "closed-by-client"
     CLOSED_BY_SERVER = "closed-by-server"
+    STREAM_RESET = "stream-reset"
     NO_REQUEST = "no-request"
     NO_RESPONSE = "no-response"
     IDLE_TIMEOUT = "idle-timeout"

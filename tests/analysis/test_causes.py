@@ -239,6 +239,24 @@ def test_slow() -> None:
 
 
 @pytest.mark.parametrize("by_us", [True, False])
+def test_responses_that_are_reset_or_stopped(by_us: bool) -> None:
+    """As nginx does after 60 s in which a stream had no turn; the client then closes without an error."""
+    bye = client(9, signals=[(Frame.CLOSE_APPLICATION, 0, 0, "")])
+    reset = [server(3.0 + n, signals=[(Frame.RESET_STREAM, 4 * n, 0x10C, "0")]) for n in (0, 1, 1, 2)]
+    one = server(2.0, frames=[(8, 0, 500)], fin=True)
+    sentence = told(scene(*START, *response(3), one, *reset, bye, by_us=by_us), Cause.STREAM_RESET)
+    assert "server reset 2 responses" in sentence  # stream 8 is whole
+    assert "that on stream 0 after 3.1 s with application code 0x10c" in sentence
+    stop = client(2.5, signals=[(Frame.STOP_SENDING, 0, 0x10C, "")])
+    assert "client stopped 2 responses" in told(scene(*START, *response(3), one, stop, *reset, bye), Cause.STREAM_RESET)
+    error = server(8, signals=[(Frame.CLOSE, 0x0A, 8, "")])
+    told(scene(*START, *response(3), *reset, error), Cause.CLOSED_BY_SERVER)
+    told(scene(*START, *response(10), *reset, bye), Cause.ALL_ARRIVED)
+    push = server(3, signals=[(Frame.RESET_STREAM, 3, 0x10C, "0")])
+    told(scene(*START, *response(3), push, bye), Cause.SERVER_STOPPED)
+
+
+@pytest.mark.parametrize("by_us", [True, False])
 def test_a_server_that_answers_with_stateless_resets(by_us: bool) -> None:
     resets = [server(4 + n, form=Form.STATELESS_RESET, decrypted=False) for n in range(2)]
     sent = (*START, *response(6, every=0.5, lost=[1, 3]), client(3.8), *resets)
