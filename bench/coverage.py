@@ -22,7 +22,16 @@ from paper.crossed import SOURCES, Cells, decompose_crossed
 from paper.data_set import read
 from quicsat.model.outcomes import Outcome
 from quicsat.statistics.history import joint_steps
-from quicsat.statistics.intervals import FEWEST, around, coverage, half_widths, of_repetitions, over_partners
+from quicsat.statistics.intervals import (
+    FEWEST,
+    FEWEST_MEANS,
+    RUNS_OF_A_MEAN,
+    around,
+    coverage,
+    half_widths,
+    of_repetitions,
+    over_partners,
+)
 from quicsat.statistics.samples import Sample
 from quicsat.statistics.variance import decompose
 
@@ -46,6 +55,8 @@ SHAPES = {
 """By how much the logarithm of the lower level is smaller, and the standard deviation about the levels."""
 COUNTS = (*range(FEWEST, 23), 25, 27, 30)
 """Repetitions of a pair, from the fewest with an interval on."""
+FEW, MEANS_OF = (FEWEST_MEANS, 5, 10), (RUNS_OF_A_MEAN, 30)
+"""Repetitions, and the runs of which each is the mean."""
 LOW = 0.2
 """Share of the runs on the lower level."""
 NORMAL_TRUTH = float(np.log(1 + 0.1 * np.random.default_rng(1).normal(size=4_000_000)).mean())
@@ -84,15 +95,18 @@ def extremes(partners: int, repetitions: int, trials: int) -> tuple[float, float
     return float(held.min()), float(held.max())
 
 
-def repeated(repetitions: int, shape: str, trials: int) -> float:
-    """Share of the intervals of a pair's repetitions that hold the truth; ``shape``: see ``SHAPES``."""
+def repeated(repetitions: int, shape: str, trials: int, runs: int = 1) -> float:
+    """Share of the intervals of a pair's repetitions that hold the truth; ``shape``: see ``SHAPES``.
+
+    ``runs``: of which each repetition is the mean.
+    """
     rng = np.random.default_rng((repetitions, len(shape)))
-    size, (low, noise) = (trials, repetitions), SHAPES[shape]
+    size, (low, noise) = (trials, repetitions, runs), SHAPES[shape]
     logs = rng.normal(0, noise, size) - low * (rng.uniform(size=size) < LOW)
     truth = -LOW * low
     if shape == "normal":
         logs, truth = np.log(1 + rng.normal(0, noise, size)), NORMAL_TRUTH
-    found = [of_repetitions([float(x) for x in np.exp(row)]) for row in logs]
+    found = [of_repetitions([float(x) for x in np.exp(row)], runs) for row in logs.mean(axis=2)]
     held = sum(each is not None and each.low is not None and each.high is not None
                and each.low <= math.exp(truth) <= each.high for each in found)  # fmt: skip
     return held / trials
@@ -235,6 +249,10 @@ def of_cells(trials: int) -> bool:
     for repetitions, shape in product((*COUNTS, 40), SHAPES):
         found = repeated(repetitions, shape, trials)
         print(f"{repetitions:2} repetitions  {shape:24} {100 * found:5.1f}", flush=True)
+        missed |= not within(found, trials)
+    for repetitions, runs, shape in product(FEW, MEANS_OF, SHAPES):
+        found = repeated(repetitions, shape, trials, runs)
+        print(f"{repetitions:2} means of {runs:2} runs  {shape:24} {100 * found:5.1f}", flush=True)
         missed |= not within(found, trials)
     return missed
 

@@ -46,7 +46,7 @@ COSTS = {SMALL: 6.0, LARGE: 45.0}
 LEFT_NOTE = "The last column is their CPU time, which cores that nothing else uses share."
 NOTE = (
     "Geometric means of the ratios of 2, 10 and 100 MB and of all pages. Low and high bound the 95 % interval of "
-    "further members. With fewer than 13, they are the smallest and the largest one. n counts the members that all "
+    "further members. With fewer than 3, they are the smallest and the largest one. n counts the members that all "
     "ratios have."
 )
 

@@ -39,7 +39,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, behind: str, found
     caption = sentences(
         f"Small marks show the geometric mean of n = {n} repetitions of a pair in a test case. Each repetition has the "
         f"same losses over QUIC and over TCP. Large marks are the geometric means of {cases}, and "
-        "lines their 95 % intervals, or ranges with fewer than 13 repetitions. Left of 1, QUIC is faster"
+        "lines their 95 % intervals, or ranges if there are too few repetitions. Left of 1, QUIC is faster"
     )
     name = "" if behind == "none" else behind.partition(" (")[0].replace(" ", "-")
     size = (WIDTH, 1.7 + 0.3 * len(order))

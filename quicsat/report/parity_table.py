@@ -25,8 +25,9 @@ REFERENCE_NOTE = (
     "The TCP pair is the one with the same client, or if there is none, the fastest one. Proxies split its connection."
 )
 INTERVAL_NOTE = (
-    "Low and high bound the 95 % confidence interval of further repetitions. With fewer than 13, they are the smallest "
-    "and the largest ratio. Rows for all test cases give each of them the same weight."
+    "Low and high bound the 95 % confidence interval of further repetitions. With fewer than 13 repetitions, or 3 of "
+    "12 test cases together, they are the smallest and the largest ratio. Rows for all test cases give each of them "
+    "the same weight."
 )
 FAILED_NOTE = "Failed counts the repetitions in which TCP succeeded and QUIC did not."
 

@@ -79,11 +79,14 @@ def ratios(results: ResultSet, cases: Sequence[TestCase]) -> list[Ratio]:
 
 
 def overall(of_server: Sequence[Ratio]) -> Mean:
-    """One number of several ratios, each of the same weight: of the members that all have, else without an interval."""
+    """One number of several ratios, each of the same weight: of the members that all have, else without an interval.
+
+    The times to several sizes are those of the same run.
+    """
     members = set.intersection(*(set(each.of_member) for each in of_server))
     if members:
         means = [_geometric(each.of_member[member] for each in of_server) for member in sorted(members)]
-        found = of_repetitions(means)
+        found = of_repetitions(means, len({(each.case.name, each.pair) for each in of_server}))
         if found is not None:
             return found
     return Mean(_geometric(each.mean.value for each in of_server), None, None, geometric=True, count=0)
