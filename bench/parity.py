@@ -15,6 +15,7 @@ the campaigns need a few GB. Words after ``--`` go to `run` and `resume`.
 # ruff: noqa: T201 - a script
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -25,7 +26,7 @@ from quicsat.cli.exit_status import ExitStatus
 from quicsat.model.errors import UserError
 from quicsat.model.results import ResultSet
 from quicsat.model.units import seconds
-from quicsat.report.table import Column, Table, Unit, render
+from quicsat.report.table import Column, Table, Unit, Value, render
 from quicsat.results.store import load
 from quicsat.statistics.parity import Ratio, overall, ratios
 
@@ -46,8 +47,8 @@ COSTS = {SMALL: 6.0, LARGE: 45.0}
 LEFT_NOTE = "The last column is their CPU time, which cores that nothing else uses share."
 NOTE = (
     "Geometric means of the ratios of 2, 10 and 100 MB and of all pages. Low and high bound the 95 % interval of "
-    "further members. With fewer than 3, they are the smallest and the largest one. n counts the members that all "
-    "ratios have."
+    "further members. With fewer than 3, they are the smallest and the largest one. n counts the members that 90 % of "
+    "the ratios have."
 )
 
 
@@ -78,20 +79,22 @@ def by_server(results: Mapping[str, ResultSet]) -> Table:
     for link, mine in results.items():
         for each in ratios(mine, mine.manifest.test_cases):
             found.setdefault(each.pair[0], {}).setdefault(link, []).append(each)
-    rows = []
+    rows = list[tuple[float, tuple[Value, ...]]]()
     for server, over in found.items():
         every = [each for mine in over.values() for each in mine]
         mean = overall(every)
-        of_link = (overall(over[link]).value if link in over else None for link in results)
-        failed = sum(each.failed for each in every)
-        rows.append((server, *of_link, mean.value, *(mean.ends or (None, None)), mean.count, len(every), failed))
+        of_link = [overall(over[link]) if link in over else None for link in results]
+        low, high = mean.ends or (None, None) if mean else (None, None)
+        numbers = [each.value if each else None for each in (*of_link, mean)]
+        failed = sum(each.failed for each in every), sum(each.failed_over_tcp for each in every)
+        place = mean.value if mean else math.inf
+        rows.append((place, (server, *numbers, low, high, mean.count if mean else 0, len(every), *failed)))
     columns = (
         Column("server"), *(Column(link, Unit.RATIO, 2) for link in results), Column("all", Unit.RATIO, 2),
         Column("low", Unit.RATIO, 2), Column("high", Unit.RATIO, 2), Column("n", Unit.COUNT),
-        Column("ratios", Unit.COUNT), Column("failed", Unit.COUNT),
+        Column("ratios", Unit.COUNT), Column("failed", Unit.COUNT), Column("TCP failed", Unit.COUNT),
     )  # fmt: skip
-    rows.sort(key=lambda row: row[len(results) + 1])
-    return Table("parity", "Time over QUIC, relative to TCP", columns, tuple(rows), (NOTE,))
+    return Table("parity", "Time over QUIC, relative to TCP", columns, tuple(row for _, row in sorted(rows)), (NOTE,))
 
 
 def runs_left(campaign: Campaign, results: Path) -> int:

@@ -1,5 +1,6 @@
 """Time over QUIC, relative to TCP behind its proxies, of each server: every test case, and all together."""
 
+import math
 from collections.abc import Sequence
 
 from quicsat.model.text import counted
@@ -28,9 +29,14 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 def _drawing(request: PlotRequest, campaign: CampaignResults, behind: str, found: Sequence[Ratio]) -> Drawing:
     of_server = {server: mine for (server, _), mine in by_server(found).items()}
     means = {server: overall(mine) for server, mine in of_server.items()}
-    order = sorted(means, key=lambda server: -means[server].value)
+    order = sorted(means, key=lambda server: -mean.value if (mean := means[server]) else -math.inf)
     rows = [
-        (means[server].value, means[server].ends, [each.mean.value for each in of_server[server]]) for server in order
+        (
+            mean.value if (mean := means[server]) else None,
+            mean.ends if mean else None,
+            [each.mean.value for each in of_server[server] if each.mean],
+        )
+        for server in order
     ]
     counts = {len(each.of_member) for each in found}
     n = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
@@ -53,6 +59,8 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.axvline(1, color=theme.BLACK, linewidth=1, zorder=1)
     shown = [1.0]
     for place, (middle, ends, cells) in enumerate(panel.rows):
+        if middle is None:
+            continue
         ax.scatter(cells, [place] * len(cells), s=12, c=theme.GREY, alpha=0.6, linewidths=0, zorder=2)
         low, high = ends or (middle, middle)
         ax.plot([low, high], [place, place], color=theme.BLUE, linewidth=2, zorder=3)

@@ -1,5 +1,6 @@
 """What transfers take over QUIC, relative to TCP: a table of one campaign."""
 
+import math
 from collections.abc import Sequence
 
 from quicsat.model.emulated_link import EmulatedLink
@@ -29,7 +30,10 @@ INTERVAL_NOTE = (
     "12 test cases together, they are the smallest and the largest ratio. Rows for all test cases give each of them "
     "the same weight."
 )
-FAILED_NOTE = "Failed counts the repetitions in which TCP succeeded and QUIC did not."
+FAILED_NOTE = (
+    "Failed counts the repetitions in which TCP succeeded and QUIC did not, and TCP failed those in which TCP did not. "
+    "Neither has a ratio."
+)
 
 
 def proxies(case: TestCase) -> str:
@@ -52,25 +56,31 @@ def parity(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("size"), Column("QUIC / TCP", Unit.RATIO, 2),
         Column("low", Unit.RATIO, 2), Column("high", Unit.RATIO, 2), Column("n", Unit.COUNT),
-        Column("failed", Unit.COUNT), Column("QUIC", Unit.SECONDS, 2), Column("TCP", Unit.SECONDS, 2),
+        Column("failed", Unit.COUNT), Column("TCP failed", Unit.COUNT),
+        Column("QUIC", Unit.SECONDS, 2), Column("TCP", Unit.SECONDS, 2),
         Column("TCP pair"), Column("proxies"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (
             each.case.abbreviation, *each.pair, byte_size(each.size), *_numbers(each.mean), len(each.of_member),
-            each.failed, each.quic, each.tcp, ", ".join(each.reference), proxies(each.case),
+            each.failed, each.failed_over_tcp, each.quic, each.tcp, ", ".join(each.reference), proxies(each.case),
         )
         for each in found
     ]  # fmt: skip
     servers = [(key, overall(mine), mine) for key, mine in by_server(found).items()]
     rows += [
-        (ALL, server, ALL, ALL, *_numbers(mean), mean.count, sum(one.failed for one in mine), None, None, ALL, behind)
-        for (server, behind), mean, mine in sorted(servers, key=lambda each: (each[0][1], each[1].value))
-    ]
+        (
+            ALL, server, ALL, ALL, *_numbers(mean), mean.count if mean else 0, sum(one.failed for one in mine),
+            sum(one.failed_over_tcp for one in mine), None, None, ALL, behind,
+        )
+        for (server, behind), mean, mine in sorted(
+            servers, key=lambda each: (each[0][1], each[1].value if each[1] else math.inf)
+        )
+    ]  # fmt: skip
     notes = (RATIO_NOTE, REFERENCE_NOTE, INTERVAL_NOTE, FAILED_NOTE) if rows else (NO_TCP,)
     return Table("parity", "Time over QUIC, relative to TCP", columns, tuple(rows), notes)
 
 
-def _numbers(mean: Mean) -> tuple[float, float | None, float | None]:
-    low, high = mean.ends or (None, None)
-    return mean.value, low, high
+def _numbers(mean: Mean | None) -> tuple[float | None, float | None, float | None]:
+    low, high = mean.ends or (None, None) if mean else (None, None)
+    return mean.value if mean else None, low, high

@@ -1,6 +1,7 @@
 """What a transfer takes over QUIC, relative to TCP behind its proxies in the same member of an ensemble; pure."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -17,6 +18,9 @@ COMPLETION = "completion_time"
 MARKS = {2_000_000: "time_to_2_mb", 10_000_000: "time_to_10_mb", 100_000_000: "time_to_100_mb"}
 """Bytes, and the metric that states when so many had arrived."""
 
+COMPLETE = 0.9
+"""Share of the ratios of a server that a member must have, to count in the interval of all of them."""
+
 Member = tuple[int, int]
 """Repetition and seed: two runs with the same ones have the same losses over the same link."""
 Times = Mapping[Member, float | None]
@@ -32,21 +36,20 @@ class Ratio:
     size: int
     pair: Pair
     reference: Pair
-    quic: float
-    tcp: float
-    """Geometric means, seconds."""
+    quic: float | None
+    tcp: float | None
+    """Geometric means over the members that succeeded over both, seconds; None without one."""
     of_member: Mapping[int, float]
     """Time over QUIC divided by that over TCP, by repetition."""
     failed: int
     """Members in which TCP succeeded and QUIC did not."""
+    failed_over_tcp: int
+    """Members in which TCP did not succeed, whatever QUIC did."""
 
     @property
-    def mean(self) -> Mean:
-        """Over the members; below 1, QUIC is faster."""
-        found = of_repetitions([*self.of_member.values()])
-        if found is None:
-            raise ValueError("a ratio has a member at least")
-        return found
+    def mean(self) -> Mean | None:
+        """Over the members; below 1, QUIC is faster. None without one."""
+        return of_repetitions([*self.of_member.values()])
 
 
 def has_both_transports(manifest: Manifest) -> bool:
@@ -74,22 +77,36 @@ def ratios(results: ResultSet, cases: Sequence[TestCase]) -> list[Ratio]:
             [each for each in runs.get(other.name, ()) if each.protocol is not Protocol.TCP] for other in (case, *alike)
         ]
         for size in sizes(case) if over_tcp else ():
-            found += sorted(_of_size(case, size, over_tcp, over_quic), key=lambda each: each.mean.value)
+            found += sorted(_of_size(case, size, over_tcp, over_quic), key=_value)
     return found
 
 
-def overall(of_server: Sequence[Ratio]) -> Mean:
-    """One number of several ratios, each of the same weight: of the members that all have, else without an interval.
+def _value(ratio: Ratio) -> float:
+    """By which ratios are sorted; those without a member come last."""
+    return math.inf if ratio.mean is None else ratio.mean.value
 
-    The times to several sizes are those of the same run.
+
+def overall(of_server: Sequence[Ratio]) -> Mean | None:
+    """One number of several ratios, each of the same weight; None if none has a member.
+
+    Members that ``COMPLETE`` of the ratios have spread about it as their mean distances from the ratios do. The times
+    to several sizes are those of the same run.
     """
-    members = set.intersection(*(set(each.of_member) for each in of_server))
-    if members:
-        means = [_geometric(each.of_member[member] for each in of_server) for member in sorted(members)]
-        found = of_repetitions(means, len({(each.case.name, each.pair) for each in of_server}))
-        if found is not None:
-            return found
-    return Mean(_geometric(each.mean.value for each in of_server), None, None, geometric=True, count=0)
+    known = [each for each in of_server if each.of_member]
+    if not known:
+        return None
+    logs = [{member: math.log(ratio) for member, ratio in each.of_member.items()} for each in known]
+    means = [fmean(each.values()) for each in logs]
+    counts = Counter(member for each in logs for member in each)
+    members = sorted(member for member, count in counts.items() if count >= COMPLETE * len(known))
+    distances = [
+        fmean(each[member] - mean for each, mean in zip(logs, means, strict=True) if member in each)
+        for member in members
+    ]
+    middle = fmean(means) - (fmean(distances) if distances else 0.0)
+    runs = len({(each.case.name, each.pair) for each in known})
+    found = of_repetitions([math.exp(middle + distance) for distance in distances], runs)
+    return found or Mean(math.exp(middle), None, None, geometric=True, count=0)
 
 
 def sizes(case: TestCase) -> list[int]:
@@ -134,19 +151,20 @@ def _of_size(
         quic = times_by_pair(runs, case, size) | quic
     for pair, times in quic.items():
         other = reference(pair[1], tcp)
-        both = [member for member in times if other is not None and tcp[other].get(member)]
-        ended = {member: (time, tcp[other].get(member)) for member in both if other and (time := times[member])}
-        if other is None or not ended:
+        if other is None or not times.keys() & tcp[other].keys():
             continue
+        before = {member: time for member in times if (time := tcp[other].get(member))}
+        both = {member: (time, before[member]) for member in before if (time := times[member])}
         yield Ratio(
             case,
             size,
             pair,
             other,
-            _geometric(time for time, _ in ended.values()),
-            _geometric(time for _, time in ended.values() if time),
-            {repetition: time / before for (repetition, _), (time, before) in ended.items() if before},
-            len(both) - len(ended),
+            _geometric([time for time, _ in both.values()]) if both else None,
+            _geometric([time for _, time in both.values()]) if both else None,
+            {repetition: time / other_time for (repetition, _), (time, other_time) in both.items()},
+            len(before) - len(both),
+            sum(tcp[other].get(member, 0.0) is None for member in times),
         )
 
 
@@ -158,5 +176,5 @@ def _key(case: TestCase) -> tuple[Link, tuple[int, ...], object]:
     return link, case.file_sizes, case.workload
 
 
-def _geometric(numbers: Iterator[float] | Sequence[float]) -> float:
+def _geometric(numbers: Sequence[float]) -> float:
     return math.exp(fmean(math.log(number) for number in numbers))

@@ -31,6 +31,16 @@ def test_drawn() -> None:
     assert [np.shape(marks.get_offsets()) for marks in ax.collections] == [(2, 2), (4, 2)]
 
 
+def test_a_server_that_never_succeeds_has_a_row_without_marks() -> None:
+    request = plot_request(campaign([*RUNS, *over("broken", "x", None, None)]))
+    [drawing] = PLOT.table(request)
+    shown = panel(PLOT, request)
+    assert shown.facts["names"] == ["broken", "slow", "fast"]
+    assert shown.rows[0] == (None, None, [])
+    assert "n = 0 to 2 repetitions" in drawing.caption
+    assert len(axes(PLOT, shown).collections) == 2
+
+
 def test_without_tcp_there_is_nothing_to_draw() -> None:
     with pytest.raises(NothingToDrawError, match="over TCP and over QUIC"):
         PLOT.table(plot_request(campaign(over("quic-go", "quic-go", 2.0))))
