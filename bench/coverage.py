@@ -56,7 +56,7 @@ SHAPES = {
 COUNTS = (*range(FEWEST, 23), 25, 27, 30)
 """Repetitions of a pair, from the fewest with an interval on."""
 FEW, MEANS_OF = (FEWEST_MEANS, 5, 10), (RUNS_OF_A_MEAN, 30)
-"""Repetitions, and the runs of which each is the mean."""
+"""Repetitions, and over how many runs each averages."""
 LOW = 0.2
 """Share of the runs on the lower level."""
 NORMAL_TRUTH = float(np.log(1 + 0.1 * np.random.default_rng(1).normal(size=4_000_000)).mean())
@@ -98,7 +98,7 @@ def extremes(partners: int, repetitions: int, trials: int) -> tuple[float, float
 def repeated(repetitions: int, shape: str, trials: int, runs: int = 1) -> float:
     """Share of the intervals of a pair's repetitions that hold the truth; ``shape``: see ``SHAPES``.
 
-    ``runs``: of which each repetition is the mean.
+    ``runs``: over how many each repetition averages.
     """
     rng = np.random.default_rng((repetitions, len(shape)))
     size, (low, noise) = (trials, repetitions, runs), SHAPES[shape]

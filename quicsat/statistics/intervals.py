@@ -31,7 +31,7 @@ NO_SPREAD = 1e-12
 FEWEST = 13
 """Repetitions of a pair from which on an interval covers what it claims even if goodput has two levels, 80 to 20."""
 RUNS_OF_A_MEAN, FEWEST_MEANS = 12, 3
-"""Runs of which each repetition is the mean: it is then nearly normal, and so many repetitions have an interval."""
+"""Means over so many runs are nearly normal, so that so many repetitions have an interval."""
 SKEWNESS = 0.4
 """Share of the correction for skewness with which intervals over repetitions cover 93 to 97 %."""
 SKEWNESS_OF = {17: 0.3, 18: 0.245, 19: 0.305, 20: 0.35, 21: 0.385, 27: 0.325}
