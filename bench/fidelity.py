@@ -262,7 +262,8 @@ def draw(fidelity: Fidelity, target: Path) -> None:
     links = list(dict.fromkeys(row.link for row in fidelity.servers))
     names = sorted({row.server for row in fidelity.servers}, reverse=True)
     figure = Figure(figsize=(2.2 + 2.6 * len(links), 1.4 + 0.24 * len(names)), layout="constrained")
-    shown = [*SIDES, *(row.ratio for row in (*fidelity.pairs, *fidelity.servers) if row.ratio)]
+    values = (value for row in fidelity.servers for value in (row.ratio, row.low, row.high))
+    shown = [*SIDES, *filter(None, (*values, *(row.ratio for row in fidelity.pairs)))]
     ends = 0.97 * min(shown), 1.03 * max(shown)
     ticks = [each for each in SHOWN_RATIOS if ends[0] <= each <= ends[1]]
     panels = figure.subplots(1, len(links), sharex=True, sharey=True, squeeze=False)[0]
