@@ -17,15 +17,15 @@ TRACING = Path("/sys/kernel/tracing")
 """Where tracefs is mounted, if it is."""
 ALL, FUTEX = "raw_syscalls/sys_enter", "syscalls/sys_enter_futex"
 """Tracepoints: of the begin of all system calls, and of ``futex``, which shows whether it waits or wakes others."""
-TYPE_TRACEPOINT, INHERIT, CLOSE_ON_EXEC = 2, 1 << 1, 1 << 3
+TYPE_TRACEPOINT, DISABLED, INHERIT, CLOSE_ON_EXEC = 2, 1 << 0, 1 << 1, 1 << 3
 ATTRIBUTES = struct.Struct("=IIQQQQQ88x")
 """``struct perf_event_attr`` up to its flags: type, size, event, period, sample type, read format, flags; 128 bytes."""
 FUTEX_WAITS = (0, 6, 9, 11, 13)
 """``FUTEX_WAIT``, ``_LOCK_PI``, ``_WAIT_BITSET``, ``_WAIT_REQUEUE_PI``, ``_LOCK_PI2`` (``linux/futex.h``)."""
 FUTEX_FLAGS = (0, 128, 256, 128 + 256)
 """None, ``FUTEX_PRIVATE_FLAG``, ``FUTEX_CLOCK_REALTIME``, both."""
-SET_FILTER = 0x40082406
-"""``PERF_EVENT_IOC_SET_FILTER``."""
+ENABLE, SET_FILTER = 0x2400, 0x40082406
+"""``PERF_EVENT_IOC_ENABLE`` and ``_SET_FILTER``."""
 FSOPEN, FSCONFIG, FSMOUNT = 430, 431, 432
 """System calls that mount a file system without a place in the tree (Linux 5.2), the same for all architectures."""
 CONFIG_CREATE = 6
@@ -103,12 +103,13 @@ class SystemCallCounter:
             with suppress(ProcessLookupError):  # it may have ended
                 for kind, tracepoint, condition in events:
                     attributes = ATTRIBUTES.pack(
-                        TYPE_TRACEPOINT, ATTRIBUTES.size, numbers[tracepoint], 0, 0, 0, INHERIT
+                        TYPE_TRACEPOINT, ATTRIBUTES.size, numbers[tracepoint], 0, 0, 0, DISABLED | INHERIT
                     )
                     file = _system_call(number, attributes, thread, -1, -1, flags)
                     self._files.append((kind, file))
                     if condition:
                         ioctl(file, SET_FILTER, condition.encode("ascii"))
+                    ioctl(file, ENABLE, 0)  # without its filter, it would count all calls until now
 
     @property
     def counts(self) -> dict[str, int]:

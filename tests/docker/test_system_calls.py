@@ -10,6 +10,7 @@ import pytest
 
 from quicsat.docker import system_calls
 from quicsat.docker.system_calls import ALL, ARCHITECTURES, SystemCallCounter
+from tests.waiting import until
 
 PROGRAM = """
 import ctypes, os, select, socket, sys, threading
@@ -60,6 +61,24 @@ def test_threads_and_children_count_and_those_that_have_ended() -> None:
     assert (more["sends"], more["receives"]) == pytest.approx((30_000, 30_000), abs=20)
     assert more["waits"] == pytest.approx(30_000, abs=200)  # locks of the interpreter
     assert more["system_calls"] == pytest.approx(135_000, abs=1_000)
+
+
+@may_count
+def test_a_busy_program_has_only_the_calls_that_it_makes() -> None:
+    """Counters are opened while it makes calls of no kind all the time."""
+    program = "import os\nprint(flush=True)\nwhile True: os.getppid()"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as busy:
+        assert busy.stdout
+        busy.stdout.readline()
+        try:
+            counters = [SystemCallCounter(lambda: [busy.pid]) for _ in range(20)]
+            assert until(lambda: counters[-1].counts["system_calls"] > 0)
+        finally:
+            busy.kill()
+    for counter in counters:
+        counts = counter.counts
+        counter.close()
+        assert (counts["sends"], counts["receives"], counts["waits"]) == (0, 0, 0)
 
 
 def test_no_system_call_is_of_two_kinds() -> None:
