@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from quicsat.cli import campaign_report, console
 from quicsat.cli import options as shared
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from quicsat.model.results import ResultSet
     from quicsat.model.run import Run
     from quicsat.model.test_case import TestCase
-    from quicsat.statistics.cost_fit import CostFit
+    from quicsat.statistics.cost_fit import CostFit, CostRuns
 
 PARTNERS = {
     Role.SERVER: ("quic-go", "quiche", "s2n-quic", "ngtcp2"),
@@ -103,8 +103,10 @@ def run(options: Options, program: Program) -> int:
             console.message(finished.fault)
             status = ExitStatus.MACHINE
         campaigns = [finished.record.result_set]
-    fits = _fits(campaigns, _names(options.names, campaigns), _cases(options, known), known.implementations)
-    _show(fits)
+    names, cases = _names(options.names, campaigns), _cases(options, known)
+    runs = _runs(campaigns, names)
+    fits = _fits(campaigns, runs, cases, known.implementations)
+    _show(fits, runs)
     if all(fit is None for fit in fits.values()):
         return status or ExitStatus.FAILURE
     if options.write and not status:
@@ -198,42 +200,53 @@ def _measure(options: Options, program: Program, known: Inventory) -> CampaignOu
 # ---- models ---------------------------------------------------------------------------------
 
 
-def _fits(
-    campaigns: Sequence[ResultSet],
-    names: Collection[str],
-    cases: Iterable[TestCase],
-    known: Mapping[str, Implementation],
-) -> dict[tuple[str, Role], CostFit | None]:
-    """By implementation and role, those without runs left out; ``cases``: those to fit."""
-    from quicsat.statistics.cost_fit import cost_fit, cost_samples
-    from quicsat.statistics.file_costs import file_costs
-    from quicsat.statistics.handshake_costs import handshake_costs
-
-    links, fits = {case.name for case in cases}, {}
-    models = {(name, role): known[name].cpu_cost.of(role) for name in known.keys() - names for role in Role}
-    handshakes = handshake_costs(
-        campaigns, links, {each: model.handshake for each, model in models.items() if isinstance(model, CostModel)}
-    )
-    files = {(name, Role.SERVER): cost for name, cost in file_costs(campaigns, links).items()}
-    for endpoint in ((name, role) for name in names for role in Role):
-        if found := cost_samples(campaigns, *endpoint):
-            fitted = [each for each in found if each.link in links]
-            others = [each for each in found if each.link not in links]
-            handshake = handshakes.get(endpoint, DEFAULT.handshake)
-            fits[endpoint] = cost_fit(fitted, others, handshake, files.get(endpoint, 0.0))
-    return fits
+Endpoint: TypeAlias = tuple[str, Role]
 
 
-def _show(fits: dict[tuple[str, Role], CostFit | None]) -> None:
-    from quicsat.report.cost_tables import cost_tables
-    from quicsat.report.table import render
+def _runs(campaigns: Sequence[ResultSet], names: Collection[str]) -> dict[Endpoint, CostRuns]:
+    """By implementation and role, those without runs in real time left out; raises InputError if no run can be used."""
+    from quicsat.statistics.cost_fit import cost_runs
 
-    if not fits:
+    found = {(name, role): cost_runs(campaigns, name, role) for name in names for role in Role}
+    if not any(each.samples or each.failed for each in found.values()):
         raise InputError(
             "No run in real time counted the system calls of these implementations. The kernel lets only root count "
             "them, and only at a Docker daemon on the same machine."
         )
-    named = {f"{name}, {role}": fit for (name, role), fit in fits.items()}
+    return {endpoint: each for endpoint, each in found.items() if each.samples or each.failed or each.uncounted}
+
+
+def _fits(
+    campaigns: Sequence[ResultSet],
+    runs: Mapping[Endpoint, CostRuns],
+    cases: Iterable[TestCase],
+    known: Mapping[str, Implementation],
+) -> dict[Endpoint, CostFit | None]:
+    """The models of all that have runs; ``cases``: those to fit."""
+    from quicsat.statistics.cost_fit import cost_fit
+    from quicsat.statistics.file_costs import file_costs
+    from quicsat.statistics.handshake_costs import handshake_costs
+
+    links, fits = {case.name for case in cases}, {}
+    others = known.keys() - {name for name, _ in runs}
+    models = {(name, role): known[name].cpu_cost.of(role) for name in others for role in Role}
+    handshakes = handshake_costs(
+        campaigns, links, {each: model.handshake for each, model in models.items() if isinstance(model, CostModel)}
+    )
+    files = {(name, Role.SERVER): cost for name, cost in file_costs(campaigns, links).items()}
+    for endpoint, each in runs.items():
+        fitted = [sample for sample in each.samples if sample.link in links]
+        judged = [sample for sample in each.samples if sample.link not in links]
+        handshake = handshakes.get(endpoint, DEFAULT.handshake)
+        fits[endpoint] = cost_fit(fitted, judged, handshake, files.get(endpoint, 0.0))
+    return fits
+
+
+def _show(fits: Mapping[Endpoint, CostFit | None], runs: Mapping[Endpoint, CostRuns]) -> None:
+    from quicsat.report.cost_tables import cost_tables
+    from quicsat.report.table import render
+
+    named = {f"{name}, {role}": (fits[name, role], each) for (name, role), each in runs.items()}
     for table in cost_tables(named):
         console.show(f"{render(table, 'text', console.width())}\n")
 

@@ -3,26 +3,31 @@
 from collections.abc import Mapping
 from dataclasses import astuple
 
+from quicsat.model.text import counted
 from quicsat.model.units import MS, PERCENT
 from quicsat.report.table import Column, Table, Unit, Value
-from quicsat.statistics.cost_fit import LEAST_RUNS, CostFit
+from quicsat.statistics.cost_fit import LEAST_RUNS, CostFit, CostRuns
 
 MICROSECOND = 1e-6
 MODELS_TITLE = "CPU time of calls, datagrams, a handshake, and 1 KiB of a file, in µs"
 ERRORS_TITLE = "Median errors of the CPU time, in %: fitted; partner or link left out; judged"
 NO_MODEL = "n < {least}, so there is no model: {names}."
+FAILED = "Left out, because they did not succeed: {runs}."
+UNCOUNTED = "Left out, because their system calls, datagrams or CPU time are not known: {runs}."
 USUAL_HANDSHAKE = (
     "All runs have one connection, so the handshake is the usual one, and start contains the difference: {names}."
 )
 
 
-def cost_tables(fits: Mapping[str, CostFit | None]) -> tuple[Table, Table]:
-    """The models, and what they leave open; ``fits``: by endpoint, None if there is none."""
-    found = {name: fit for name, fit in fits.items() if fit is not None}
-    missing = [name for name, fit in fits.items() if fit is None]
+def cost_tables(endpoints: Mapping[str, tuple[CostFit | None, CostRuns]]) -> tuple[Table, Table]:
+    """The models, and what they leave open; a model is None if there is none."""
+    found = {name: fit for name, (fit, _) in endpoints.items() if fit is not None}
+    missing = [name for name, (fit, _) in endpoints.items() if fit is None]
     usual = [name for name, fit in found.items() if not fit.handshake_known]
     notes = [NO_MODEL.format(least=LEAST_RUNS, names="; ".join(missing))] if missing else []
     notes += [USUAL_HANDSHAKE.format(names="; ".join(usual))] if usual else []
+    notes += _left_out(FAILED, {name: runs.failed for name, (_, runs) in endpoints.items()})
+    notes += _left_out(UNCOUNTED, {name: runs.uncounted for name, (_, runs) in endpoints.items()})
     costs = ("send", "receive", "wait", "sent", "received", "handshake", "file")
     units = [Column("endpoint"), *(Column(name, Unit.COUNT) for name in costs)]
     models = Table(
@@ -40,6 +45,11 @@ def cost_tables(fits: Mapping[str, CostFit | None]) -> tuple[Table, Table]:
         tuple(notes),
     )
     return models, errors
+
+
+def _left_out(text: str, numbers: Mapping[str, int]) -> list[str]:
+    named = [f"{name}: {counted(number, 'run')}" for name, number in numbers.items() if number]
+    return [text.format(runs="; ".join(named))] if named else []
 
 
 def _errors(fit: CostFit) -> tuple[Value, ...]:

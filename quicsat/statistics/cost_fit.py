@@ -34,6 +34,7 @@ DOUBT, HANDSHAKE_DOUBT, NOISE = 0.5, 3.0, 0.1
 differs more, and of CPU times from the model."""
 LEAST_RUNS = 6
 """Fewer runs show no model."""
+NOT_MADE = (Outcome.SKIPPED, Outcome.UNSUPPORTED)
 TOLERANCE = 1e-12
 """Share of the largest possible gradient that counts as none."""
 
@@ -74,6 +75,17 @@ class CostSample:
 
 
 @dataclass(frozen=True)
+class CostRuns:
+    """The runs of an implementation in a role in real time."""
+
+    samples: tuple[CostSample, ...]
+    failed: int
+    """Number of runs that did not succeed."""
+    uncounted: int
+    """Number of runs that succeeded, but whose calls, datagrams or CPU time are not known."""
+
+
+@dataclass(frozen=True)
 class CostFit:
     """A model with what it leaves open."""
 
@@ -95,25 +107,31 @@ class CostFit:
     """Whether the runs differ in the number of connections; else the handshake cannot be told from the start."""
 
 
-def cost_samples(campaigns: Iterable[ResultSet], name: str, role: Role) -> tuple[CostSample, ...]:
-    """What the campaigns show of an implementation in a role: runs in real time that succeeded and counted its calls.
+def cost_runs(campaigns: Iterable[ResultSet], name: str, role: Role) -> CostRuns:
+    """What the campaigns show of an implementation in a role.
 
-    Functional tests, links with gateways and runs with several flows are left out.
+    Functional tests, links with gateways, runs with several flows and runs that were not made count nowhere.
     """
-    found = []
+    samples, failed, uncounted = [], 0, 0
     for campaign in campaigns:
         usable = {case.name: case for case in campaign.manifest.test_cases if is_plain(case)}
         for result in campaign.results:
-            if (result.server if role is Role.SERVER else result.client) == name and result.test_case in usable:
-                sample = _sample(result, usable[result.test_case], role)
-                found += [sample] if sample is not None else []
-    return tuple(found)
+            own = (result.server if role is Role.SERVER else result.client) == name and result.test_case in usable
+            if not own or result.evidence.clock is not Clock.REAL or result.verdict.outcome in NOT_MADE:
+                continue
+            if result.verdict.outcome is not Outcome.SUCCEEDED:
+                failed += 1
+            elif (sample := _sample(result, usable[result.test_case], role)) is None:
+                uncounted += 1
+            else:
+                samples.append(sample)
+    return CostRuns(tuple(samples), failed, uncounted)
 
 
 def _sample(result: RunResult, case: TestCase, role: Role) -> CostSample | None:
-    evidence = result.evidence
-    use, report = evidence.use.get(role), evidence.simulator
-    if result.verdict.outcome is not Outcome.SUCCEEDED or evidence.clock is not Clock.REAL or not use or not report:
+    """What a run that succeeded shows; None if one of its numbers is not known."""
+    use, report = result.evidence.use.get(role), result.evidence.simulator
+    if not use or not report:
         return None
     total, sends, receives, waits = use.system_calls, use.sends, use.receives, use.waits
     if total is None or sends is None or receives is None or waits is None:

@@ -1,6 +1,7 @@
 """``./run.py calibrate``: what it measures, the models of stored results, and how it writes them."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from quicsat.config.inventory import Inventory
 from quicsat.config.loader import load_implementations
 from quicsat.model.cpu_cost import DEFAULT, CostModel
 from quicsat.model.errors import InputError
+from quicsat.model.outcomes import Outcome
 from quicsat.results.store import write_result_json
 from tests.cli.conftest import ROOT, Checkout, CommandLine
 from tests.costs_builder import TRUE, campaign
@@ -66,7 +68,7 @@ def test_models_and_errors_of_stored_results(quicsat: CommandLine, stored: Path)
         assert sent == pytest.approx(TRUE.datagram_sent * 1e6, rel=0.2)
         assert errors[1] == str(len(campaign().results))
         assert max(map(float, errors[2:4])) < 3
-        assert max(map(len, lines)) <= 80
+        assert max(len(line) for line in lines if "│" in line or words) <= 80  # a terminal wraps the notes below
 
 
 def test_several_campaigns_are_fitted_together(quicsat: CommandLine, stored: Path, tmp_path: Path) -> None:
@@ -107,6 +109,25 @@ def test_models_that_implementations_json_cannot_have_change_nothing(own: Comman
 def test_results_that_counted_nothing(quicsat: CommandLine, tmp_path: Path) -> None:
     write_result_json(tmp_path, result_set(runs(*[5e6] * 10)))
     assert "system calls" in quicsat.refusal("calibrate", "--from", tmp_path)
+
+
+def test_runs_without_numbers_are_named(quicsat: CommandLine, tmp_path: Path) -> None:
+    """Of three partners, the runs with one failed, and those with another counted nothing."""
+    stored = campaign()
+    changed = [
+        replace(each, verdict=replace(each.verdict, outcome=Outcome.FAILED))
+        if each.client == "a"
+        else replace(each, evidence=replace(each.evidence, use={}))
+        if each.client == "b"
+        else each
+        for each in stored.results
+    ]
+    write_result_json(tmp_path, replace(stored, results=tuple(changed)))
+    notes = quicsat.out("calibrate", "--from", tmp_path, *CASES).replace("\n", " ")
+    third = len(changed) // 3
+    assert len(re.findall(rf"mine, server: {third} runs", notes)) == 2
+    assert len(re.findall(rf"[ab], client: {third} runs", notes)) == 2
+    assert f"c, client: {third} runs" in notes
 
 
 def test_options_that_do_not_go_together(quicsat: CommandLine, stored: Path) -> None:

@@ -12,9 +12,10 @@ from quicsat.model.cpu_cost import DEFAULT
 from quicsat.model.evidence import Evidence, ResourceUse
 from quicsat.model.gateways import PEPS
 from quicsat.model.implementation import Role
+from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ResultSet
 from quicsat.statistics import cost_fit
-from quicsat.statistics.cost_fit import cost_samples, non_negative
+from quicsat.statistics.cost_fit import CostRuns, cost_runs, non_negative
 from tests.costs_builder import CASES, PARTNERS, START, TRUE, campaign, samples
 
 COUNT = len(PARTNERS) * len(CASES) * 6
@@ -88,11 +89,11 @@ def test_a_left_out_partner_is_not_used() -> None:
 
 
 def test_samples_are_those_of_the_runs() -> None:
-    found = cost_samples([campaign()], "mine", Role.SERVER)
+    found = cost_runs([campaign()], "mine", Role.SERVER).samples
     rounded = [sorted(astuple(replace(each, cpu=round(each.cpu, 9))) for each in some) for some in (found, samples())]
     assert rounded[0] == rounded[1]
-    assert cost_samples([campaign()], "mine", Role.CLIENT) == ()
-    assert cost_samples([campaign()], "a", Role.CLIENT) == ()
+    assert cost_runs([campaign()], "mine", Role.CLIENT) == CostRuns((), 0, 0)
+    assert cost_runs([campaign()], "a", Role.CLIENT) == CostRuns((), 0, COUNT // len(PARTNERS))
 
 
 @pytest.mark.parametrize(
@@ -100,18 +101,41 @@ def test_samples_are_those_of_the_runs() -> None:
     [
         lambda evidence: replace(evidence, use={}),
         lambda evidence: replace(evidence, simulator=None),
-        lambda evidence: replace(evidence, clock=Clock.VIRTUAL),
         lambda evidence: replace(evidence, use={"server": ResourceUse(1.0, 0.5, 1)}),
         lambda evidence: replace(evidence, use={"server": ResourceUse(1.0, 0.5, 1, 1000)}),
         lambda evidence: replace(evidence, use={"server": ResourceUse(0.0, 0.0, 1, 1000, 1, 1, 1)}),
         lambda evidence: replace(evidence, use={"server": ResourceUse(1.0, 0.5, 1, 10, 5, 5, 5)}),
     ],
-    ids=["nothing", "no simulator", "virtual", "older", "old", "no time", "more than all"],
+    ids=["nothing", "no simulator", "older", "old", "no time", "more than all"],
 )
 def test_runs_that_show_nothing(changed: Callable[[Evidence], Evidence]) -> None:
     first, *others = campaign().results
     results = replace(campaign(), results=(replace(first, evidence=changed(first.evidence)), *others))
-    assert len(cost_samples([results], "mine", Role.SERVER)) == COUNT - 1
+    found = cost_runs([results], "mine", Role.SERVER)
+    assert (len(found.samples), found.failed, found.uncounted) == (COUNT - 1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("clock", "outcome", "failed"),
+    [
+        (Clock.REAL, Outcome.FAILED, 1),
+        (Clock.REAL, Outcome.TIMEOUT, 1),
+        (Clock.REAL, Outcome.ERROR, 1),
+        (Clock.REAL, Outcome.UNSUPPORTED, 0),
+        (Clock.REAL, Outcome.SKIPPED, 0),
+        (Clock.VIRTUAL, Outcome.SUCCEEDED, 0),
+        (Clock.VIRTUAL, Outcome.FAILED, 0),
+    ],
+)
+def test_runs_in_real_time_that_failed_are_counted(clock: Clock, outcome: Outcome, failed: int) -> None:
+    first, *others = campaign().results
+    changed = replace(
+        first,
+        evidence=replace(first.evidence, clock=clock),
+        verdict=replace(first.verdict, outcome=outcome),
+    )
+    found = cost_runs([replace(campaign(), results=(changed, *others))], "mine", Role.SERVER)
+    assert (len(found.samples), found.failed, found.uncounted) == (COUNT - 1, failed, 0)
 
 
 def test_links_with_gateways_are_left_out() -> None:
@@ -119,7 +143,7 @@ def test_links_with_gateways_are_left_out() -> None:
     first, *others = results.manifest.test_cases
     gated = replace(first, link=replace(first.emulated, pep=next(iter(PEPS.values()))))
     results = replace(results, manifest=replace(results.manifest, test_cases=(gated, *others)))
-    assert {each.link for each in cost_samples([results], "mine", Role.SERVER)} == {case.name for case in others}
+    assert {each.link for each in cost_runs([results], "mine", Role.SERVER).samples} == {case.name for case in others}
 
 
 @pytest.mark.parametrize("cpu", [1e-100, 1e9])
