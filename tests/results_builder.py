@@ -132,7 +132,7 @@ def virtual_only(results: ResultSet, *clients: str, server: str = "picoquic", te
     implementations = tuple(
         replace(each, virtual_only=known) if each.name == server else each for each in made.implementations
     )
-    return replace(results, manifest=replace(made, own_cpu_costs=True, implementations=implementations))
+    return replace(results, manifest=replace(made, cpu_cost_factor=1.0, implementations=implementations))
 
 
 def virtual(results: ResultSet, *, clock: Clock = Clock.VIRTUAL, cpu_cost: float | None = 3e-6) -> ResultSet:

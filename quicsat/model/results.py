@@ -301,7 +301,7 @@ class ResultSet:
     def virtual_only(self) -> frozenset[tuple[str, str, str]]:
         """Server, client and test case of the pairs that were known to differ in real time; none with other CPU costs
         than those of ``implementations.json``."""
-        if self.manifest.clock is Clock.REAL or not self.manifest.own_cpu_costs:
+        if self.manifest.cpu_cost_factor != 1:
             return frozenset()
         known = {each.name: each.virtual_only for each in self.manifest.implementations if each.virtual_only.links}
         keys = {(each.server, each.client, each.test_case) for each in self.results if each.server in known}

@@ -453,3 +453,19 @@ def test_fast_links_need_virtual_time(checkout: Checkout) -> None:
     assert checkout.engine.all_lives == []
     checkout.add_test_case("fast", "FAST", LINK.replace("20 Mbit/s", "150 Mbit/s"))
     assert checkout(*words)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "marked"),
+    [(("--clock", "virtual"), True), (("--clock", "virtual", "--cpu-cost-factor", "2"), False), ((), False)],
+    ids=["virtual", "other costs", "real"],
+)
+def test_a_campaign_marks_pairs_that_hold_in_virtual_time_only(
+    checkout: Checkout, words: tuple[str, ...], *, marked: bool
+) -> None:
+    """With the CPU costs with which both clocks were compared."""
+    known = json.loads((checkout.root / "implementations.json").read_text())
+    known["good"]["virtual time only"] = {"date": "2026-11-30", "links": {"tiny": ["good"]}}
+    (checkout.root / "implementations.json").write_text(json.dumps(known))
+    out = checkout.out("-s", "good", "-c", "good", "-t", "tiny", *words)
+    assert ("†" in out, "†" in checkout("show")[1]) == (marked, marked)
