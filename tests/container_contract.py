@@ -75,6 +75,7 @@ class ContainerContract:
             assert events.get(timeout=PATIENCE) == ContainerEvent(container, "hello")
             assert container.running()
             assert container.pid > 1
+            assert container.cpu_seconds() > 0
             assert not container.wait(0)
             container.stop(grace=PATIENCE)
             assert events.get(timeout=PATIENCE) == ContainerEvent(container, None)

@@ -4,13 +4,15 @@ CPU time and memory come from the files of their control groups (versions 1 and 
 performance events.
 
 The kernel removes the control group of a container with its last process, so the files are read over and over. What a
-container uses after the last reading is missing: at most ``PERIOD`` seconds of each of its CPUs.
+container uses after the last reading is missing: at most ``SHARE`` of the time, or ``PERIOD`` seconds, of each of its
+CPUs.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -34,16 +36,24 @@ CHARGE = 2 * MIB
 LARGEST = 16384
 """Bytes of a file of a control group that are read."""
 PERIOD = 0.02
-"""Seconds between two readings."""
+"""Seconds between two looks at whether the kernel ended a process of a group."""
+SHARE = 1 / 500
+"""Of the time since the first reading: the time between two readings, which cost several times as much as such a look.
+"""
 
 
 class ControlGroup:
-    """The control group of a container. Its files stay open, because reading them is all that a monitor does."""
+    """The control group of a container. Files that :meth:`read` and :meth:`starved` need stay open."""
 
     def __init__(self, cpu: Path, memory: Path) -> None:
         """Directories of the group; both are the same in version 2."""
         self._cpu, self._memory, self._unified = cpu, memory, cpu == memory
         self._files: dict[Path, int] = {}
+
+    def cpu_seconds(self) -> float:
+        """CPU time that the group has used so far; raises as :meth:`read`. It keeps no file open."""
+        text = (self._cpu / ("cpu.stat" if self._unified else f"cpuacct.{TIMES[0]}")).read_text(encoding="ascii")
+        return _table(text)["usage_usec"] / 1e6 if self._unified else int(text) / 1e9
 
     def threads(self) -> list[int]:
         """Ids of the threads in the group; raises OSError if it is gone."""
@@ -157,10 +167,18 @@ class ResourceMonitor:
                 group.close()
 
     def _watch(self) -> None:
+        begin = due = time.monotonic()
         while not self._ended.wait(PERIOD):
+            now = time.monotonic()
             for name, group in self._groups.items():
                 with suppress(OSError, LookupError, ValueError):  # the container has ended
-                    now = group.read()
-                    peak = max(now.memory_peak, self._use[name].memory_peak if name in self._use else 0)
-                    self._use[name] = ResourceUse(now.cpu_user, now.cpu_system, peak)
+                    if now >= due or name not in self._use:
+                        self._read(name, group)
                     self._starved[name] = group.starved()
+            if now >= due:
+                due = now + SHARE * (now - begin)
+
+    def _read(self, name: str, group: ControlGroup) -> None:
+        use = group.read()
+        peak = max(use.memory_peak, self._use[name].memory_peak if name in self._use else 0)
+        self._use[name] = ResourceUse(use.cpu_user, use.cpu_system, peak)

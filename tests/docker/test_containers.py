@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -10,7 +11,7 @@ import pytest
 import requests
 from docker.errors import APIError, NotFound
 
-from quicsat.docker import containers
+from quicsat.docker import containers, resource_use
 from quicsat.docker.client import Daemon
 from quicsat.docker.containers import (
     CAMPAIGN_LABEL,
@@ -47,6 +48,24 @@ def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Dae
     assert (config["mem_limit"], config["memswap_limit"], config["pids_limit"]) == (7, 7, 5)
     assert config["security_opt"] == ["no-new-privileges"]
     assert config["log_config"]["Config"] == {"max-size": "100", "max-file": "2"}
+
+
+def test_cpu_time_of_a_container_of_this_machine_is_not_asked_of_the_daemon(
+    engine: FakeEngine, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with create_container(daemon, spec()) as container:
+        container.start()
+        assert container.cpu_seconds() > 0  # of the daemon: no control group of this machine has its name
+        monkeypatch.setattr(resource_use, "GROUPS", tmp_path)
+        monkeypatch.setattr(resource_use, "PROCESSES", tmp_path)
+        for place in (str(container.pid), container.id):
+            (tmp_path / place).mkdir()
+        (tmp_path / str(container.pid) / "cgroup").write_text(f"0::/{container.id}\n")
+        (tmp_path / container.id / "cpu.stat").write_text("usage_usec 3000000\n")
+        monkeypatch.delattr(FakeEngine, "stats")
+        assert container.cpu_seconds() == 3.0
+        (tmp_path / container.id / "cpu.stat").unlink()
+        assert container.cpu_seconds() == 0.0
 
 
 @pytest.mark.parametrize(

@@ -147,3 +147,34 @@ def test_system_calls_of_the_threads_that_the_container_began_with(
         assert_use(monitor, ResourceUse(2.5, 0.5, 4096))
     assert monitor.use == {"client": ResourceUse(2.5, 0.5, 4096, 16, 4, 2, 1)}
     assert [counter.open for counter in Counter.made] == [False]
+
+
+def test_readings_become_rare_and_looks_at_memory_that_ran_out_do_not(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look costs a fifth of a reading, and a group whose process the kernel ended is gone within a moment."""
+    first(place)
+    memory = place / f"groups/memory/docker/{IDENTITY}"
+    for name, value in {"limit": 100663296, "max_usage": 90000000}.items():
+        (memory / f"memory.{name}_in_bytes").write_text(f"{value}\n")
+    (memory / "memory.oom_control").write_text("oom_kill 0\n")
+    monkeypatch.setattr(resource_use, "SHARE", 1000.0)
+    monitor = ResourceMonitor()
+    with monitor.watching():
+        monitor.add("client", 7, IDENTITY)
+        assert_use(monitor, ResourceUse(2.5, 0.5, 4096))
+        time.sleep(3 * resource_use.PERIOD)  # at the first reading, no time had passed
+        first(place, 3_000_000_000, 8192)
+        (memory / "memory.oom_control").write_text("oom_kill 1\n")
+        assert until(lambda: monitor.starved == ["client"])
+    assert monitor.use == {"client": ResourceUse(2.5, 0.5, 4096)}
+
+
+@pytest.mark.parametrize("write", [first, second])
+def test_cpu_time_without_open_files(place: Path, write: Callable[[Path], None]) -> None:
+    write(place)
+    group = control_group(7, IDENTITY)
+    assert group.cpu_seconds() == 3.0
+    shutil.rmtree(place / "groups")
+    with pytest.raises(OSError, match="No such file"):
+        group.cpu_seconds()
