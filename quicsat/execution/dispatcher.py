@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 WAKE = 0.25
 """Seconds after which a signal is handled at the latest."""
+FEWER = 4
+"""Factor by which fewer runs are parallel each time that those are repeated which parallel runs may have disturbed."""
 
 
 class Dispatcher:
@@ -52,7 +54,7 @@ class Dispatcher:
                     self._tell(f"{implementation.name} is not compliant as {compliance.role}: {compliance.reason}")
                     offenders.add((implementation.name, compliance.role))
 
-        self._in_parallel(wanted.values(), check)
+        self._in_parallel(wanted.values(), check, self._workers.max_slots)
         return offenders
 
     def run_all(
@@ -63,49 +65,59 @@ class Dispatcher:
         limits: CampaignLimits = CampaignLimits(),  # noqa: B008 - a frozen value
         durations: Durations | None = None,
     ) -> str | None:
-        """Make all runs of ``work`` in order, and after them, one at a time, those that parallel runs have disturbed.
+        """Make all runs of ``work`` in order, and after them, fewer at a time, those that parallel runs have disturbed.
 
         ``durations`` are estimates from earlier campaigns. Returns why runs are left if ``limits`` allow no more of
         them, else None.
         Raises :class:`Interrupted` if the campaign is stopped, :class:`MachineError` if it cannot continue.
         """
         attempts = {run: work.tried.get(run, 0) + 1 for run in work.runs}
-        disturbed = [(run, attempts[run]) for run in work.runs if run in work.alone]
+        disturbed = [run for run in work.runs if run in work.disturbed]
         queue = RunQueue(work, limits, durations or Durations(), self._workers, self._tell)
-        single = self._workers.max_slots == 1
+        slots = self._workers.max_slots
+
+        def attempt(runner: Runner, run: Run) -> None:
+            try:
+                result = runner.run_with_retries(run, attempts[run], alone=slots == 1)
+            except DisturbedError as again:
+                attempts[run] = again.attempt
+                disturbed.append(run)
+            else:
+                queue.record(run, result)
+                self._finish(result)
 
         def run_one(runner: Runner, run: Run) -> None:
             ends = [(end.name, role) for end, role in run.ends]
             if offenders := [end for end in ends if end in not_compliant]:
                 self._finish(_not_compliant(run, offenders))
-                return
-            if verdict := queue.skips(run):
+            elif verdict := queue.skips(run):
                 self._finish(result_of(run, attempts[run], verdict))
-                return
-            try:
-                result = runner.run_with_retries(run, attempts[run], alone=single)
-            except DisturbedError as again:
-                disturbed.append((run, again.attempt))
-                return
-            queue.record(run, result)
-            self._finish(result)
+            else:
+                attempt(runner, run)
 
-        self._in_parallel(queue, run_one, queue.over)
-        if disturbed:
-            self._tell(
-                f"repeating {counted(len(disturbed), 'run')} that parallel runs may have disturbed, one at a time"
-            )
-        for run, attempt in disturbed:
+        def repeat(runner: Runner, run: Run) -> None:
             if queue.may_start(run):
-                with self._runner() as runner:
-                    assert runner is not None
-                    self._finish(runner.run_with_retries(run, attempt, alone=True))
+                attempt(runner, run)
+
+        self._in_parallel(queue, run_one, slots, queue.over)
+        while disturbed:
+            slots = max(1, slots // FEWER)
+            again, disturbed = disturbed, []
+            at_a_time = "one" if slots == 1 else str(slots)
+            self._tell(
+                f"repeating {counted(len(again), 'run')} that parallel runs may have disturbed, {at_a_time} at a time"
+            )
+            self._in_parallel(again, repeat, slots)
         return queue.stop_reason
 
     def _in_parallel(
-        self, work: Iterable[T], act: Callable[[Runner, T], None], end: Callable[[T], object] = lambda _: None
+        self,
+        work: Iterable[T],
+        act: Callable[[Runner, T], None],
+        slots: int,
+        end: Callable[[T], object] = lambda _: None,
     ) -> None:
-        """Apply ``act`` to the items of ``work`` in order, on each slot once it is free; raises the first error.
+        """Apply ``act`` to the items of ``work`` in order, on up to ``slots`` slots at a time; raises the first error.
 
         ``end`` is called with each item after it, however that ends.
         """
@@ -133,8 +145,8 @@ class Dispatcher:
                 self._workers.stop.set()
                 raise
 
-        with ThreadPoolExecutor(self._workers.max_slots) as pool:
-            futures = [pool.submit(worker_loop) for _ in range(self._workers.max_slots)]
+        with ThreadPoolExecutor(slots) as pool:
+            futures = [pool.submit(worker_loop) for _ in range(slots)]
             while wait(futures, WAKE).not_done:
                 pass  # Python handles signals in this thread only, which must be awake for that
         faults = [fault for future in futures if (fault := future.exception()) is not None]

@@ -27,7 +27,7 @@ class RemainingWork:
     """Number of earlier attempts, by run."""
     counting: tuple[RunResult, ...] = ()
     """Results that count for budget and breaker: all that are kept, unless skipped runs are to be repeated."""
-    alone: frozenset[Run] = frozenset()
+    disturbed: frozenset[Run] = frozenset()
     """Runs whose last attempt parallel runs may have disturbed."""
 
     def lacking(self, images: Container[str]) -> tuple[Implementation, ...]:
@@ -58,8 +58,8 @@ def remaining_work(
     rest = tuple(run for run in plan if run.key not in done)
     counting = () if Outcome.SKIPPED in retry else tuple(done.values())
     tried = {run: last[run.key].attempt if run.key in last else 0 for run in plan}
-    alone = frozenset(run for run in rest if run.key in last and disturbed(last[run.key]))
-    return RemainingWork(rest, tried, counting, alone)
+    crowded = frozenset(run for run in rest if run.key in last and disturbed(last[run.key]))
+    return RemainingWork(rest, tried, counting, crowded)
 
 
 def changed_parameters(manifest: Manifest, now: Mapping[str, str]) -> str | None:

@@ -28,7 +28,7 @@ MAKE_ROOM = "Make room, `./run.py prune` shows what could go."
 
 
 class DisturbedError(Exception):
-    """Parallel runs may have invalidated an attempt; the run is to be repeated alone."""
+    """Parallel runs may have invalidated an attempt; the run is to be repeated with fewer beside it."""
 
     def __init__(self, attempt: int) -> None:
         super().__init__(attempt)
@@ -76,7 +76,7 @@ class Runner:
             self._set_aside(result, directory)
             attempt += 1
             if disturbed(result):
-                self.say(f"{run.path} is to be repeated alone: {verdict.reason}")
+                self.say(f"{run.path} is to be repeated with fewer runs beside it: {verdict.reason}")
                 raise DisturbedError(attempt)
             self.say(f"{run.path} is repeated: {verdict.reason}")
             self._recover(alone=alone)

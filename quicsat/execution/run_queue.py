@@ -45,7 +45,7 @@ class RunQueue(Iterator[Run]):
         say: Callable[[str], None],
     ) -> None:
         """``say`` gets messages about pauses and skipped runs; the end of the campaign of ``workers`` ends waiting."""
-        plan = [run for run in work.runs if run not in work.alone]
+        plan = [run for run in work.runs if run not in work.disturbed]
         self._left = sorted(plan, key=lambda run: run.test_case.name != limits.required) if limits.required else plan
         self._begun: Counter[tuple[str, str]] = Counter()
         """Runs of the required test case that have begun and are not over, by server and client."""
@@ -126,8 +126,9 @@ class RunQueue(Iterator[Run]):
         """Whether a run that was started before may be repeated now."""
         self.wait_for_opening()
         with self._lock:
-            self.stop_reason = self._too_late(run)
-        return self.stop_reason is None
+            too_late = self._too_late(run)
+            self.stop_reason = self.stop_reason or too_late
+        return too_late is None
 
     def skips(self, run: Run) -> Verdict | None:
         """The verdict of a ``run`` that is skipped; None if it is to be made."""

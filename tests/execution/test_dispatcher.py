@@ -100,7 +100,7 @@ def run_all(
     stop: threading.Event | None = None,
     compliance: bool = False,
     testbeds: int = 1,
-    alone: Collection[Run] = (),
+    disturbed: Collection[Run] = (),
     **options: Any,
 ) -> None:
     daemon = connect(engine)
@@ -110,7 +110,7 @@ def run_all(
     wanted = {end.name: (end, set(Role)) for run in plan for end in (run.server, run.client)} if compliance else {}
     with Journal.create(heard.directory, manifest(plan)) as journal, closing(WorkerPool(stop, worker)) as workers:
         dispatcher = Dispatcher(workers, journal, observer)
-        work = RemainingWork(plan, {}, alone=frozenset(alone))
+        work = RemainingWork(plan, {}, disturbed=frozenset(disturbed))
         dispatcher.run_all(work, dispatcher.check_compliance(wanted))
 
 
@@ -348,9 +348,20 @@ def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
 
 
 def test_a_run_that_neighbours_disturbed_before_an_interruption_is_made_alone(heard: Heard) -> None:
-    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, testbeds=2, alone={FIRST})
+    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, testbeds=2, disturbed={FIRST})
     assert [result.repetition for result in heard.done] == [SECOND.repetition, FIRST.repetition]
     assert heard.said == ["repeating 1 run that parallel runs may have disturbed, one at a time"]
+
+
+def starved_beside_others(*repetitions: int) -> Analyse:
+    """An analysis of runs that do not bear others beside them."""
+
+    def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition in repetitions and evidence.host is not None and evidence.host.neighbours:
+            return Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED, "Too many."), None
+        return judge(run, evidence, directory)
+
+    return analyse
 
 
 def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None:
@@ -360,18 +371,27 @@ def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None
         if not heard.journalled:
             together.wait(PATIENCE)
 
-    def starved(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
-        if run.repetition == 1 and evidence.host is not None and evidence.host.neighbours:
-            return Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED, "Too many."), None
-        return judge(run, evidence, directory)
-
     engine = with_bad(after(meet, endpoint))
-    run_all(engine, heard, *BAD_TWICE, testbeds=2, judged=starved)
+    run_all(engine, heard, *BAD_TWICE, testbeds=2, judged=starved_beside_others(1))
     assert [(result.repetition, result.attempt) for result in heard.done] == [(2, 1), (1, 2)]
     assert heard.codes == ["", ""]
-    assert "to be repeated alone: Too many." in heard.said[0]
+    assert "to be repeated with fewer runs beside it: Too many." in heard.said[0]
     codes = {(result.repetition, result.attempt): result.verdict.code.value for result in heard.journalled}
     assert codes == {(1, 1): "host-starved", (1, 2): "", (2, 1): ""}
+
+
+def test_runs_that_neighbours_disturbed_are_repeated_with_fewer_and_fewer_beside_them(heard: Heard) -> None:
+    together = threading.Barrier(2)
+
+    def meet() -> None:
+        if len(heard.journalled) < 4:
+            together.wait(PATIENCE)
+
+    engine = with_bad(after(meet, endpoint))
+    run_all(engine, heard, *BAD_TWICE, testbeds=8, judged=starved_beside_others(1, 2))
+    assert sorted((result.repetition, result.attempt) for result in heard.done) == [(1, 3), (2, 3)]
+    assert heard.codes == ["", ""]
+    assert [text.rpartition(", ")[2] for text in heard.said if "repeating" in text] == ["2 at a time", "one at a time"]
 
 
 DISK_FULL = first_time(Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."))

@@ -108,7 +108,7 @@ def test_a_part_without_one_of_the_test_cases_goes_on(engine: FakeEngine, tmp_pa
     assert plan_of(done.record.result_set.manifest) == plan
 
 
-def test_what_neighbours_have_disturbed_is_made_again_alone(engine: FakeEngine, tmp_path: Path) -> None:
+def test_what_neighbours_have_disturbed_is_known(engine: FakeEngine, tmp_path: Path) -> None:
     record = begin(tmp_path, "good").record
     starved, other = (
         replace(result, verdict=Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED), evidence=replace(
@@ -120,7 +120,7 @@ def test_what_neighbours_have_disturbed_is_made_again_alone(engine: FakeEngine, 
     cut = replace(record, history=(starved, other), result_set=replace(record.result_set, results=(starved, other)))
     rest = remaining_work(cut, ())
     assert [run.repetition for run in rest.runs] == [1, 2]
-    assert [run.repetition for run in rest.alone] == [1]
+    assert [run.repetition for run in rest.disturbed] == [1]
 
 
 def test_what_was_skipped_is_made_if_asked_for(engine: FakeEngine, tmp_path: Path) -> None:
