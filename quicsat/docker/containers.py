@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from queue import SimpleQueue
 from signal import Signals
@@ -150,8 +150,6 @@ class Container:
         self.deaf = False
         """Whether SIGTERM did not reach it, so that waiting for its end is of no use."""
         self._killed = False
-        self._group: ControlGroup | None = None
-        """Its control group, once :meth:`cpu_seconds` has found it on this machine."""
 
     def start(self) -> None:
         """Start it; raises :class:`StartFailure` if its own image is at fault, else :class:`HarnessFault`."""
@@ -233,10 +231,8 @@ class Container:
     def cpu_seconds(self) -> float:
         """CPU time used so far, seconds; 0 once it has ended.
 
-        Its control group is read if that is on this machine: an answer of the daemon costs a hundred times as much.
+        Its control group is read if that is on this machine, since a daemon takes up to a second to answer.
         """
-        if self._group is None:
-            self._group = control_group(self.pid, self.id)
         if self._group is not None:
             try:
                 return self._group.cpu_seconds()
@@ -244,6 +240,11 @@ class Container:
                 return 0.0
         stats = self._query("ask for the CPU time of", "stats", stream=False, one_shot=True)
         return float(stats["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
+
+    @cached_property
+    def _group(self) -> ControlGroup | None:
+        """Its control group; None if that is not on this machine, or if it has ended."""
+        return control_group(self.pid, self.id)
 
     @property
     def pid(self) -> int:

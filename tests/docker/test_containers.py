@@ -32,6 +32,7 @@ from quicsat.model.outcomes import ErrorCode
 from tests.container_contract import ContainerContract, Programs
 from tests.docker.conftest import spec
 from tests.fakes import PATIENCE, FakeEngine, connect, end_with, hang
+from tests.waiting import until
 
 
 def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Daemon) -> None:
@@ -53,19 +54,25 @@ def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Dae
 def test_cpu_time_of_a_container_of_this_machine_is_not_asked_of_the_daemon(
     engine: FakeEngine, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(resource_use, "GROUPS", tmp_path)
+    monkeypatch.setattr(resource_use, "PROCESSES", tmp_path)
     with create_container(daemon, spec()) as container:
         container.start()
-        assert container.cpu_seconds() > 0  # of the daemon: no control group of this machine has its name
-        monkeypatch.setattr(resource_use, "GROUPS", tmp_path)
-        monkeypatch.setattr(resource_use, "PROCESSES", tmp_path)
         for place in (str(container.pid), container.id):
             (tmp_path / place).mkdir()
         (tmp_path / str(container.pid) / "cgroup").write_text(f"0::/{container.id}\n")
         (tmp_path / container.id / "cpu.stat").write_text("usage_usec 3000000\n")
-        monkeypatch.delattr(FakeEngine, "stats")
         assert container.cpu_seconds() == 3.0
         (tmp_path / container.id / "cpu.stat").unlink()
         assert container.cpu_seconds() == 0.0
+    assert "stats" not in [call for call, _ in engine.log]
+
+
+def test_cpu_time_of_a_container_of_another_machine_is_asked_of_the_daemon(daemon: Daemon) -> None:
+    with create_container(daemon, spec()) as container:
+        container.start()
+        before = container.cpu_seconds()
+        assert until(lambda: container.cpu_seconds() > before > 0)
 
 
 @pytest.mark.parametrize(
