@@ -138,7 +138,7 @@ def test_the_time_that_a_campaign_may_take(monkeypatch: pytest.MonkeyPatch) -> N
     later.pass_by(40)
     assert not told.queue.may_start(run_of())
     assert list(told.queue) == []
-    assert told.queue.may_start(run_of(case=SLOW))  # nobody knows how long it takes
+    assert told.queue.may_start(run_of(case=SLOW))  # its duration is not known
     assert told.queue.stop_reason == "No other run is likely to end within 60.0 s."
 
 
