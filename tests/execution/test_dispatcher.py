@@ -13,7 +13,7 @@ import pytest
 from docker.errors import APIError
 
 from quicsat.analysis.analyse import analyse
-from quicsat.execution import admission
+from quicsat.execution import admission, retries
 from quicsat.execution import worker_pool as module
 from quicsat.execution.dispatcher import Dispatcher
 from quicsat.execution.local_worker import LocalWorker
@@ -392,6 +392,16 @@ def test_runs_that_neighbours_disturbed_are_repeated_with_fewer_and_fewer_beside
     assert sorted((result.repetition, result.attempt) for result in heard.done) == [(1, 3), (2, 3)]
     assert heard.codes == ["", ""]
     assert [text.rpartition(", ")[2] for text in heard.said if "repeating" in text] == ["2 at a time", "one at a time"]
+
+
+def test_neighbours_that_a_run_alone_claims_to_have_do_not_make_it_repeat_for_ever(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "disturbed", lambda _: True)
+    starved = first_time(Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED, "Too many."))
+    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=starved)
+    assert [(result.repetition, result.attempt) for result in heard.done] == [(1, 3), (2, 1)]
+    assert heard.codes == ["host-starved", ""]
 
 
 DISK_FULL = first_time(Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."))
