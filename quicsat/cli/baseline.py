@@ -48,6 +48,8 @@ def run(options: Options, program: Program) -> int:
     if options.action == SAVE:
         if options.expect or options.junit or options.comment or options.github:
             raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
+        if results.manifest.placebo:
+            raise InputError(f"{options.directory}: is a placebo. {stored_campaigns.PLACEBO}")
         check_outputs([("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory)
         check_earlier("FILE", options.file, "baseline", baseline.is_baseline)
         results = stored_campaigns.with_placebo(results, options.placebo)

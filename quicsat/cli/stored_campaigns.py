@@ -28,6 +28,7 @@ OBJECTIVES = option(
     "--objective", group="selection", nargs="+", metavar="SIZE=TIME", default=[],
     help="Time limits for receiving amounts of data (default: the objectives of each test case; example: 10MB=8s).",
 )  # fmt: skip
+PLACEBO = "A placebo shows only how alike equal builds are: pass it with --placebo to `compare` or `baseline save`."
 
 
 def open_campaigns(options: CampaignsOptions, program: Program) -> tuple[CampaignResults, ...]:
@@ -111,7 +112,8 @@ def _check_clocks(campaigns: Sequence[CampaignResults]) -> None:
         labels.setdefault(each.results.manifest.time, each.label)
     if len(labels) > 1:
         listed = ", ".join(f"{label} ran in {time}" for time, label in labels.items())
-        raise InputError(f"Results of different clocks are never put together: {listed}.")
+        told = [PLACEBO] if any(each.results.manifest.placebo for each in campaigns) else []
+        raise InputError(f"Results of different clocks are never put together: {listed}.", *told)
 
 
 def check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:

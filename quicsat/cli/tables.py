@@ -1,6 +1,7 @@
 """``./run.py tables``: shows statistics of stored campaigns as text, Markdown, CSV or LaTeX."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from quicsat.cli import console, stored_campaigns
@@ -8,6 +9,7 @@ from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
 from quicsat.cli.foreign_inputs import CampaignsOptions
 from quicsat.cli.program import Program, option
+from quicsat.model.clock import Clock
 from quicsat.report.plot_request import CampaignResults, PlotRequest
 from quicsat.report.table import Table, render
 
@@ -58,6 +60,10 @@ def run(options: Options, program: Program) -> int:
             continue
         for campaign in campaigns:
             tables += [(campaign.label, table) for table in _tables(name, campaign, options)]
+    manifest = campaigns[0].results.manifest
+    if manifest.clock is Clock.VIRTUAL:
+        label, last = tables[-1]
+        tables[-1] = label, replace(last, notes=(*last.notes, f"The runs used {manifest.time}."))
     if options.format == "csv":  # has no place for notes
         for note in dict.fromkeys(note for _, table in tables if not table.rows for note in table.notes):
             console.message(note)

@@ -262,13 +262,13 @@ class Manifest:
 
     @property
     def time(self) -> str:
-        """The clock in words: ``real time``, or ``virtual time (CPU costs of cost models)``.
+        """The clock in words: ``real time``, or ``virtual time (CPU costs of cost models; placebo)``.
 
         Results of campaigns in which it differs are never put together.
         """
         differences = "" if self.amplitudes == NONE else self.amplitudes.words
         costs = costs_in_words(self.cpu_cost_factor, self.cpu_cost, own=self.own_cpu_costs)
-        return clock_in_words(self.clock, costs, differences)
+        return clock_in_words(self.clock, costs, differences, placebo=self.placebo)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ Both formats hold less than result.json. They are filled as follows:
 * The protocol of a pair is not exported.
 * Excluded attempts are not exported, since neither format has a field for them; result.json has all.
 * Pairs that never ran are left out; so are those whose image failed the compliance check.
-* The clock, with CPU costs and amplitudes, is in the key ``quicsat``, which only ``quicsat.results.qir_import`` reads:
-  others have real time only.
+* The clock, with CPU costs, amplitudes and whether the campaign is a placebo, is in the key ``quicsat``, which only
+  ``quicsat.results.qir_import`` reads: others have real time only.
 * ``details`` are filled for succeeded measurements only; the deviation of a single value is written as 0.
 """
 
@@ -156,6 +156,7 @@ def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
             "own_cpu_costs": manifest.own_cpu_costs,
             "cpu_cost_factor": manifest.cpu_cost_factor,
             "amplitudes": asdict(manifest.amplitudes),
+            "placebo": manifest.placebo,
         },
         "start_time": _timestamp(manifest.started),
         "end_time": _end(result_set),

@@ -141,6 +141,7 @@ class _Own(_Loose):
     own_cpu_costs: bool = False
     cpu_cost_factor: Annotated[float, Field(ge=0)] | None = None
     amplitudes: _Amplitudes = _Amplitudes()
+    placebo: bool = False
 
 
 _Matrix = list[Annotated[list[Annotated[_Cell | None, _LENIENT]] | None, _LENIENT]]
@@ -291,6 +292,7 @@ def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementat
         own_cpu_costs=usable.own.own_cpu_costs,
         cpu_cost_factor=usable.own.cpu_cost_factor,
         amplitudes=Amplitudes(**usable.own.amplitudes.model_dump()),
+        placebo=usable.own.placebo,
     )
     finished = _moment(file.end_time) if file.end_time else None
     more = len(warnings) - MOST_WARNINGS

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -170,13 +170,15 @@ def write_list(site: Site) -> None:
     many = [listed(each) for each in site.campaigns]
     rows = [{"listed": one, "campaign": each} for one, each in zip(many, site.campaigns, strict=True)]
     badges = [(each.name, each.folder) for each in site.campaigns[0].manifest.implementations]
-    site.put(address.CHOICES, _choices(many[:_MOST_CHOICES]))
+    site.put(address.CHOICES, _choices(rows[:_MOST_CHOICES]))
     site.show(address.CAMPAIGNS, "campaigns.html", None, "Campaigns", rows=rows, badges=badges)
 
 
-def _choices(many: Sequence[Listed]) -> bytes:
+def _choices(rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Address and words of each campaign as a script, for browsers fetch no data from files."""
-    choices = [
-        [str(each.address), f"{day(each.started)}: {each.size}, {each.tests}, {each.share} succeeded"] for each in many
-    ]
+    choices = []
+    for row in rows:
+        each, kind = row["listed"], ", placebo" if row["campaign"].manifest.placebo else ""
+        words = f"{day(each.started)}{kind}: {each.size}, {each.tests}, {each.share} succeeded"
+        choices.append([str(each.address), words])
     return f"window.campaignChoices = {json.dumps(choices)};\n".encode()

@@ -151,7 +151,7 @@ def find(
 ) -> tuple[list[SiteCampaign], list[str]]:
     """The campaigns in ``places``, newest first, and one sentence for each that cannot be read.
 
-    Those that start after ``now``, which only a wrong clock can cause, come last.
+    Placebos, and those that start after ``now``, which only a wrong clock can cause, come last.
 
     A place is the directory of a campaign or one that holds such directories; ``known``: what an earlier build has read
     of a directory that has not changed. InputError if nothing can be shown.
@@ -170,7 +170,9 @@ def find(
             problems.extend(error.problems)
     if not loaded:
         raise InputError(*problems, "There is no campaign to show. Name the directory of one, e.g. results.")
-    loaded.sort(key=lambda each: (each[1].manifest.started, each[1].manifest.id), reverse=True)
+    loaded.sort(
+        key=lambda each: (not each[1].manifest.placebo, each[1].manifest.started, each[1].manifest.id), reverse=True
+    )
     loaded = _without_copies(_in_order(loaded, (now or datetime.now(UTC)) + CLOCKS_DIFFER, problems), problems)
     names = address.folders((each.manifest.id, each.manifest.started) for _, each in loaded)
     newest, _ = loaded[0]

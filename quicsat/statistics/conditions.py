@@ -63,9 +63,9 @@ def check_fit(baseline: Manifest, now: Manifest) -> tuple[str, ...]:
 
 def with_placebo(results: ResultSet, placebo: ResultSet) -> ResultSet:
     """A campaign with the runs of its placebo; raises InputError if their builds or conditions differ."""
-    before, now = results.manifest, placebo.manifest
+    before, now = results.manifest, replace(placebo.manifest, placebo=False)
     faults = differences(before, now, matching(before.test_cases, now.test_cases), (), PLACEBO).faults
-    if not now.placebo:
+    if not placebo.manifest.placebo:
         faults = (f"{now.started}: is no placebo. `run --placebo` measures one.", *faults)
     if faults:
         raise InputError(*faults)

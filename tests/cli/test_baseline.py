@@ -590,3 +590,11 @@ def test_a_placebo_is_saved_with_the_baseline_and_used(
     for words in ([*compared, "--placebo", places["again"]], ["baseline", "check", places["slower"], file]):
         assert "10/10" in quicsat.out(*words, status=1)
     quicsat.refusal("baseline", "check", places["base"], file, "--placebo", places["again"])
+    for words in (
+        ["compare", places["again"], places["slower"]],
+        ["compare", places["base"], places["again"]],
+        ["baseline", "save", places["again"], str(tmp_path / "c.json")],
+    ):
+        assert "--placebo" in quicsat.err(*words, status=2)
+    assert not (tmp_path / "c.json").exists()
+    quicsat.out("baseline", "check", places["again"], file, status=2)

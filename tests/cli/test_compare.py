@@ -83,6 +83,13 @@ def test_a_campaign_that_was_killed_early_hides_nothing_from_the_next_one(tmp_pa
     assert told["changes"][0]["members"] == "1/1"
 
 
+def test_a_placebo_is_no_earlier_campaign(tmp_path: Path, quicsat: CommandLine) -> None:
+    night(tmp_path, 1, whole(8e6))
+    again = whole(4e6)
+    night(tmp_path, 2, replace(again, manifest=replace(again.manifest, placebo=True)))
+    assert "01 → 03" in quicsat.out("compare", "--previous", night(tmp_path, 3, whole(4e6)), draw=Draws(), status=1)
+
+
 def test_a_campaign_without_an_earlier_one_is_undecided(tmp_path: Path, quicsat: CommandLine) -> None:
     place, file = night(tmp_path, 1, whole(8e6)), tmp_path / "changes.json"
     err = quicsat.err("compare", "--previous", place, "-j", file, draw=Draws(), status=ExitStatus.UNDECIDED)

@@ -23,6 +23,13 @@ def test_several_campaigns_are_shown_over_time(places: list[str], quicsat: Comma
     assert "2 campaigns" in quicsat.out("tables", *places)
 
 
+def test_the_last_table_tells_virtual_time(places: list[str], other_clock: str, quicsat: CommandLine) -> None:
+    words = ("--table", "pairs", "summary", "--format", "markdown")
+    assert "virtual time" not in quicsat.out("tables", places[0], *words)
+    lines = quicsat.out("tables", other_clock, *words).splitlines()
+    assert [line for line in lines if "virtual time" in line] == [lines[-1]]
+
+
 @pytest.mark.parametrize("table", ["congestion", "implementations", "variance", "clusters", "attempts", "negotiated"])
 def test_every_table_can_be_had(table: str, places: list[str], quicsat: CommandLine) -> None:
     assert quicsat.out("tables", places[0], "--table", table, "-t", "SAT", "SATL")

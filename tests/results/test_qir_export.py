@@ -70,6 +70,7 @@ HEAD = {
         "own_cpu_costs": False,
         "cpu_cost_factor": None,
         "amplitudes": asdict(NONE),
+        "placebo": False,
     },
     "start_time": 1795240800.0,
     "end_time": 1795248000.0,

@@ -130,6 +130,7 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
         ("virtual", {"cpu_cost": 3e-6, "own_cpu_costs": True}),
         ("virtual", {"cpu_cost": 0.0}),
         ("virtual", {"cpu_cost_factor": 0.5}),
+        ("virtual", {"cpu_cost_factor": 1.0, "placebo": True}),
     ],
 )
 def test_the_clock_of_our_own_export_comes_back(
@@ -140,6 +141,7 @@ def test_the_clock_of_our_own_export_comes_back(
     ours = replace(ours, manifest=replace(ours.manifest, amplitudes=amplitudes, **costs))
     back = exported(ours, tmp_path, convert)
     assert (back.manifest.time, back.manifest.amplitudes) == (ours.manifest.time, amplitudes)
+    assert back.manifest.placebo == ours.manifest.placebo
     assert {result.evidence.clock for result in back.results} == {Clock(clock)}
 
 

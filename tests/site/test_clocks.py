@@ -108,6 +108,22 @@ def test_every_page_of_a_campaign_tells_virtual_time_in_the_line_that_names_it(
     assert slow in pages["index.html"]
 
 
+def test_a_placebo_is_named_and_neither_the_newest_results_nor_part_of_a_trend(tmp_path: Path) -> None:
+    for day, (name, rate) in enumerate((("a", 8e6), ("b", 8e6), ("again", 4e6)), 10):
+        made = virtual(result_set(runs(rate, 2 * rate), repetitions=2))
+        manifest = replace(made.manifest, id=name, started=f"2026-11-{day}T06:00:00Z", placebo=name == "again")
+        builder.on_disk(tmp_path / "results" / name, replace(made, manifest=manifest))
+    builder.build(tmp_path / "results", tmp_path / "site")
+    found = builder.pages(tmp_path / "site")
+    for page in ("index.html", "trends/sat/index.html"):
+        assert ("2026-11-11" in found[page], "2026-11-12" in found[page]) == (True, False)
+    assert "; placebo)" in found["runs/2026-11-12-again/index.html"]
+    for page in (found["runs/index.html"], (tmp_path / "site" / "runs" / "campaigns.js").read_text()):
+        assert page.index("2026-11-10") < page.index("2026-11-12")
+        assert page.count(", placebo") == 1
+    assert not any("again" in name for name in found if name.startswith("compare/"))
+
+
 def test_a_fingerprint_tells_clocks_and_costs_apart() -> None:
     prints = {name: fingerprint(SiteCampaign(Path(name), name, campaign(name))) for name in DAYS}
     assert prints["real-1"] == prints["real-2"]

@@ -89,6 +89,7 @@ def changed(which: str) -> ResultSet:
     parts = {
         "clock": replace(result_set(runs(8e6), repetitions=1).manifest),
         "cost": replace(manifest, cpu_cost=4e-6),
+        "placebo": replace(manifest, placebo=True),
         "seed": replace(manifest, seed=2),
         "limit": replace(manifest, test_cases=(replace(manifest.test_cases[0], timeout=5.0),)),
         "cases": replace(manifest, test_cases=(replace(SAT, name="other", abbreviation="O"),)),
@@ -103,6 +104,7 @@ def changed(which: str) -> ResultSet:
     [
         ("clock", "The baseline used virtual time"),
         ("cost", "The baseline used virtual time (3 µs per system call)"),
+        ("placebo", "3 µs per system call; placebo)"),
         ("seed", "use --seed 1"),
         ("limit", "The test case sat has other conditions than in the baseline: time limit 2 min 0 s → 5.0 s."),
         ("cases", "none of the test cases"),

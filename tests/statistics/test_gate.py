@@ -225,6 +225,7 @@ CONDITIONS: dict[str, Any] = {
     "images": {"picoquic": ImageFacts("me/x:1", "sha256:1"), "simulator": ImageFacts("quicsat/s:2", "sha256:9")},
     "options": {"qlog": False},
     "amplitudes": Amplitudes(delay=0.02),
+    "placebo": True,
 }
 """Facts of a campaign that must be the same, and other values of them."""
 OTHERS: dict[str, Any] = {
@@ -235,7 +236,7 @@ OTHERS: dict[str, Any] = {
 NO_MATTER: dict[str, Any] = {
     "id": "x", "started": "2026-12-01T00:00:00Z", "command": ("x",), "tool_version": "9", "shard": "1/1", "note": "x",
     "schedule": Schedule(testbeds=2), "versions": Versions("9"), "processor": "CPU", "must_include": ("quiche",),
-    "pairs": ("picoquic/quiche",), "placebo": True, "planned_runs": 1, "servers": ("picoquic",), "clients": ("quiche",),
+    "pairs": ("picoquic/quiche",), "planned_runs": 1, "servers": ("picoquic",), "clients": ("quiche",),
 }  # fmt: skip
 
 
