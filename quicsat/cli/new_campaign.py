@@ -16,6 +16,8 @@ from quicsat.cli.output_files import check_place
 from quicsat.cli.program import Program
 from quicsat.cli.progress import earlier_campaigns
 from quicsat.cli.select_runs import ChosenRuns
+from quicsat.config.inventory import Inventory
+from quicsat.model.clock import Clock
 from quicsat.model.errors import InputError
 from quicsat.model.results import Schedule
 from quicsat.model.run import Run
@@ -70,6 +72,9 @@ def conditions(options: NewCampaignOptions, program: Program, selection: Selecti
     lost = left_out(selection.servers, selection.clients, selection.test_cases)
     if lost and not options.pairs:
         console.message(lost)
+    if options.clock is Clock.VIRTUAL:
+        for unknown in Inventory(program.root).unknown_marks(selection.servers, selection.test_cases):
+            console.message(unknown)
     with shared.engine_for_itself(options, program):
         from quicsat.execution import campaign_config
 

@@ -1,6 +1,7 @@
 """Reads an entry of implementations.json; faults are added to the problems of its fields."""
 
 import datetime
+from collections import Counter
 from collections.abc import Callable, Collection
 
 from quicsat.config.quantities import duration, matching, one_line, one_of, valid, within
@@ -176,7 +177,12 @@ def _read_virtual_only(fields: Fields) -> VirtualOnly:
         for name in listed:
             if not is_test_case(name):
                 listed.note(f"{quoted(name)} is no name of a test case.", listed.line_of(name))
-            links.append(VirtualOnlyLink(name, listed.read_list(name, _CLIENT) or ()))
+            clients = listed.read_list(name, _CLIENT) or ()
+            if twice := [each for each, count in Counter(clients).items() if count > 1]:
+                listed.note(f"{name} names {', '.join(twice)} more than once.", listed.line_of(name))
+            elif EVERY_CLIENT in clients and len(clients) > 1:
+                listed.note(f'{name}: "{EVERY_CLIENT}" already stands for every client.', listed.line_of(name))
+            links.append(VirtualOnlyLink(name, clients))
         if len(links) > MOST_LINKS or any(len(each.clients) > MOST_CLIENTS for each in links):
             listed.note(f"more than {MOST_LINKS} test cases, or {MOST_CLIENTS} clients of one.")
     elif "links" in section:

@@ -469,3 +469,16 @@ def test_a_campaign_marks_pairs_that_hold_in_virtual_time_only(
     (checkout.root / "implementations.json").write_text(json.dumps(known))
     out = checkout.out("-s", "good", "-c", "good", "-t", "tiny", *words)
     assert ("†" in out, "†" in checkout("show")[1]) == (marked, marked)
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_a_mark_whose_name_is_unknown_is_told(checkout: Checkout, tmp_path: Path, clock: str) -> None:
+    links = {"tiny": ["goood", "bad"], "tiny+page": ["good@1.2"], "tinny": ["*"], "mine": ["odd:bbr"]}
+    known = json.loads((checkout.root / "implementations.json").read_text())
+    known["good"]["virtual time only"] = {"date": "2026-11-30", "links": links}
+    (checkout.root / "implementations.json").write_text(json.dumps(known))
+    own = tmp_path / "mine.yaml"
+    own.write_text((checkout.root / "testcases/tiny.yaml").read_text().replace("tiny", "mine").replace("TY", "MI"))
+    err = checkout.err("-s", "good", "-c", "good", "-t", own, "--clock", clock, status=0)
+    told = [line for line in err.splitlines() if "which is unknown" in line]
+    assert [line.split('"')[3] for line in told] == (["goood", "odd:bbr", "tinny"] if clock == "virtual" else [])

@@ -26,6 +26,12 @@ def test_an_empty_folder_has_what_quicsat_brings(tmp_path: Path) -> None:
     assert list(found.workloads) == list(OF_QUICSAT.workloads)
 
 
+def test_all_marks_of_quicsat_name_clients_and_test_cases() -> None:
+    marked = [each for each in OF_QUICSAT.implementations.values() if each.virtual_only.links]
+    assert marked
+    assert OF_QUICSAT.unknown_marks(marked, ()) == []
+
+
 def test_own_implementations_come_in_addition_and_replace_those_with_their_names(tmp_path: Path) -> None:
     entry = {"image": "me/mine:1", "url": "https://example.org", "role": "both"}
     (tmp_path / "implementations.json").write_text(json.dumps({"mine": entry, "quic-go": entry}))

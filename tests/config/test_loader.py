@@ -565,6 +565,14 @@ def test_a_wrong_implementation_is_named(old: str, new: str, problem: str) -> No
             'sat "quic go" is neither the name of an implementation nor "*" for every client.',
         ),
         (
+            '"virtual time only": {"date": "2026-11-28", "links": {"sat": ["quinn", "quic-go", "quinn"]}}',
+            "links: sat names quinn more than once.",
+        ),
+        (
+            '"virtual time only": {"date": "2026-11-28", "links": {"sat": ["*", "quic-go"]}}',
+            'links: sat: "*" already stands for every client.',
+        ),
+        (
             f'"virtual time only": {{"date": "2026-11-28", "links": {{"sat": {MANY}}}}}',
             "more than 50 test cases, or 100 clients of one.",
         ),
