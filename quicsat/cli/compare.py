@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ GROUP = "Results", 4
 SUMMARY = "Compare two campaigns, or two test cases of one campaign."
 DESCRIPTION = (
     "Show which pairs became significantly slower or faster, broke, or were fixed between two campaigns. With two test "
-    "cases of one campaign, show how pairs differ between them. The exit status is 1 if something became significantly "
+    "cases of one campaign, compare their efficiency. The exit status is 1 if something became significantly "
     "worse or the second campaign is unfinished, 2 if their conditions differ, 3 if one of its runs ended in an error, "
     "and 5 if something may be worse that the results cannot show. The table states which loss would have been found."
 )
@@ -94,10 +95,10 @@ def run(options: Options, program: Program) -> int:
     if len(opened) < len(options.directories):
         raise InputError("There is no second campaign to compare.")
     first, second = opened[0], opened[-1]
-    status = ExitStatus.SUCCESS
     if two := _two_cases(options, first.results, second.results):
         found = comparison.links(first.results, *two, second.results)
         table = campaign_tables.comparison(found, options.test[0], options.test[1], Unit.SHARE, everything=options.all)
+        table = replace(table, title=f"{table.title}: efficiency, the share of the link")
     else:
         chosen = stored_campaigns.test_cases(first.results, options.test)
         if not {case.name for case in chosen} & {case.name for case in second.results.manifest.test_cases}:
@@ -105,9 +106,9 @@ def run(options: Options, program: Program) -> int:
         before = stored_campaigns.with_placebo(first.results, options.placebo)
         found = comparison.campaigns(before, second.results, chosen)
         table = campaign_tables.comparison(found, first.label, second.label, everything=options.all)
-        status = exit_status_for(found)
+    status = exit_status_for(found)
     console.show(render(table, options.format, console.width()))
-    decides = status is ExitStatus.FAILURE and found.worse and options.format == "text"
+    decides = status is ExitStatus.FAILURE and found.worse and options.format == "text" and not two
     if decides and first.results.manifest.clock is Clock.VIRTUAL:
         console.show(f"\nTo check this in real time: {command_line('confirm', *options.directories)}")
     _write(options, found, first, second, passed_over)

@@ -21,6 +21,7 @@ from quicsat.statistics.comparison import (
     Conclusion,
     Doubt,
     PairChange,
+    change_in_words,
     detectable_in_words,
     geometric_mean_ratio,
     time_in_words,
@@ -304,8 +305,9 @@ def comparison(
     )  # fmt: skip
     rows = [
         (
-            pair.first.test_case, pair.first.server, pair.first.client, pair.change.value, pair.first.mean,
-            pair.second.mean, pair.ratio, *((pair.effect and pair.effect.interval) or (None, None)), pair.p,
+            pair.first.test_case, pair.first.server, pair.first.client, change_in_words(pair.change, found.metric),
+            pair.first.mean, pair.second.mean, pair.ratio,
+            *((pair.effect and pair.effect.interval) or (None, None)), pair.p,
             f"{pair.first.succeeded}/{pair.first.conclusive}", f"{pair.second.succeeded}/{pair.second.conclusive}",
             *([pair.members] if members else []),
         )
@@ -317,19 +319,22 @@ def comparison(
 
 def _verdict(found: Comparison) -> list[str]:
     counts = found.counts
-    changes = ", ".join(f"{counts[change]} {change.value}" for change in Change if counts[change])
+    changes = ", ".join(
+        f"{counts[change]} {change_in_words(change, found.metric)}" for change in Change if counts[change]
+    )
     overall = geometric_mean_ratio(found.pairs)
     notes = [f"Of {counted(len(found.pairs), 'pair')}: {changes or 'none to compare'}."]
     notes += [f"Image that changed: {each}." for each in found.changed_images]
     if overall is not None:
-        notes.append(f"The change over all pairs with numbers in both is {overall * 100:+.1f} % (geometric mean).")
+        change = f"{overall * 100:+.1f} % (geometric mean)"
+        notes.append(f"The change of {found.metric} over all pairs with numbers in both is {change}.")
     if found.identical:
         notes.append(
             f"{_pairs(found.identical)} gave the same results to the bit with all common seeds, so no test is needed."
         )
     notes += found.notes
     if found.tests or found.identical < len(found.pairs) or not found.pairs:
-        notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
+        notes.append(f"{_correction(found.tests, found.metric)} Differences are those of geometric means.")
     notes += [f"{time_in_words(each)}." for each in found.times]
     if sizes := detectable_in_words(found):
         notes.append(sizes)
@@ -338,21 +343,21 @@ def _verdict(found: Comparison) -> list[str]:
 
 def _not_shown(found: Comparison) -> list[str]:
     """What the comparison cannot show."""
-    notes = []
+    notes, side = [], "campaign" if found.metric == GOODPUT else "test case"
     if any(found.counts[change] for change in UNSURE):
         notes.append(
             "Changes that are not significant may be due to chance: there are too few repetitions to be certain."
         )
     for doubt, words in _DOUBTS.items():
         if some := found.with_doubt(doubt):
-            notes.append(f"{_pairs(len(some))} {words}{_with(some)}.")
+            notes.append(f"{_pairs(len(some))} {words.format(metric=found.metric, side=side)}{_with(some)}.")
     if lost := found.counts[Change.LOST]:
-        notes.append(f"{_pairs(lost)} had a valid result in the first campaign, and none in the second.")
+        notes.append(f"{_pairs(lost)} had a valid result in the first {side}, and none in the second.")
     if found.errors:
-        notes.append("Some runs of the second campaign ended with a fault of quicsat or of the machine.")
+        notes.append(f"Some runs of the second {side} ended with a fault of quicsat or of the machine.")
     if found.nothing:
-        notes.append("No pair has a valid result in both campaigns.")
-    notes += [*found.gaps, *([f"Second campaign: {found.unfinished}"] if found.unfinished else [])]
+        notes.append(f"No pair has a valid result in both {side}s.")
+    notes += [*found.gaps, *([f"Second {side}: {found.unfinished}"] if found.unfinished else [])]
     if found.conclusion is Conclusion.UNDECIDED:
         notes.append("Undecided: something may be worse that this comparison cannot show.")
     if found.unlike:
@@ -361,11 +366,11 @@ def _not_shown(found: Comparison) -> list[str]:
 
 
 _DOUBTS = {
-    Doubt.BLIND: f"could be {percent(COARSEST)} slower without a significant change",
+    Doubt.BLIND: f"could have {percent(COARSEST)} less {{metric}} without a significant change",
     Doubt.MISSING: "had no result in some repetitions",
-    Doubt.NO_NUMBER: "succeeded, and some of the goodputs are unknown",
-    Doubt.NEW_FAILURE: "failed, and had no valid result in the first campaign",
-    Doubt.PROTOCOL: "used another application protocol than in the first campaign",
+    Doubt.NO_NUMBER: "succeeded, and {metric} is not known of all runs",
+    Doubt.NEW_FAILURE: "failed, and had no valid result in the first {side}",
+    Doubt.PROTOCOL: "used another application protocol than in the first {side}",
 }
 
 
@@ -379,7 +384,7 @@ def _pairs(count: int) -> str:
     return counted(count, "pair")
 
 
-def _correction(tests: int) -> str:
+def _correction(tests: int, metric: str) -> str:
     """How p-values were corrected, or why there are none."""
     if not tests:
         return (
@@ -389,7 +394,7 @@ def _correction(tests: int) -> str:
         f"p-values are corrected for {tests} tests (Holm)" if tests > 1 else "p-values are those of the only test"
     )
     rule = f"A change is significant if its p-value is at most {LEVEL:g}"
-    return f"{corrected}. {rule}, a change of goodput only if it is also at least {percent(SMALLEST_CHANGE)}."
+    return f"{corrected}. {rule}, a change of {metric} only if it is also at least {percent(SMALLEST_CHANGE)}."
 
 
 # ---- long term ------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 
 from quicsat.model.results import ResultSet
 from quicsat.model.text import counted, printable
-from quicsat.model.units import mbit_per_s
+from quicsat.model.units import mbit_per_s, percent
 from quicsat.statistics.comparison import (
     BETTER,
     CHANGED,
@@ -15,22 +15,25 @@ from quicsat.statistics.comparison import (
     Comparison,
     Doubt,
     PairChange,
+    change_in_words,
     detectable_in_words,
     in_words,
     time_in_words,
 )
+from quicsat.statistics.samples import GOODPUT
 
 _SPEEDS = (Change.SLOWER, Change.PERHAPS_SLOWER, Change.FASTER)
 
 
 def line(change: PairChange) -> str:
     """``sat, server a, client b: slower, 8.00 Mbit/s → 7.60 Mbit/s (-5.0 %)``."""
-    kind = change.change.value
+    kind = change_in_words(change.change, change.metric)
     if change.metric in TIMES:
         return time_in_words(change)
     if change.change in _SPEEDS and change.ratio is not None:
         before, after = change.first.mean, change.second.mean
-        means = f", {mbit_per_s(before)} → {mbit_per_s(after)}" if before is not None and after is not None else ""
+        shown = mbit_per_s if change.metric == GOODPUT else percent
+        means = f", {shown(before)} → {shown(after)}" if before is not None and after is not None else ""
         return f"{in_words(change)}: {kind}{means} ({change.ratio * 100:+.1f} %)"
     if change.change in (Change.UNSUPPORTED, Change.LOST):
         return f"{in_words(change)}: {kind}"

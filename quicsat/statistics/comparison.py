@@ -231,6 +231,11 @@ class Comparison:
     """The implementations that the second campaign names as those under test; empty for all."""
 
     @property
+    def metric(self) -> str:
+        """What was compared beside the times."""
+        return next((pair.metric for pair in self.pairs), GOODPUT)
+
+    @property
     def identical(self) -> int:
         """Pairs whose members are the same to the bit."""
         return sum(pair.identical for pair in self.pairs)
@@ -634,6 +639,13 @@ def in_words(change: PairChange) -> str:
     return f"all pairs with the {f'client {one.client}' if one.server == ALL else f'server {one.server}'}{over}"
 
 
+def change_in_words(change: Change, metric: str) -> str:
+    """``slower``, or of efficiency ``less efficient``: a faster link may be used worse."""
+    if metric != EFFICIENCY:
+        return change.value
+    return change.value.replace("slower", "less efficient").replace("faster", "more efficient")
+
+
 def effect_in_words(change: PairChange) -> str:
     """``-10.0 % (95 % interval -14.2 to -5.5 %; 9/10 members)``; only what is known. Of a time, its own change."""
     interval = change.effect.interval if change.effect is not None else None
@@ -645,7 +657,7 @@ def effect_in_words(change: PairChange) -> str:
 
 
 def _shown(change: PairChange, ratio: float) -> float:
-    return ratio if change.metric == GOODPUT else 1 / (1 + ratio) - 1
+    return 1 / (1 + ratio) - 1 if change.metric in TIMES else ratio
 
 
 def time_in_words(change: PairChange) -> str:
@@ -654,7 +666,7 @@ def time_in_words(change: PairChange) -> str:
 
 
 def detectable_in_words(found: Comparison) -> str:
-    """Which loss would have been found at each level: a sentence; empty if no goodput was tested."""
+    """Which loss would have been found at each level: a sentence; empty if no number was tested."""
     names = ("in all cells", "in all cells of an implementation", "in a single cell (median)")
     sizes = [
         f"{'none' if size >= 1 else percent(max(size, SMALLEST_CHANGE), 1)} {name}"
@@ -663,7 +675,7 @@ def detectable_in_words(found: Comparison) -> str:
     ]
     if not sizes or all(pair.effect is None for pair in found.pairs):  # with equal runs, any loss would have been
         return ""
-    return f"Loss of goodput that would have been found with 80 % power: {', '.join(sizes)}."
+    return f"Loss of {found.metric} that would have been found with 80 % power: {', '.join(sizes)}."
 
 
 def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:
@@ -779,8 +791,12 @@ def of_goodputs(
     share: float = 1.0,
     *,
     by_case: bool = False,
+    paired: bool = True,
 ) -> Comparison:
-    """Goodput alone, for those who compare a campaign with several; ``share``: of the level; ``by_case``: as above."""
+    """Goodput alone, for those who compare a campaign with several; ``share``: of the level; ``by_case``: as above.
+
+    ``paired``: in virtual time, equal members have the same conditions.
+    """
     one, two = first.manifest, second.manifest
     chosen = list(cases)
     both = matching(chosen, two.test_cases)
@@ -791,7 +807,7 @@ def of_goodputs(
     found = compare(
         before,
         after,
-        virtual=one.clock is two.clock is Clock.VIRTUAL,
+        virtual=paired and one.clock is two.clock is Clock.VIRTUAL,
         placebo=[sample for case, _ in both for sample in first.placebo.get(case.name, ())],
         loss=loss,
         share=share,
@@ -855,9 +871,27 @@ def _gaps(gone: int, fresh: int, skipped: int) -> Iterator[str]:
 
 def links(results: ResultSet, first: TestCase, second: TestCase, other: ResultSet | None = None) -> Comparison:
     """Efficiency in two test cases of one campaign, or in the second one of an ``other`` campaign."""
-    name = f"{first.abbreviation}, {second.abbreviation}"
-    before, after = (
-        [replace(sample, test_case=name) for sample in samples(campaign, case.name, EFFICIENCY)]
-        for campaign, case in ((results, first), (other or results, second))
+    case = replace(first, name=f"{first.abbreviation}, {second.abbreviation}")
+    later = other or results
+    one, two = _efficiencies(results, first.name, case), _efficiencies(later, second.name, case)
+    found = of_goodputs(one, two, [case], paired=False)
+    pairs, groups, unchanged = (
+        tuple(replace(each, metric=EFFICIENCY) for each in many)
+        for many in (found.pairs, found.groups, found.unchanged)
     )
-    return compare(before, after)
+    gaps = tuple(each.replace("campaign", "test case") for each in found.gaps)
+    notes = () if later is results else found.notes
+    return replace(found, pairs=pairs, groups=groups, unchanged=unchanged, gaps=gaps, notes=notes)
+
+
+def _efficiencies(results: ResultSet, test_case: str, case: TestCase) -> Goodputs:
+    """What a comparison needs to know of one test case, as if it were ``case``."""
+    made = [replace(each, test_case=case.name) for each in samples(results, test_case, EFFICIENCY)]
+    whole = goodputs(results)
+    return replace(
+        whole,
+        manifest=replace(results.manifest, test_cases=(case,)),
+        samples={case.name: tuple(made)},
+        skipped=frozenset((server, client, case.name) for server, client, name in whole.skipped if name == test_case),
+        placebo={},
+    )

@@ -3,12 +3,15 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.model.outcomes import Outcome
 from quicsat.model.results import ImageFacts, ResultSet
+from quicsat.results import store
 from quicsat.results.store import write_result_json
 from tests.cli.conftest import FAST, SLOW, CommandLine, Draws
-from tests.results_builder import SAT, SATLOSS, result_set, runs, virtual
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 
 
 def test_compare_finds_what_got_worse(places: list[str], quicsat: CommandLine) -> None:
@@ -19,7 +22,66 @@ def test_compare_finds_what_got_worse(places: list[str], quicsat: CommandLine) -
 
 
 def test_compare_two_links(places: list[str], quicsat: CommandLine) -> None:
-    assert "-75.0" in quicsat.out("compare", places[0], "-t", "sat", "satloss")
+    assert "-75.0" in quicsat.out("compare", places[0], "-t", "sat", "satloss", status=1)
+    assert "300.0" in quicsat.out("compare", places[0], "-t", "satloss", "sat")
+
+
+LINKS = ("-t", "sat", "satloss")
+
+
+def over_two_links(place: Path, repetitions: int = 10, *, seed: int = 1, **changed: Any) -> str:
+    """A stored campaign; over the second link, goodput is twice that over the first, and efficiency 80 % less."""
+    rates = [8e6 + 1e5 * number for number in range(repetitions)]
+    lossy = [
+        run_result(2 * rate, test_case="satloss", repetition=number, forward_rate=200e6)
+        for number, rate in enumerate(rates, 1)
+    ]
+    made = virtual(result_set([*runs(*rates), *lossy], test_cases=(SAT, SATLOSS), repetitions=repetitions))
+    place.mkdir()
+    write_result_json(place, replace(made, manifest=replace(made.manifest, seed=seed), **changed))
+    return str(place)
+
+
+def test_two_links_are_compared_by_efficiency_and_the_exit_status_tells_so(
+    tmp_path: Path, quicsat: CommandLine
+) -> None:
+    place, file = over_two_links(tmp_path / "a"), tmp_path / "x.json"
+    out = quicsat.out("compare", place, *LINKS, "--json", file, status=ExitStatus.FAILURE)
+    assert ("-80.0" in out, "less efficient" in out, "Loss of efficiency" in out) == (True, True, True)
+    assert not any(word in out for word in ("goodput", "slower", "confirm"))
+    told = json.loads(file.read_text())
+    assert {(each["metric"], each["change"], each["worse"]) for each in told["changes"]} == {
+        ("efficiency", "slower", True)
+    }
+    assert "42 % → 8 %" in told["changes"][-1]["words"]
+    better = quicsat.out("compare", place, "-t", "satloss", "sat")
+    assert ("400.0" in better, "more efficient" in better, "Undecided" in better) == (True, True, False)
+
+
+def test_what_two_links_cannot_show_is_no_success(tmp_path: Path, quicsat: CommandLine) -> None:
+    few = over_two_links(tmp_path / "few", 2)
+    assert "Undecided" in quicsat.out("compare", few, "-t", "satloss", "sat", status=ExitStatus.UNDECIDED)
+    cut = store.load(Path(over_two_links(tmp_path / "whole"))).result_set
+    kept = [each for each in cut.results if (each.test_case, each.repetition) != ("sat", 10)]
+    unfinished = over_two_links(tmp_path / "cut", results=tuple(kept), finished=None)
+    assert "19 of 20 runs" in quicsat.out("compare", unfinished, "-t", "satloss", "sat", status=ExitStatus.FAILURE)
+    fault = run_result(None, outcome=Outcome.ERROR, repetition=10)
+    faulty = over_two_links(tmp_path / "faulty", results=(*kept, fault))
+    quicsat.out("compare", faulty, "-t", "satloss", "sat", status=ExitStatus.MACHINE)
+
+
+def test_test_cases_of_campaigns_in_other_conditions_are_not_compared(tmp_path: Path, quicsat: CommandLine) -> None:
+    places = []
+    for name, case, seed in (("a", SAT, 1), ("b", SATLOSS, 1), ("c", SATLOSS, 2)):
+        whole = store.load(Path(over_two_links(tmp_path / f"whole-{name}"))).result_set
+        manifest = replace(whole.manifest, test_cases=(case,), seed=seed, planned_runs=10)
+        (tmp_path / name).mkdir()
+        write_result_json(
+            tmp_path / name, replace(whole, manifest=manifest, results=tuple(whole.by_test_case[case.name]))
+        )
+        places.append(str(tmp_path / name))
+    quicsat.out("compare", *places[:2], *LINKS, status=ExitStatus.FAILURE)
+    assert "-80.0" in quicsat.out("compare", places[0], places[2], *LINKS, status=ExitStatus.USAGE)
 
 
 def test_compare_draws_too(places: list[str], tmp_path: Path, quicsat: CommandLine) -> None:
@@ -124,9 +186,9 @@ def test_one_test_case_of_each_of_two_campaigns(quicsat: CommandLine, tmp_path: 
         (tmp_path / name).mkdir()
         results = result_set(runs(*rates, test_case=case.name), test_cases=(case,))
         write_result_json(tmp_path / name, results)
-    out = quicsat.out("compare", tmp_path / "a", tmp_path / "b", "-t", "sat", "satloss", "--all")
-    assert out.startswith("sat → satloss\n")
-    assert "│ SAT, SATL │ picoquic │ quiche │ slower │" in out
+    out = quicsat.out("compare", tmp_path / "a", tmp_path / "b", "-t", "sat", "satloss", "--all", status=1)
+    assert out.startswith("sat → satloss: efficiency, the share of the link\n")
+    assert "│ SAT, SATL │ picoquic │ quiche │ less efficient │" in out
 
 
 def test_a_second_campaign_is_missing(quicsat: CommandLine, places: list[str]) -> None:
