@@ -161,7 +161,7 @@ def _find_previous(options: Options, passed_over: list[str]) -> bool:
     earlier = list(_earlier(directory, after))
     at = most_alike(conclusive_cells(after), [conclusive_cells(each) for _, each in earlier])
     for _, each in earlier[:at]:
-        if each.finished is None:
+        if each.lacking:
             passed_over.append(incomplete(each))
             console.message(f"The campaign of {passed_over[-1]} is incomplete.")
     if at is not None:

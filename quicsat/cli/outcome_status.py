@@ -18,7 +18,9 @@ def exit_status_of(results: ResultSet) -> ExitStatus:
     outcomes = {result.verdict.outcome for result in results.results}
     if Outcome.ERROR in outcomes:
         return ExitStatus.MACHINE
-    return ExitStatus.FAILURE if outcomes & {Outcome.FAILED, Outcome.TIMEOUT} else ExitStatus.SUCCESS
+    if results.lacking or outcomes & {Outcome.FAILED, Outcome.TIMEOUT}:
+        return ExitStatus.FAILURE
+    return ExitStatus.SUCCESS
 
 
 def exit_status_for(found: Comparison | Judgement) -> ExitStatus:

@@ -288,6 +288,8 @@ class ResultSet:
     """The pairs that a user has chosen, see ``of_pairs``; None for all of the campaign."""
     filtered: bool = False
     """Whether a user has chosen runs by facts: pairs without such a run in a test case are then none of it."""
+    lacked: int | None = None
+    """``lacking`` before a user has chosen pairs or runs; None if these are all."""
 
     @cached_property
     def by_test_case(self) -> dict[str, list[RunResult]]:
@@ -340,9 +342,21 @@ class ResultSet:
             tuple(each for each in many if (each.server, each.client) in chosen)
             for many in (self.results, self.earlier, self.placebo)
         )
-        return replace(self, results=results, earlier=earlier, placebo=placebo, selected=tuple(pairs))
+        return replace(
+            self, results=results, earlier=earlier, placebo=placebo, selected=tuple(pairs), lacked=self.lacking
+        )
 
     @property
     def done(self) -> frozenset[RunKey]:
         """Runs that have a result which counts: ``resume`` repeats those that ended in an error."""
         return frozenset(result.key for result in self.results if result.verdict.outcome is not Outcome.ERROR)
+
+    @property
+    def made(self) -> frozenset[RunKey]:
+        """Runs that are made: those that are done and, once the campaign has ended, those that ended in an error."""
+        return self.done if self.finished is None else frozenset(result.key for result in self.results)
+
+    @property
+    def lacking(self) -> int:
+        """How many runs of the plan are not made, or whose results are lost."""
+        return max(0, self.manifest.planned_runs - len(self.made)) if self.lacked is None else self.lacked

@@ -278,8 +278,9 @@ def before(campaigns: Sequence[SiteCampaign]) -> dict[str, SiteCampaign]:
 def _incomplete(campaigns: Sequence[SiteCampaign], two: Compared) -> Iterator[str]:
     """A sentence for each campaign between two of one clock that did not end."""
     for each in campaigns[campaigns.index(two.after) + 1 : campaigns.index(two.before)]:
-        if each.time == two.after.time and each.finished is None:
-            runs = f"{each.brief.runs} of {counted(each.manifest.planned_runs, 'run')}"
+        made, planned = each.brief.runs, each.manifest.planned_runs
+        if each.time == two.after.time and (each.finished is None or made < planned):
+            runs = f"{made} of {counted(planned, 'run')}"
             yield f"The campaign of {day(each.started)} is incomplete ({runs}) and was left out."
 
 

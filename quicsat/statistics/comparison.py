@@ -728,12 +728,8 @@ def goodputs(results: ResultSet) -> Goodputs:
 
 def progress(results: ResultSet) -> str:
     """``4 of 9 runs measured; unfinished.``; empty if the campaign has all of its runs."""
-    done, planned = len(results.done), results.manifest.planned_runs
-    return (
-        f"{done} of {counted(planned, 'run')} measured; unfinished."
-        if results.finished is None and done < planned
-        else ""
-    )
+    lacking, planned = results.lacking, results.manifest.planned_runs
+    return f"{planned - lacking} of {counted(planned, 'run')} measured; unfinished." if lacking else ""
 
 
 def campaigns(
@@ -838,7 +834,7 @@ def of_goodputs(
         unlike=differ.faults,
         notes=differ.notes,
         changed_images=changed_images(one, two),
-        gaps=tuple(_gaps(lost, new, skipped)),
+        gaps=tuple(_gaps(first.unfinished, lost, new, skipped)),
         gone=lost,
         fresh=new,
         unfinished=second.unfinished,
@@ -859,8 +855,10 @@ def _in_second(pair: PairChange, second: Goodputs, test_case: str) -> PairChange
     return replace(pair, change=Change.ABSENT) if gone else pair
 
 
-def _gaps(gone: int, fresh: int, skipped: int) -> Iterator[str]:
-    """What one of two campaigns has not measured, of these numbers of cells."""
+def _gaps(unfinished: str, gone: int, fresh: int, skipped: int) -> Iterator[str]:
+    """What one of two campaigns has not measured: runs of the first, and these numbers of cells."""
+    if unfinished:
+        yield f"First campaign: {unfinished}"
     if gone:
         yield f"The second campaign does not contain {counted(gone, 'cell')} of the first."
     if fresh:

@@ -69,7 +69,7 @@ def where(results: ResultSet, conditions: Sequence[FactCondition]) -> ResultSet:
     kept = tuple(each for each in results.results if all(condition.holds(each) for condition in conditions))
     keys = {each.key for each in kept}
     earlier = tuple(each for each in results.earlier if each.key in keys)
-    return replace(results, results=kept, earlier=earlier, filtered=True)
+    return replace(results, results=kept, earlier=earlier, filtered=True, lacked=results.lacking)
 
 
 def fact_of(result: RunResult, name: str) -> int | str | None:

@@ -208,7 +208,7 @@ def judge(
         tuple(_groups(found, loss or 0.0, baseline, results)) if found is not None and baseline is not None else (),
         tuple(_builds(baseline.manifest, results.manifest)) if baseline is not None else (),
         progress(results),
-        tuple(_open(results, expected, planned, found)),
+        tuple(_open(results, expected, planned, baseline, found)),
         any(result.verdict.outcome is Outcome.ERROR for result in results.results),
         detectable_in_words(found) if found is not None else "",
         tuple(_behaviour(judged)),
@@ -216,7 +216,11 @@ def judge(
 
 
 def _open(
-    results: ResultSet, expected: Expectations, planned: Sequence[tuple[Sample, TestCase]], found: Comparison | None
+    results: ResultSet,
+    expected: Expectations,
+    planned: Sequence[tuple[Sample, TestCase]],
+    baseline: ResultSet | None,
+    found: Comparison | None,
 ) -> Iterator[str]:
     """Why the campaign as a whole cannot be judged."""
     if not any(sample.conclusive for sample, _ in planned):
@@ -224,6 +228,8 @@ def _open(
     elif found is not None and found.nothing:
         yield "No cell has a valid result in both the baseline and this campaign."
     yield from _unused("goodput floor", expected.floors, planned)
+    if baseline is not None and (cut := progress(baseline)):
+        yield f"Baseline: {cut}"
     if found is not None and found.gone:
         yield f"Cells of the baseline that are not part of this campaign: {found.gone}."
     if found is not None and found.fresh:
@@ -295,11 +301,12 @@ def _behaviour(cells: Iterable[JudgedCell]) -> Iterator[str]:
 
 
 def _left(results: ResultSet) -> Counter[Cell]:
-    """Number of runs of each cell that a campaign which was cut short has not made."""
-    if results.finished is not None:
+    """Number of runs of each cell that a campaign lacks."""
+    if not results.lacking:
         return Counter()
+    made = results.made
     keys = [run.key for run in plan_of(results.manifest)]
-    return Counter((key.server, key.client, key.test_case) for key in keys if key not in results.done)
+    return Counter((key.server, key.client, key.test_case) for key in keys if key not in made)
 
 
 def _builds(before: Manifest, now: Manifest) -> Iterator[str]:

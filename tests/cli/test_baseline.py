@@ -463,7 +463,7 @@ def test_reports_of_an_interrupted_campaign_say_so(checkout: Checkout, tmp_path:
     ("finished", "status", "told"),
     [
         (False, ExitStatus.FAILURE, "1 of 2 runs measured; unfinished.\nThe campaign is unfinished: 1 unfinished."),
-        (True, ExitStatus.UNDECIDED, "tiny, server good, client good: no result"),
+        (True, ExitStatus.FAILURE, "0 of 2 runs measured; unfinished.\nThe campaign is unfinished: 1 unfinished."),
     ],
 )
 def test_a_campaign_that_lacks_results_never_passes_a_check(

@@ -176,7 +176,9 @@ def test_a_comparison_that_cannot_show_a_loss_is_no_success(tmp_path: Path, quic
 
 def test_in_virtual_time_one_repetition_of_a_cell_decides_nothing(tmp_path: Path, quicsat: CommandLine) -> None:
     rates = (8e6, 7.9e6, 7.9e6)
-    places = [str(night(tmp_path, day, virtual(result_set(runs(rate))))) for day, rate in enumerate(rates, 1)]
+    places = [
+        str(night(tmp_path, day, virtual(result_set(runs(rate), repetitions=1)))) for day, rate in enumerate(rates, 1)
+    ]
     assert "slower, not significant" in quicsat.out("compare", *places[:2], draw=Draws(), status=ExitStatus.UNDECIDED)
     assert "1 no change shown" in quicsat.out("compare", *places[1:], draw=Draws())
 

@@ -32,7 +32,7 @@ def campaign(tmp_path: Path) -> Path:
     shutil.copytree(DATA / "lossy", place / "picoquic_quiche/sat/1")
     (place / "picoquic_quiche/sat/2").mkdir()
     (place / "picoquic_quiche/sat/2/series.parquet").write_bytes(b"PAR1")
-    write_result_json(place, result_set(results))
+    write_result_json(place, result_set(results, repetitions=3))
     return place
 
 

@@ -140,8 +140,9 @@ def advice(expected: KnownFailure, *failing: tuple[str, str], unsupported: bool 
         for client in "xyz"
         if (pair := (server, client)) != ("c", "z")
     ]
-    if unsupported:
-        results.append(run_result(None, server="c", client="z", outcome=Outcome.UNSUPPORTED))
+    results.append(
+        run_result(None, server="c", client="z", outcome=Outcome.UNSUPPORTED if unsupported else Outcome.SKIPPED)
+    )
     now = virtual(result_set(results, servers=tuple("abc"), clients=tuple("xyz"), repetitions=1))
     cells = {(each.sample.server, each.sample.client): each for each in judge(now, Expectations((expected,))).cells}
     assert cells["a", "x"].finding is Finding.UNEXPECTED_SUCCESS
@@ -176,12 +177,14 @@ def test_an_unsupported_cell_needs_no_known_failure() -> None:
 
 
 def test_cells_that_need_a_known_failure_to_be_excused() -> None:
-    results = result_set(runs(8e6, server="a"), servers=("a", "b"), repetitions=1)
+    skipped = run_result(None, server="b", outcome=Outcome.SKIPPED)
+    results = result_set([*runs(8e6, server="a"), skipped], servers=("a", "b"), repetitions=1)
+    cut = replace(results, results=results.results[:1], finished=None)
     before = result_set([*runs(8e6, server="a"), *runs(8e6, server="b")], servers=("a", "b"), repetitions=1)
     expected = Expectations((KnownFailure(ALL),))
     lost, unfinished, unknown = (
         judge(virtual(now), expected, baseline)
-        for now, baseline in ((results, virtual(before)), (replace(results, finished=None), None), (results, None))
+        for now, baseline in ((results, virtual(before)), (cut, None), (results, None))
     )
     for judged, told in ((lost, "{server: b, "), (unfinished, "{server: b, "), (unknown, "Remove the known failure.")):
         [success] = [each for each in judged.cells if each.finding is Finding.UNEXPECTED_SUCCESS]
@@ -211,12 +214,18 @@ def test_the_highest_of_several_floors_counts(floor: float, finding: Finding) ->
         assert only(campaign(5e6), Expectations(floors=found)).finding is finding
 
 
-@pytest.mark.parametrize("outcome", [Outcome.UNSUPPORTED, None])
-def test_a_cell_without_a_result_is_lost_if_something_is_expected_of_it(outcome: Outcome | None) -> None:
-    results = [run_result(None, outcome=outcome)] if outcome else []
-    now = virtual(result_set(results, repetitions=1))
-    assert only(now).finding is (Finding.UNSUPPORTED if outcome else Finding.NOT_RUN)
-    lost = Finding.LOST if outcome else Finding.NO_RESULT
+@pytest.mark.parametrize(
+    ("outcome", "finding", "lost"),
+    [
+        (Outcome.UNSUPPORTED, Finding.UNSUPPORTED, Finding.LOST),
+        (Outcome.SKIPPED, Finding.NOT_RUN, Finding.NO_RESULT),
+    ],
+)
+def test_a_cell_without_a_result_is_lost_if_something_is_expected_of_it(
+    outcome: Outcome, finding: Finding, lost: Finding
+) -> None:
+    now = virtual(result_set([run_result(None, outcome=outcome)], repetitions=1))
+    assert only(now).finding is finding
     assert only(now, baseline=campaign(8e6)).finding is lost
     assert only(now, Expectations(floors=(GoodputFloor(ALL, 1e6),))).finding is lost
     assert not only(now, Expectations((KnownFailure(ALL),)), campaign(8e6)).unexpected
@@ -254,7 +263,7 @@ def test_entries_for_no_cell_and_cells_of_one_side_are_told() -> None:
 
 def test_only_planned_pairs_are_cells() -> None:
     whole = result_set(runs(8e6), servers=("picoquic", "other"), clients=("quiche", "more"), repetitions=1)
-    manifest = replace(whole.manifest, must_include=("quiche",))
+    manifest = replace(whole.manifest, must_include=("quiche",), planned_runs=2)
     cells = judge(replace(whole, manifest=manifest), NOTHING).cells
     assert [(cell.sample.server, cell.sample.client) for cell in cells] == [("other", "quiche"), ("picoquic", "quiche")]
 
@@ -355,7 +364,7 @@ def test_a_cell_whose_loss_chance_could_hide_has_not_passed(
         ([run_result(None, outcome=Outcome.SKIPPED)], Finding.NOT_RUN, Conclusion.UNDECIDED),
         ([run_result(None, outcome=Outcome.UNSUPPORTED)], Finding.UNSUPPORTED, Conclusion.UNDECIDED),
         ([run_result(None, outcome=Outcome.ERROR)], Finding.ERROR, Conclusion.ERRORS),
-        ([], Finding.NOT_RUN, Conclusion.UNDECIDED),
+        ([], Finding.UNFINISHED, Conclusion.UNFINISHED),
     ],
     ids=["no number", "skipped", "unsupported", "fault of ours", "none"],
 )
