@@ -20,12 +20,12 @@ from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.errors import InputError
 from quicsat.model.flow import Flow
-from quicsat.model.perturbation import NONE, USUAL, Amplitudes
+from quicsat.model.perturbation import LARGEST, NONE, USUAL, Amplitudes
 from quicsat.model.real_link import Host, Scheduler
 from quicsat.model.results import Schedule
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import quoted
-from quicsat.model.units import mbit_per_s
+from quicsat.model.units import mbit_per_s, percent
 from quicsat.plan import order, time_windows
 from quicsat.plan.limits import CampaignLimits
 
@@ -37,11 +37,11 @@ HIGHEST_PORT = 65535
 LOCK_FILE = Path("images.lock")
 """Usual name of the lock file of images, in the working directory."""
 AMPLITUDES = {
-    "delay": quantities.within(quantities.share, "0 %", "50 %"),
-    "rate": quantities.within(quantities.share, "0 %", "50 %"),
-    "start": quantities.within(quantities.duration, "0 s", "1 s"),
-    "cpu": quantities.within(quantities.share, "0 %", "50 %"),
-    "wake-up": quantities.within(quantities.share, "0 %", "1000 %"),
+    "delay": quantities.within(quantities.share, "0 %", percent(LARGEST.delay)),
+    "rate": quantities.within(quantities.share, "0 %", percent(LARGEST.rate)),
+    "start": quantities.within(quantities.duration, "0 s", f"{LARGEST.start:g} s"),
+    "cpu": quantities.within(quantities.share, "0 %", percent(LARGEST.cpu)),
+    "wake-up": quantities.within(quantities.share, "0 %", percent(LARGEST.wake_up)),
 }
 """What ``--perturb`` reads, by name."""
 ORDER = "order and shards"

@@ -21,9 +21,10 @@ from quicsat.model.errors import HarnessFault, InputError
 from quicsat.model.implementation import Role
 from quicsat.model.names import MEMBER_SIGN, NAME_RULE, are_flows, is_implementation, is_name, is_test_case, split_flows
 from quicsat.model.outcomes import ErrorCode, Outcome
+from quicsat.model.perturbation import perturbation_of
 from quicsat.model.results import Compliance, ImageFacts, Manifest, ResultSet, RunResult
 from quicsat.model.run import RunKey
-from quicsat.model.text import first_few, printable, quoted
+from quicsat.model.text import counted, first_few, printable, quoted
 from quicsat.model.units import MIB, byte_size
 from quicsat.plan.run_seed import run_seed
 from quicsat.results.ranges import bounded, checked_time
@@ -287,11 +288,19 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
         raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
     (results, wrong), (earlier, odd) = (_sorted_out(found.manifest, lists[name]) for name in ("results", "earlier"))
     placebo, _ = _sorted_out(found.manifest, lists["placebo"])
-    result_set = ResultSet(found.manifest, tuple(lists["compliance"]), results, found.finished, earlier, placebo)
+    counting, others = _attempts((*earlier, *results), results)
+    result_set = ResultSet(
+        found.manifest, tuple(lists["compliance"]), counting, found.finished, others, _attempts(placebo, placebo)[0]
+    )
     skipped = [f"{path}: {fault}; it was skipped." for fault in dropped]
     skipped += [f"{path}: {fault} It was skipped." for fault in (*wrong, *odd)]
-    warnings = (*_newer(path, found.manifest, (*new, *unknown)), *skipped, *_deviations(path, result_set))
-    return StoredResults(result_set, (*result_set.earlier, *result_set.results), _shortened(path, warnings))
+    warnings = (
+        *_newer(path, found.manifest, (*new, *unknown)),
+        *_shortened(path, skipped),
+        *(_repeated(path, many) for many in (results, placebo)),
+        *_deviations(path, result_set),
+    )
+    return StoredResults(result_set, (*result_set.earlier, *result_set.results), tuple(filter(None, warnings)))
 
 
 class _Memory:
@@ -524,11 +533,11 @@ def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> StoredRe
                 messages.append(f"{path}: {problem} It was skipped.")
             else:
                 history.append(line.data)
-    counting, earlier = _attempts(history)
+    counting, earlier = _attempts(history, history)
     manifest = replace(manifest, images={**images, **manifest.images})
     result_set = ResultSet(manifest, tuple(compliance.values()), counting, finished, earlier)
-    messages += _deviations(path, result_set)
-    return StoredResults(result_set, tuple(history), _shortened(path, messages))
+    warnings = (*_shortened(path, messages), *_deviations(path, result_set))
+    return StoredResults(result_set, tuple(history), warnings)
 
 
 def _own_lines(path: Path, manifest: Manifest, lines: Sequence[Line], messages: list[str]) -> Iterator[Line]:
@@ -554,16 +563,27 @@ def _shortened(path: Path, messages: Sequence[str]) -> tuple[str, ...]:
     return (*messages[:_WARNINGS_SHOWN], *([f"{path}: further skipped lines: {more}."] if more > 0 else []))
 
 
-def _attempts(history: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], tuple[RunResult, ...]]:
-    """The result of each run's last attempt, and those of all others.
+def _repeated(path: Path, results: Sequence[RunResult]) -> str:
+    """A sentence on runs with several results in a list that has one of each; empty if there are none."""
+    twice = [str(key) for key, count in Counter(each.key for each in results).items() if count > 1]
+    if not twice:
+        return ""
+    return f"{path}: has several results of one run, of which only the last counts: {first_few(twice, 1, quoted)}."
+
+
+def _attempts(
+    history: Sequence[RunResult], candidates: Sequence[RunResult]
+) -> tuple[tuple[RunResult, ...], tuple[RunResult, ...]]:
+    """The result of each run's last attempt among the candidates, and those of all other attempts.
 
     Of two results of the same attempt only the later counts: the attempt was analysed again.
     """
     latest: dict[tuple[RunKey, int], RunResult] = {}
     counting: dict[RunKey, RunResult] = {}
     for result in history:
+        latest[result.key, result.attempt] = result
+    for result in candidates:
         run = result.key
-        latest[run, result.attempt] = result
         if run not in counting or result.attempt >= counting[run].attempt:
             counting[run] = result
     last = {id(result) for result in counting.values()}
@@ -631,21 +651,32 @@ def result_fault(manifest: Manifest, result: RunResult) -> str:
 
 
 def _deviations(path: Path, results: ResultSet) -> Iterator[str]:
-    """Sentences on results with other images or random numbers than the manifest states; these count nevertheless."""
+    """Sentences on lost results, and on those with other images, random numbers or perturbations than the manifest
+    states; these count nevertheless."""
     manifest = results.manifest
     ids = {name: facts.id for name, facts in manifest.images.items()}
     cases = {case.name: case for case in manifest.test_cases}
-    images, seeds = list[str](), list[str]()
-    for each in (*results.results, *results.earlier):
+    made = (*results.results, *results.earlier)
+    perturbed = {
+        member: perturbation_of(member, manifest.amplitudes, placebo=manifest.placebo)
+        for member in {each.repetition for each in made}
+    }
+    images, seeds, perturbations = list[str](), list[str](), list[str]()
+    for each in made:
         used = each.evidence.images
         if any(used.get(role) not in (None, ids.get(name, used.get(role)))
                for role, name in ((Role.SERVER, each.server), (Role.CLIENT, each.client))):  # fmt: skip
             images.append(str(each.key))
         if each.evidence.seed not in (0, run_seed(manifest.seed, cases[each.test_case].random_name, each.repetition)):
             seeds.append(str(each.key))
-    for what, runs in (("an image", images), ("a seed", seeds)):
+        if used and each.evidence.perturbation != perturbed[each.repetition]:
+            perturbations.append(str(each.key))
+    for what, runs in (("an image", images), ("a seed", seeds), ("a perturbation", perturbations)):
         if runs:
             yield f"{path}: {what} differs from what the manifest states: {first_few(runs, 1, quoted)}."
+    if results.finished is not None and results.lacking:
+        planned = counted(manifest.planned_runs, "run")
+        yield f"{path}: the campaign has ended, but lacks results of {results.lacking} of its {planned}."
 
 
 def _faults(error: ValidationError) -> list[str]:

@@ -4,11 +4,13 @@ All numbers of the schema have a range, so that what computes with them need not
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from pydantic_core import PydanticCustomError, core_schema
 
 from quicsat.model.moments import YEARS, moment
+from quicsat.model.perturbation import LARGEST
 
 MOST_REPETITIONS = 100_000
 """Of a test case in results from elsewhere, since lists of that length are created."""
@@ -25,6 +27,7 @@ RANGES: Mapping[tuple[str, str], tuple[float, float]] = {
     ("TestCase", "file_sizes"): (0, 2**53),
     ("TestCase", "timeout"): (0, 1e9),
     ("Manifest", "planned_runs"): (0, 10**9),
+    **{("Amplitudes", name): (0, most) for name, most in asdict(LARGEST).items()},
     ("Evidence", "phases"): (0, 1e9),
     ("ResourceUse", "cpu_user"): (0, 1e9),
     ("ResourceUse", "cpu_system"): (0, 1e9),

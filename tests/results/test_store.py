@@ -296,7 +296,6 @@ def test_what_a_newer_version_adds_is_left_out_and_said(tmp_path: Path, first: s
     ours = replace(ours, manifest=replace(ours.manifest, images={"a": ImageFacts("a:1", "1")}, tool_version="9.9"))
     with Journal.create(tmp_path, ours.manifest) as journal:
         journal.append_result(ours.results[0])
-        journal.finish()
     known = load(tmp_path).result_set
     written_by = tmp_path / "journal.jsonl", write_result_json(tmp_path, known)
     for path in written_by:
@@ -616,7 +615,7 @@ def test_documents_obey_the_schema(tmp_path: Path, validator: jsonschema.Draft20
 def test_schema_and_reader_refuse_alike(
     change: Callable[[Any], None], tmp_path: Path, validator: jsonschema.Draft202012Validator
 ) -> None:
-    path = write_result_json(tmp_path, full_result_set())
+    path = write_result_json(tmp_path, replace(full_result_set(), finished=None))
     text = json.loads(path.read_bytes())
     change(text)
     path.write_text(json.dumps(text))
@@ -736,7 +735,7 @@ def test_impossible_numbers_of_repetitions_are_refused(repetitions: int, tmp_pat
 
 def test_results_of_no_run_of_the_manifest(tmp_path: Path) -> None:
     membership_fault = [run_result(server="nobody"), run_result(client="nobody"), run_result(test_case="no")]
-    record = load(write_result_json(tmp_path, result_set([*membership_fault, run_result()])))
+    record = load(write_result_json(tmp_path, result_set([*membership_fault, run_result()], finished=None)))
     assert (record.result_set.results, len(record.warnings)) == ((run_result(),), 3)
     path = written(tmp_path, [run_result()])
     with Journal.open(tmp_path) as journal:
