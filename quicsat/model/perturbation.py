@@ -42,6 +42,7 @@ NONE = Amplitudes()
 """Of campaigns in real time, and of those of versions without ensembles."""
 USUAL = Amplitudes(delay=0.01, rate=0.01, start=0.01, cpu=0.1, wake_up=1.0)
 LARGEST = Amplitudes(delay=0.5, rate=0.5, start=1.0, cpu=0.5, wake_up=10.0)
+"""Each at its most; larger ones are taken for errors."""
 WAKE_UP_LATENCIES = (
     16_900, 30_000, 43_600, 56_700, 61_700, 62_100, 62_300, 62_400, 62_600, 62_800, 62_900, 63_000, 63_100, 63_100,
     63_200, 63_200, 63_300, 63_400, 63_400, 63_500, 63_500, 63_600, 63_600, 63_700, 63_700, 63_800, 63_900, 63_900,

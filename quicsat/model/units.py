@@ -1,5 +1,7 @@
 """SI base units for people: numbers stay in seconds, bit/s, bytes and shares; text is made here."""
 
+from collections.abc import Callable, Sequence
+
 MS = 1e-3
 """One millisecond in seconds."""
 MBPS = 1e6
@@ -8,6 +10,8 @@ KIB = 1024
 """One KiB in bytes."""
 MIB = 1024 * KIB
 """One MiB in bytes."""
+MOST_DIGITS = 9
+"""Behind the point, of the ends of an interval."""
 PERCENT = 0.01
 """One per cent as a share."""
 
@@ -36,6 +40,12 @@ def seconds(duration: float) -> str:
         return f"{hours} h {minutes} min"
     days, hours = divmod(round(duration / 3600), 24)
     return f"{days} d {hours} h"
+
+
+def told_apart(ends: Callable[[int], Sequence[str]], digits: int) -> tuple[str, str]:
+    """Both ends of an interval, with so many digits behind the point or more until they differ; empty if none do."""
+    texts = (ends(number) for number in range(digits, MOST_DIGITS + 1))
+    return next(((low, high) for low, high in texts if low != high), ("", ""))
 
 
 def byte_size(size: float) -> str:

@@ -38,7 +38,15 @@ from quicsat.statistics.history import (
 )
 from quicsat.statistics.intervals import FEWEST, of_repetitions
 from quicsat.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, by_family, marginals, relation, scenario
-from quicsat.statistics.samples import EFFICIENCY, GOODPUT, STREAM_GOODPUT, PairOutcome, inconclusive, samples
+from quicsat.statistics.samples import (
+    EFFICIENCY,
+    GOODPUT,
+    STREAM_GOODPUT,
+    PairOutcome,
+    inconclusive,
+    positive,
+    samples,
+)
 from quicsat.statistics.significance import LEVEL, SMALLEST_CHANGE
 from quicsat.statistics.variance import decompose
 
@@ -334,7 +342,11 @@ def _verdict(found: Comparison) -> list[str]:
         )
     notes += found.notes
     if found.tests or found.identical < len(found.pairs) or not found.pairs:
-        notes.append(f"{_correction(found.tests, found.metric)} Differences are those of geometric means.")
+        zero = any(
+            pair.ratio is not None and not positive(pair.first.values, pair.second.values) for pair in found.pairs
+        )
+        means = "geometric means, and with a value of 0, of arithmetic means" if zero else "geometric means"
+        notes.append(f"{_correction(found.tests, found.metric)} Differences are those of {means}.")
     notes += [f"{time_in_words(each)}." for each in found.times]
     if sizes := detectable_in_words(found):
         notes.append(sizes)

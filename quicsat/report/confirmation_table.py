@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from quicsat.report.table import Column, Table, Unit, Value
-from quicsat.statistics.comparison import ALL, TIMES
+from quicsat.statistics.comparison import ALL, TIMES, inverse
 from quicsat.statistics.confirmation import OUTCOME, Answer, Claim, Confirmation
 from quicsat.statistics.samples import GOODPUT
 
@@ -40,7 +40,7 @@ def claim_in_words(claim: Claim) -> str:
 
 
 def _shown(claim: Claim, ratio: float | None) -> float | None:
-    return 1 / (1 + ratio) - 1 if ratio is not None and claim.metric in TIMES else ratio
+    return inverse(ratio) if ratio is not None and claim.metric in TIMES else ratio
 
 
 def _notes(answers: Sequence[Confirmation]) -> tuple[str, ...]:

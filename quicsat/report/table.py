@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from quicsat.model.text import printable
-from quicsat.model.units import MBPS, PERCENT
+from quicsat.model.units import MBPS, PERCENT, told_apart
 from quicsat.report.drawing import draw, fill, markdown_text
 
 Value = float | int | str | None
@@ -33,7 +33,6 @@ class Unit(StrEnum):
 _SHOWN_UNIT = {Unit.RATE: "Mbit/s", Unit.SHARE: "%", Unit.SECONDS: "s"}
 _SIZE = {Unit.RATE: MBPS, Unit.SHARE: PERCENT, Unit.SECONDS: 1.0, Unit.RATIO: 1.0}
 _SMALLEST_P = 0.0001
-_MOST_DIGITS = 9
 MOST_KEYS = 3
 """Columns that tell rows apart: test case, server, client; and the repetition if it follows."""
 REPETITION = "repetition"
@@ -108,13 +107,10 @@ def _fields(row: Sequence[Value], columns: Sequence[Column]) -> list[str]:
     names = [column.name for column in columns]
     if "low" in names and "high" in names:
         low, high = names.index("low"), names.index("high")
-        digits = columns[low].digits
-        while found[low] and found[low] == found[high] and digits < _MOST_DIGITS:
-            digits += 1
-            for place in (low, high):
-                found[place] = shown(row[place], replace(columns[place], digits=digits))
-        if found[low] == found[high]:
-            found[low] = found[high] = ""
+        found[low], found[high] = told_apart(
+            lambda digits: [shown(row[place], replace(columns[place], digits=digits)) for place in (low, high)],
+            columns[low].digits,
+        )
     return found
 
 

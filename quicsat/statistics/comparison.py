@@ -26,7 +26,7 @@ from quicsat.model.outcomes import Outcome
 from quicsat.model.results import Manifest, ResultSet, RunResult
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import counted
-from quicsat.model.units import percent
+from quicsat.model.units import percent, told_apart
 from quicsat.statistics import effects
 from quicsat.statistics.conditions import changed_images, differences, matching
 from quicsat.statistics.effects import Effect
@@ -650,14 +650,20 @@ def effect_in_words(change: PairChange) -> str:
     """``-10.0 % (95 % interval -14.2 to -5.5 %; 9/10 members)``; only what is known. Of a time, its own change."""
     interval = change.effect.interval if change.effect is not None else None
     ends = sorted(_shown(change, end) for end in interval or ())
-    known = [f"95 % interval {ends[0] * 100:+.1f} to {ends[1] * 100:+.1f} %"] if ends else []
+    low, high = told_apart(lambda digits: tuple(f"{end * 100:+.{digits}f}" for end in ends), 1) if ends else ("", "")
+    known = [f"95 % interval {low} to {high} %"] if low else []
     known += [f"{change.members} members"] if change.members else []
     details = f" ({'; '.join(known)})" if known else ""
     return f"{_shown(change, change.ratio or 0.0) * 100:+.1f} %{details}"
 
 
 def _shown(change: PairChange, ratio: float) -> float:
-    return 1 / (1 + ratio) - 1 if change.metric in TIMES else ratio
+    return inverse(ratio) if change.metric in TIMES else ratio
+
+
+def inverse(ratio: float) -> float:
+    """By how much a time has grown if the speed has grown by this; infinite if the speed has fallen to nothing."""
+    return 1 / (1 + ratio) - 1 if ratio > -1 else math.inf
 
 
 def time_in_words(change: PairChange) -> str:
@@ -679,9 +685,15 @@ def detectable_in_words(found: Comparison) -> str:
 
 
 def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:
-    """By how much goodput has grown over all pairs with two means, each counted once; None if there is none."""
-    ratios = [1 + pair.ratio for pair in pairs if pair.ratio is not None and pair.ratio > -1]
-    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) - 1 if ratios else None
+    """By how much goodput has grown over all pairs with numbers in both, each counted once.
+
+    -1 if one of them has fallen to 0; None if one has grown from 0, or there are none.
+    """
+    both = [pair for pair in pairs if pair.first.values and pair.second.values]
+    ratios = [1 + pair.ratio for pair in both if pair.ratio is not None]
+    if not ratios or len(ratios) < len(both):
+        return None
+    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) - 1 if min(ratios) > 0 else -1.0
 
 
 @dataclass(frozen=True)

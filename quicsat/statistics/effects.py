@@ -144,7 +144,7 @@ def of_group(group: ReliabilityGroup, *, paired: bool) -> Effect | None:
     error = max(found.error, _error_of_mean(shifts))
     statistic = abs(found.shift) / error if error else math.inf if found.shift else 0.0
     half = quantile(found.freedom) * error
-    ends = (-half, half) if count >= FEWEST else None
+    ends = (-half, half) if count >= FEWEST and half > SAME else None
     return replace(found, error=error, p=2 * student_tail(statistic, found.freedom), around=ends)
 
 

@@ -1,6 +1,7 @@
 """Comparison of campaigns: what changed is found, what did not is left alone."""
 
 import random
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -23,6 +24,7 @@ from quicsat.statistics.comparison import (
     campaigns,
     compare,
     detectable_in_words,
+    effect_in_words,
     geometric_mean_ratio,
     links,
     time_in_words,
@@ -111,6 +113,71 @@ def test_correction_counts_the_tests_that_could_tell() -> None:
     assert found.pairs[0].p == pytest.approx(150 * 2 / 184756 / 0.8)  # the test of all pairs has a third
     assert found.pairs[0].ratio == pytest.approx(np.exp(np.mean(np.log(SLOW)) - np.mean(np.log(FAST))) - 1)
     assert found.alarms == 1
+
+
+def test_the_change_over_all_pairs_leaves_no_pair_out() -> None:
+    """Neither one that has lost all but 1e-25 of its goodput, nor one that falls to 0 or grows from 0."""
+    whole = [sample(8.0, 8.0, server=name) for name in "abc"]
+    for lost, mean in (((4.0, 4.0), 0.5 ** (1 / 3) - 1), ((8e-50, 8.0), -1.0), ((0.0, 0.0), -1.0)):
+        found = compare(whole, [*whole[:2], sample(*lost, server="c")])
+        assert geometric_mean_ratio(found.pairs) == pytest.approx(mean, abs=1e-6)
+        back = compare([*whole[:2], sample(*lost, server="c")], whole)
+        grown = geometric_mean_ratio(back.pairs)
+        assert grown is None if lost[1] == 0 else (grown is not None and grown > 0)
+    assert geometric_mean_ratio(compare(whole, [sample(failed=2, server="a"), *whole[1:]]).pairs) == 0
+    assert geometric_mean_ratio(()) is None
+
+
+def test_the_table_names_the_means_of_its_differences() -> None:
+    for lost, arithmetic in ((1.0, False), (0.0, True)):
+        found = compare([sample(8.0, 8.0)], [sample(8.0, lost)])
+        notes = campaign_tables.comparison(found, "a", "b").notes
+        assert [("geometric" in note, "arithmetic" in note) for note in notes if "Differences" in note] == [
+            (True, arithmetic)
+        ]
+
+
+def test_a_time_that_has_grown_without_bound_is_shown() -> None:
+    def made(factor: float) -> ResultSet:
+        results = [
+            replace(run, measurement=Measurement({"goodput": 8e6, "completion_time": factor * (1 + number / 1e3)}))
+            for number, run in enumerate(runs(*[8e6] * 10))
+        ]
+        return virtual(result_set(results))
+
+    slower, faster = (campaigns(made(one), made(other), [SAT]).times for one, other in ((1, 1e25), (1e25, 1)))
+    assert [("inf" in time_in_words(each), each.change) for each in (*slower, *faster)] == [
+        (True, Change.SLOWER),
+        (False, Change.FASTER),
+    ]
+
+
+def test_the_ends_of_an_interval_differ_or_there_are_none() -> None:
+    """Over all pairs, in words and in the table."""
+    rng = np.random.default_rng(3)
+    first = [numbered(*(8e6 * rng.lognormal(0, 0.2, 14)), server=name) for name in "abcdef"]
+    for spread in (0.0, 1e-5, 1e-3):
+        second = [
+            numbered(*(0.985 * value * rng.lognormal(0, spread) for value in each.values), server=each.server)
+            for each in first
+        ]
+        found = compare(first, second)
+        [everything] = [each for each in found.groups if each.first.server == each.first.client == ALL]
+        assert everything.effect is not None
+        assert (everything.effect.interval is None) is (spread == 0)
+        told = re.search(r"interval (\S+) to (\S+) %", effect_in_words(everything))
+        table = campaign_tables.comparison(found, "a", "b")
+        shown = dict(zip([column.name for column in table.columns], table.texts(table.rows[0]), strict=True))
+        assert (told is None) is (shown["low"] == "") is (spread == 0)
+        if told:
+            low, high = map(float, told.groups())
+            assert low < high
+            assert [low, high] == [float(shown["low"]), float(shown["high"])]
+
+
+def numbered(*values: float, server: str) -> Sample:
+    """In real time: each repetition has a seed of its own in each campaign."""
+    return Sample.of(server, "z", "sat", values, (OK,) * len(values))
 
 
 def test_worst_first() -> None:
