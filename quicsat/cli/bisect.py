@@ -68,6 +68,11 @@ SECOND = 20
 """Members of both looks together, by default."""
 PARTNERS = "picoquic", "quic-go"
 """The implementation on the other side, by default: the first one that is not under test."""
+USUAL_ENDS = (
+    f"default: NAME and {PARTNERS[0]}, or {PARTNERS[1]} with {PARTNERS[0]} itself; all if the other side or --pairs is "
+    "given"
+)
+"""Of help."""
 ANY = f"{OWN}/any:any"
 """Stands for an image before one is built."""
 MOST_NAMED = 3
@@ -90,19 +95,19 @@ class Options(
     )
     server: list[str] = option(
         "-s", "--server", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
-        help=f"Implementations to measure as servers (default: NAME and {PARTNERS[0]}; example: quic-go).",
+        help=f"Implementations to measure as servers ({USUAL_ENDS}; example: quic-go).",
     )  # fmt: skip
     client: list[str] = option(
         "-c", "--client", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
-        help=f"Implementations to measure as clients (default: NAME and {PARTNERS[0]}; example: quic-go).",
+        help=f"Implementations to measure as clients ({USUAL_ENDS}; example: quic-go).",
     )  # fmt: skip
     test: list[str] = option(
         "-t", "--test", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
         help="Test cases in which something has changed, by name or abbreviation, or your own YAML files (required; "
         "example: sat).",
     )  # fmt: skip
-    repetitions: int | None = option(
-        "--repetitions", group="selection", parse=quantities.count, metavar="N",
+    repetitions: int = option(
+        "--repetitions", group="selection", parse=quantities.count, default=FIRST, metavar="N",
         help=f"Measure each pair and test case N times at the first look (default: {FIRST}; example: 10).",
     )  # fmt: skip
     seed: int | None = option(
@@ -124,10 +129,10 @@ class Options(
         "--image", group="bisection", default="", metavar="IMAGE",
         help="Image that the build command makes (default: the one that it names with -t; example: my-quic:bisect).",
     )  # fmt: skip
-    second_look: int = option(
-        "--second-look", group="bisection", parse=quantities.count, default=SECOND, metavar="N",
+    second_look: int | None = option(
+        "--second-look", group="bisection", parse=quantities.count, metavar="N",
         help="Measure builds that the first repetitions do not decide again, with the repetitions up to this number; 0 "
-        f"for no second look (default: {SECOND}; example: 40).",
+        f"for no second look (default: {SECOND}, or 0 if --repetitions is not less; example: 40).",
     )  # fmt: skip
     log_dir: Path | None = option(
         "-l", "--log-dir", type=Path, metavar="DIR",
@@ -220,7 +225,7 @@ def _plan(options: Options, program: Program) -> Plan:
         full,
         options.name,
         resolved(options.log_dir or program.results / name),
-        shared.looks(options.repetitions or FIRST, options.second_look),
+        shared.looks(options.repetitions, options.second_look, SECOND),
     )
     full.seed = _stored_seed(plan.place) if options.seed is None else options.seed
     return plan
@@ -372,7 +377,7 @@ class Measurements:
         if begun is not None:
             stored = begun.result_set.manifest
             if stored.note != new.note:
-                raise InputError(f"{where}: was measured with another build. Choose another place with -l.")
+                raise InputError(f"{where}: was measured with another build. {new_campaign.ELSEWHERE}")
             new_campaign.check_same(stored, new, where, [self.plan.base])
             if not remaining_work.remaining_work(begun, (), new.runs).runs:
                 return begun.result_set

@@ -13,13 +13,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quicsat.cli import campaign_report, console, stored_campaigns
 from quicsat.cli import options as shared
 from quicsat.cli.exit_status import ExitStatus
-from quicsat.cli.new_campaign import check_same
+from quicsat.cli.new_campaign import ELSEWHERE, check_same
 from quicsat.cli.output_files import check_place
 from quicsat.cli.program import CommandOptions, Program, option
 from quicsat.cli.progress import earlier_campaigns
@@ -27,7 +28,7 @@ from quicsat.config import quantities
 from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.errors import InputError
-from quicsat.model.gate_directories import AGAIN, BASE, CHANGE
+from quicsat.model.gate_directories import ALL, BASE
 from quicsat.model.names import VARIANT_SIGN
 from quicsat.model.outcomes import Outcome
 from quicsat.model.run_key import RunKey
@@ -60,6 +61,7 @@ RUNTIME = 3600.0
 """Seconds that the command takes at most, by default."""
 SUFFIX = "-confirm"
 """Of the default directory."""
+CONTINUE = "To continue the gate, repeat its command."
 
 
 class Options(CommandOptions, group="output"):
@@ -82,7 +84,7 @@ class Options(CommandOptions, group="output"):
     seed: int | None = option(
         "--seed", group="schedule", parse=quantities.count, metavar="N",
         help="Seed for the random losses on links, and for the order of the runs "
-        "(default: a random seed; example: 7).",
+        "(default: that of the check in the directory, or a random seed; example: 7).",
     )  # fmt: skip
     max_runtime: float = option(
         "--max-runtime", group="schedule", parse=quantities.within(quantities.duration, "1 s", "8760 h"),
@@ -145,9 +147,11 @@ def run(options: Options, program: Program) -> int:
     from quicsat.report.table import render
     from quicsat.statistics.confirmation import LOOKS
 
-    builds, found = _campaigns(options)
-    claims = _claims(options, builds, found)
+    builds, found, unfinished = _campaigns(options)
+    claims = _claims(options, builds, found, unfinished)
     _check(builds, claims)
+    for line in unfinished:
+        console.message(line)
     check, cells = RealTimeCheck(options, program, builds, claims), len(_cells(claims))
     check_place(check.place, str(check.place))
     for server, client, test_case in sorted(builds.after.virtual_only & {*_cells(claims)}):
@@ -182,35 +186,40 @@ def _status(answers: Sequence[Confirmation], *, errors: bool) -> ExitStatus:
 # ---- what is checked ------------------------------------------------------------------------
 
 
-def _campaigns(options: Options) -> tuple[TwoBuilds, Comparison]:
-    """Both campaigns, and how they differ; raises InputError if they are not such campaigns."""
+def _campaigns(options: Options) -> tuple[TwoBuilds, Comparison, tuple[str, ...]]:
+    """Both campaigns, how they differ, and what of them is unfinished; raises InputError if they are not such."""
     from quicsat.results import store
     from quicsat.statistics import comparison
 
     if len(options.directories) > 2:
         raise InputError("Pass two campaigns, or the directory of a gate.")
     [first, *others] = options.directories
-    of_gate = not others and all(store.is_campaign(first / name) for name in (BASE, CHANGE))
+    of_gate = [] if others else [first / name for name in ALL if store.is_campaign(first / name)]
     if not others and not of_gate:
         raise InputError(f"{first}: is no directory of a gate. Pass the campaigns before and after the change.")
-    places = [(first / BASE, first / CHANGE)] if of_gate else [(first, others[0])]
-    if of_gate and store.is_campaign(first / f"{CHANGE}{AGAIN}"):
-        places.append((first / f"{BASE}{AGAIN}", first / f"{CHANGE}{AGAIN}"))
+    if len(of_gate) % 2:
+        raise InputError(f"{first}: the gate is unfinished. {CONTINUE}")
+    places = list(zip(of_gate[::2], of_gate[1::2], strict=True)) or [(first, others[0])]
     looks = [(console.warn(store.load(before)), console.warn(store.load(after))) for before, after in places]
     for place, results in zip(places[0], looks[0], strict=True):
         if results.manifest.clock is not Clock.VIRTUAL:
             raise InputError(f"{place}: ran in real time, so that real time has nothing to add.")
     found, *again = (
-        comparison.campaigns(before, after, before.manifest.test_cases, looks=len(looks), by_case=of_gate)
+        comparison.campaigns(before, after, before.manifest.test_cases, looks=len(looks), by_case=bool(of_gate))
         for before, after in looks
     )
     if found.unlike:
         raise InputError(*found.unlike)
-    return TwoBuilds(*looks[0]), found.decided_by(again[0]) if again else found
+    unfinished = tuple(
+        f"{place}: {words} " + (CONTINUE if of_gate else f"To continue: {command_line('resume', place)}")
+        for place, results in zip(chain(*places), chain(*looks), strict=True)
+        if (words := comparison.progress(results))
+    )
+    return TwoBuilds(*looks[0]), found.decided_by(again[0]) if again else found, unfinished
 
 
-def _claims(options: Options, builds: TwoBuilds, found: Comparison) -> list[Claim]:
-    """The findings, or what is asked for; raises InputError if there is nothing to check."""
+def _claims(options: Options, builds: TwoBuilds, found: Comparison, unfinished: Sequence[str]) -> list[Claim]:
+    """The findings, or what is asked for; raises InputError if there is nothing to check, or not yet."""
     from quicsat.statistics import confirmation
     from quicsat.statistics.comparison import cell_of
 
@@ -229,6 +238,8 @@ def _claims(options: Options, builds: TwoBuilds, found: Comparison) -> list[Clai
         for claim in confirmation.claims(found, builds.changed)
         if (chosen := tuple(cell for cell in claim.cells if cell[2] in names))
     ]
+    if not claims and unfinished:
+        raise InputError(*unfinished)
     if not claims:
         raise InputError("Nothing changed significantly between these campaigns: name pairs to check with --pair.")
     return claims
@@ -390,7 +401,7 @@ class RealTimeCheck:
         """Raise InputError if a look was begun with other builds, runs or options."""
         pinned = {name: image.id for name, image in new.images.pinned.items()}
         if {name: image.id for name, image in begun.images.items() if name in pinned} != pinned:
-            raise InputError(f"{self.place}: contains the check of other builds. Choose another place with -l.")
+            raise InputError(f"{self.place}: contains the check of other builds. {ELSEWHERE}")
         check_same(begun, new, self.place)
 
     def _stopped(self, why: str, status: int) -> int:

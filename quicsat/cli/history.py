@@ -57,6 +57,7 @@ EXAMPLES = (
 TESTS = ("sat", "satloss")
 PARTNERS = ("quic-go", "picoquic", "quiche")
 """The first two that are not measured themselves are the partners by default."""
+USUAL_PARTNERS = f"the first two of {', '.join(PARTNERS)} besides NAME"
 MOST, MEMBERS = 8, 10
 NEEDED = 2
 """Releases without which there is no history."""
@@ -87,12 +88,12 @@ class Options(NewCampaignOptions, resume.ContinueOptions, group="history", witho
     name: str = option(metavar="NAME", help="Implementation whose releases are measured; example: quic-go.")
     server: list[str] = option(
         "-s", "--server", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Servers with which the releases are measured as clients (default: quic-go and picoquic, unless -c names "
+        help=f"Servers with which the releases are measured as clients (default: {USUAL_PARTNERS}, unless -c names "
         "partners; example: picoquic).",
     )  # fmt: skip
     client: list[str] = option(
         "-c", "--client", group="selection", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Clients with which the releases are measured as servers (default: quic-go and picoquic, unless -s names "
+        help=f"Clients with which the releases are measured as servers (default: {USUAL_PARTNERS}, unless -s names "
         "partners; example: picoquic).",
     )  # fmt: skip
     test: list[str] = option(
@@ -127,6 +128,11 @@ class Options(NewCampaignOptions, resume.ContinueOptions, group="history", witho
     clock: Clock = option(
         "--clock", group="clock", choices=tuple(Clock), type=Clock, default=Clock.VIRTUAL, metavar="CLOCK",
         help="Clock for endpoints and emulated links: virtual or real (default: virtual; example: real).",
+    )  # fmt: skip
+    log_dir: Path | None = option(
+        "-l", "--log-dir", type=Path, metavar="DIR",
+        help="Directory of the campaign; the same command continues it, with its seed (default: results/DATE; example: "
+        "results/quic-go).",
     )  # fmt: skip
 
 

@@ -23,6 +23,9 @@ from quicsat.model.results import Schedule
 from quicsat.model.run import Run
 from quicsat.plan.pairs import left_out
 
+ELSEWHERE = "Choose another place with -l."
+"""What to do if a directory contains something else than what is to be continued."""
+
 if TYPE_CHECKING:
     from quicsat.cli.campaign_options import NewCampaignOptions
     from quicsat.execution.campaign_config import Conditions, NewCampaign
@@ -30,16 +33,20 @@ if TYPE_CHECKING:
     from quicsat.plan.selection import Selection
 
 
-def check_files(options: NewCampaignOptions, root: Path, chosen: ChosenRuns, *, report: bool = True) -> CiRequest:
+def check_files(
+    options: NewCampaignOptions, root: Path, chosen: ChosenRuns, *, report: bool = True, begun: bool = False
+) -> CiRequest:
     """Read the files that options name, and raise InputError if one cannot be read, or be written at the end.
 
-    ``report``: also write what keeps the campaign from being compared into the reports that were asked for.
+    ``report``: also write what keeps the campaign from being compared into the reports that were asked for;
+    ``begun``: the directory contains what is continued.
     """
     selection = chosen.selection
     if options.log_dir:
         from quicsat.results.store import check_campaign_directory
 
-        check_campaign_directory(options.log_dir)
+        if not begun:
+            check_campaign_directory(options.log_dir)
         check_place(options.log_dir, str(options.log_dir))
     if options.locked:
         from quicsat.images.build_recipes import own_images
@@ -128,9 +135,19 @@ def check_same(begun: Manifest, new: NewCampaign, place: Path, under_test: Itera
 
     planned = new.manifest(begun.id, begun.images, begun.schedule)
     cases = matching(begun.test_cases, planned.test_cases)
-    faults = differences(begun, planned, cases, under_test, ("stored campaign", "command")).faults
+    faults = (
+        *differences(begun, planned, cases, under_test, ("stored campaign", "command")).faults,
+        *_other_parameters(begun, planned),
+    )
     if faults or _plan(begun) != _plan(planned):
-        raise InputError(f"{place}: was measured with other runs or options. Choose another place with -l.", *faults)
+        raise InputError(f"{place}: was measured with other runs or options. {ELSEWHERE}", *faults)
+
+
+def _other_parameters(begun: Manifest, planned: Manifest) -> Iterator[str]:
+    before, now = ({name: text for name, text in (each.parameters or {}).items() if text} for each in (begun, planned))
+    if begun.parameters is not None and before != now:
+        names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+        yield f"The environment has another value of {', '.join(names)} than in the stored campaign."
 
 
 def _plan(manifest: Manifest) -> tuple[object, ...]:

@@ -307,9 +307,15 @@ class OutputOptions(CommandOptions, group="output"):
 # ---- meaning --------------------------------------------------------------------------------
 
 
-def looks(first: int, second: int) -> tuple[int, int]:
-    """Members of the first look, and of both together; the second number is 0 if there is no second look."""
-    return first, second if second > first else 0
+def looks(first: int, second: int | None, usual: int) -> tuple[int, int]:
+    """Members of the first look, and of both together; the second number is 0 if there is no second look.
+
+    ``usual``: of both, if none is asked for (None). Raises InputError if the second look has no further members.
+    """
+    if second and second <= first:
+        raise InputError(f"--second-look {second}: name more than the {first} of --repetitions, or 0 for none.")
+    both = usual if second is None else second
+    return first, both if both > first else 0
 
 
 def daemon() -> Host:

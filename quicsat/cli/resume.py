@@ -36,6 +36,8 @@ EXAMPLES = (
 REPEATABLE = [
     outcome.value for outcome in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED, Outcome.SKIPPED, Outcome.ERROR)
 ]
+CONTINUING = ("gate", "confirm", "bisect")
+"""Commands that make several campaigns, and continue them if they are repeated."""
 RETRY = option(
     "--retry", nargs="+", action="extend", default=[], choices=REPEATABLE, metavar="OUTCOME",
     help=f"Also repeat runs with these outcomes: {', '.join(REPEATABLE)} (default: error; example: failed timeout).",
@@ -84,11 +86,14 @@ def check(options: ContinueOptions, root: Path, directory: Path, *, report: bool
     from quicsat.results import store
 
     if directory.is_dir() and not store.is_campaign(directory) and (inside := store.newest(directory, 1)):
-        again = command_line(*inside[0].manifest.command[1:])
-        raise InputError(
-            f"{directory}: holds several campaigns. Name one of them, or repeat the command of the newest, which is "
-            f"stored without the folders of its files: {again}"
-        )
+        words = inside[0].manifest.command[1:]
+        advice = "Name one of them."
+        if words and words[0] in CONTINUING:
+            advice = (
+                f"To continue them, repeat the command {words[0]} that made them, with the full paths of its files: "
+                f"{command_line(*words)}"
+            )
+        raise InputError(f"{directory}: holds several campaigns. {advice}")
     stored = store.load_to_continue(directory)
     begun = stored.result_set.manifest
     if begun.clock is Clock.VIRTUAL and begun.cpu_cost_factor is None:

@@ -37,6 +37,7 @@ from quicsat.plan.duration_estimate import Durations
 from quicsat.results.store import (
     LATEST,
     Journal,
+    is_campaign,
     load,
     make_campaign_directory,
     make_dated_directory,
@@ -69,9 +70,9 @@ def run_campaign(new: NewCampaign, conditions: Conditions, observer: Observer) -
 def run_builds(campaigns: Sequence[NewCampaign], conditions: Conditions, observer: Observer) -> list[CampaignOutcome]:
     """Run campaigns of several builds of an implementation at the same time, in virtual time; their runs take turns.
 
-    What ends one of them ends all. Raises as :func:`run_campaign`.
+    A campaign that is in its directory already is continued. What ends one of them ends all. Raises as
+    :func:`run_campaign`.
     """
-    observer.planned([run for new in campaigns for run in new.runs])
     with open_engines(conditions, observer) as engines:
         images = [_images(engines, new) for new in campaigns]
         builds = {
@@ -82,20 +83,37 @@ def run_builds(campaigns: Sequence[NewCampaign], conditions: Conditions, observe
         }
         with _signals(engines), ExitStack() as journals:
             begun = [
-                journals.enter_context(_begun(engines, new, own)) for new, own in zip(campaigns, images, strict=True)
+                journals.enter_context(_begun_or_continued(engines, new, own))
+                for new, own in zip(campaigns, images, strict=True)
             ]
-            config = replace(stored_run_config(begun[0].manifest), builds=builds)
-            with (
-                engines.workers([run for new in campaigns for run in new.runs], config) as workers,
-                ThreadPoolExecutor(len(begun)) as threads,
-            ):
-                made = [
-                    threads.submit(campaign.make, RemainingWork(new.runs, {}), workers)
-                    for campaign, new in zip(begun, campaigns, strict=True)
-                ]
+            left = [run for _, work in begun for run in work.runs]
+            observer.planned(left)
+            config = replace(stored_run_config(begun[0][0].manifest), builds=builds)
+            with engines.workers(left, config) as workers, ThreadPoolExecutor(len(begun)) as threads:
+                made = [threads.submit(campaign.make, work, workers) for campaign, work in begun]
                 while wait(made, WAKE).not_done:
                     pass  # Python handles signals in this thread only, which must be awake for that
             return [each.result() for each in made]
+
+
+@contextmanager
+def _begun_or_continued(
+    engines: Engines, new: NewCampaign, images: dict[str, ImageFacts]
+) -> Iterator[tuple[Campaign, RemainingWork]]:
+    """A new campaign, or the one that is in its directory; and what is left of it."""
+    if new.directory is None or not is_campaign(new.directory):
+        with _begun(engines, new, images) as campaign:
+            yield campaign, RemainingWork(new.runs, {})
+        return
+    with Journal.open(new.directory) as journal:
+        record = journal.record()
+        manifest = record.result_set.manifest
+        new.check(replace(manifest, images=images))
+        work = remaining_work(record, (), new.runs)
+        restore(journal.place, work.tried)
+        if found := {name: images[name] for name in images.keys() - manifest.images.keys()}:
+            journal.append_images(found)
+        yield Campaign(engines, replace(manifest, images=images), journal), work.possible(images)
 
 
 @contextmanager
@@ -176,10 +194,12 @@ class Campaign:
     journal: Journal
 
     def make(self, work: RemainingWork, workers: WorkerPool | None = None) -> CampaignOutcome:
-        """Make the runs that are left, and write result.json however they end.
+        """Make the runs that are left, if any, and write result.json however they end.
 
         ``workers``: those that several campaigns share; by default, the campaign has its own.
         """
+        if not work.runs and (record := self.journal.record()).result_set.finished is not None:
+            return CampaignOutcome(self.journal.directory, record, None)
         caught = self.engines.caught
         fault = out_of_time = None
         try:

@@ -9,7 +9,7 @@ from quicsat.plan.order import involving, of_pairs, part_of, shuffled
 
 CHOOSING = {
     "confirm": "To continue the check, repeat the command confirm that began it.",
-    "gate": "To measure both builds again, repeat the command gate with another directory (-l).",
+    "gate": "To continue the gate, repeat the command gate that began it.",
     "calibrate": "To fit the runs that it has, use calibrate --from; to measure all, repeat the command calibrate.",
 }
 """Commands that choose the runs of a campaign themselves, and what to do if one of these campaigns was interrupted."""
