@@ -20,6 +20,7 @@ from quicsat.model.clock import Clock
 from quicsat.model.emulated_link import REAL_TIME_RATE
 from quicsat.model.errors import InputError
 from quicsat.model.flow import Flow
+from quicsat.model.names import did_you_mean
 from quicsat.model.perturbation import LARGEST, NONE, USUAL, Amplitudes
 from quicsat.model.real_link import Host, Scheduler
 from quicsat.model.results import Schedule
@@ -67,15 +68,25 @@ def _amplitudes(word: str) -> Amplitudes:
         return NONE
     found = dict[str, float]()
     for part in word.split(","):
-        name, _, value = part.partition("=")
-        parse = AMPLITUDES.get(name.strip())
-        if parse is None or not value or name.strip() in found:
+        name, _, value = map(str.strip, part.partition("="))
+        if not value:
             raise ValueError(f"is neither 0 nor a list such as {USUAL.words}.")
+        if name not in AMPLITUDES:
+            known = ", ".join(AMPLITUDES)
+            raise ValueError(
+                f"has the unknown quantity {quoted(name)}; known: {known}.{did_you_mean(name, AMPLITUDES)}"
+            )
+        if name in found:
+            raise ValueError(f"has {name} more than once.")
         try:
-            found[name.strip()] = parse(value)
+            found[name] = AMPLITUDES[name](value)
         except ValueError as fault:
             raise ValueError(f"is wrong: {quoted(value)} {fault}") from None
     return replace(USUAL, **{name.replace("-", "_"): value for name, value in found.items()})
+
+
+def _in_help(text: str) -> str:
+    return text.replace("%", "%%")
 
 
 def _shard(word: str) -> str:
@@ -204,8 +215,9 @@ class ClockOptions(CommandOptions, group="clock"):
     )  # fmt: skip
     perturb: Amplitudes | None = option(
         "--perturb", parse=_amplitudes, metavar="AMPLITUDES",
-        help="In virtual time, the largest differences of further repetitions from the first one, or 0 for none "
-        f"(default: {USUAL.words.replace('%', '%%')}; example: delay=2%%,cpu=0%%).",
+        help="In virtual time, the largest differences of further repetitions from the first one, each with its unit, "
+        f"or 0 for none; at most {_in_help(LARGEST.words)} "
+        f"(default: {_in_help(USUAL.words)}; example: delay=2%%,cpu=0%%).",
     )  # fmt: skip
     placebo: bool = flag("--placebo", help="Draw other CPU costs and latencies for each repetition, and nothing else.")
 

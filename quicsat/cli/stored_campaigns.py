@@ -18,6 +18,7 @@ from quicsat.model.stored_files import resolved
 from quicsat.model.test_case import TestCase
 from quicsat.model.text import escaped, quoted
 from quicsat.report.plot_request import CampaignResults, Gallery, PlotRequest
+from quicsat.statistics.conditions import times_in_words
 from quicsat.statistics.facts import read_condition, where
 
 PAIRS = option(
@@ -63,7 +64,9 @@ def with_placebo(results: ResultSet, directory: Path | None) -> ResultSet:
     from quicsat.results import store
     from quicsat.statistics import conditions
 
-    return results if directory is None else conditions.with_placebo(results, console.warn(store.load(directory)))
+    if directory is None:
+        return results
+    return conditions.with_placebo(results, console.warn(store.load(directory)), str(directory))
 
 
 def _open(options: CampaignsOptions, program: Program, place: Path, label: str) -> CampaignResults:
@@ -108,12 +111,14 @@ def _label(place: Path, others: Sequence[CampaignResults]) -> str:
 def _check_clocks(campaigns: Sequence[CampaignResults]) -> None:
     """Raise :class:`InputError` if statistics of these campaigns would mix clocks."""
     labels: dict[str, str] = {}
-    for each in campaigns:
-        labels.setdefault(each.results.manifest.time, each.label)
+    manifests = [each.results.manifest for each in campaigns]
+    for each, time in zip(campaigns, times_in_words(manifests), strict=True):
+        labels.setdefault(time, each.label)
     if len(labels) > 1:
+        what = "clocks" if len({each.clock for each in manifests}) > 1 else "CPU costs or perturbations"
         listed = ", ".join(f"{label} ran in {time}" for time, label in labels.items())
-        told = [PLACEBO] if any(each.results.manifest.placebo for each in campaigns) else []
-        raise InputError(f"Results of different clocks are never put together: {listed}.", *told)
+        told = [PLACEBO] if any(each.placebo for each in manifests) else []
+        raise InputError(f"Results of different {what} are never put together: {listed}.", *told)
 
 
 def check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:

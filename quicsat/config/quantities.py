@@ -20,7 +20,8 @@ E = TypeVar("E", bound=StrEnum)
 # Bounded, so that neither a number nor its product with a unit loses a digit in a Decimal.
 _NUMBER = r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,9})?"
 _QUANTITY = re.compile(rf"({_NUMBER})(?![0-9.])\s*(\S*)")
-_LONG = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?\s*[^0-9.\s]*")
+_LONG = re.compile(r"[+-]?(?:[0-9]{16,}(?:\.[0-9]+)?|[0-9]+\.[0-9]{10,})\s*[^0-9.\s]*")
+_EXPONENT = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]+\s*[^0-9.\s]*")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 
 
@@ -93,9 +94,7 @@ class NoQuantityError(ValueError):
 def _parse(text: str, dimension: Dimension) -> Decimal:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
-        if _LONG.fullmatch(text.strip()):
-            raise NoQuantityError("has more than 15 digits before the point or 9 behind it", dimension.example)
-        raise NoQuantityError(f"is no {dimension.name}", dimension.example)
+        raise NoQuantityError(_why_not_read(text, f"is no {dimension.name}"), dimension.example)
     number, unit = match.groups()
     allowed = ", ".join(dimension.units)
     if not unit:
@@ -105,6 +104,13 @@ def _parse(text: str, dimension: Dimension) -> Decimal:
         hint = f" Did you mean {meant}?" if meant else did_you_mean(unit, dimension.units)
         raise NoQuantityError(f"has the unknown unit {quoted(unit)}; units: {allowed}", hint=hint)
     return Decimal(number) * dimension.units[unit]
+
+
+def _why_not_read(text: str, fault: str) -> str:
+    """What is wrong with text that is too long for a number, or written in another way; else the ``fault``."""
+    if _LONG.fullmatch(text.strip()):
+        return "has more than 15 digits before the point or 9 behind it"
+    return f"{fault} without an exponent" if _EXPONENT.fullmatch(text.strip()) else fault
 
 
 def quantity(text: str) -> tuple[float, str, float] | None:
@@ -149,14 +155,14 @@ def probability(text: str) -> float:
 def count(text: str) -> int:
     """``"25"`` -> ``25``."""
     if _WHOLE.fullmatch(text) is None:
-        raise NoQuantityError("is no whole number")
+        raise NoQuantityError(_why_not_read(text, "is no whole number"))
     return int(text)
 
 
 def decimal(text: str) -> float:
     """``"0.5"`` -> ``0.5``."""
     if re.fullmatch(_NUMBER, text) is None:
-        raise NoQuantityError("is no number")
+        raise NoQuantityError(_why_not_read(text, "is no number"))
     return float(text)
 
 

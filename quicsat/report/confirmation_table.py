@@ -9,6 +9,12 @@ from quicsat.statistics.samples import GOODPUT
 
 METRICS = {GOODPUT: "", OUTCOME: "success", **TIMES}
 """What has changed, in words; goodput is not named."""
+EXPLAINED = {
+    "low": "Low and high are the limits of the 95 % interval of the change in real time.",
+    "blocks": "Blocks: those that changed in this direction, of all.",
+    "found from": "Found from: the smallest change that would have been found with 80 % power.",
+}
+"""By column."""
 
 
 def confirmation_table(answers: Sequence[Confirmation]) -> Table:
@@ -18,7 +24,8 @@ def confirmation_table(answers: Sequence[Confirmation]) -> Table:
         Column("low", Unit.SHARE, 1), Column("high", Unit.SHARE, 1), Column("blocks"),
         Column("found from", Unit.SHARE, 1), Column("answer"),
     )  # fmt: skip
-    return Table("confirmation", "Virtual time and real time", columns, tuple(map(_row, answers)), _notes(answers))
+    rows = tuple(map(_row, answers))
+    return Table("confirmation", "Virtual time and real time", columns, rows, _notes(answers, columns, rows))
 
 
 def _row(each: Confirmation) -> tuple[Value, ...]:
@@ -43,8 +50,10 @@ def _shown(claim: Claim, ratio: float | None) -> float | None:
     return inverse(ratio) if ratio is not None and claim.metric in TIMES else ratio
 
 
-def _notes(answers: Sequence[Confirmation]) -> tuple[str, ...]:
-    """What the columns mean, and the answers that there are."""
+def _notes(
+    answers: Sequence[Confirmation], columns: Sequence[Column], rows: Sequence[Sequence[Value]]
+) -> tuple[str, ...]:
+    """What the columns with values mean, and the answers that there are."""
     given = {each.answer for each in answers}
     meanings = {
         Answer.CONFIRMED: "confirmed: chance explains the change in real time in at most 2.5 % of such checks.",
@@ -52,8 +61,6 @@ def _notes(answers: Sequence[Confirmation]) -> tuple[str, ...]:
         "or less than 1 %.",
         Answer.OPEN: "undecided: more blocks are needed than were measured.",
     }
-    columns = (
-        "Low and high are the limits of the 95 % interval of the change in real time. Blocks: those that changed in "
-        "this direction, of all. Found from: the smallest change that would have been found with 80 % power."
-    )
-    return columns, *(words for answer, words in meanings.items() if answer in given)
+    shown = {column.name for at, column in enumerate(columns) if any(row[at] not in (None, "") for row in rows)}
+    explained = " ".join(words for name, words in EXPLAINED.items() if name in shown)
+    return *filter(None, [explained]), *(words for answer, words in meanings.items() if answer in given)

@@ -279,11 +279,11 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     if version not in (1, SCHEMA_VERSION):
         raise _unknown_version(path, version)
     if len(dropped) > _MOST_DAMAGED:
-        raise InputError(f"{path}: {dropped[0]}", f"{path}: has more than {_MOST_DAMAGED} damaged items.")
+        raise InputError(f"{path}: {dropped[0]}.", f"{path}: has more than {_MOST_DAMAGED} damaged items.")
     try:
         found, new = _known_part(_validator(_Document).validate_json, _object(head))
     except ValidationError as error:
-        raise InputError(*(f"{path}: {fault}" for fault in (*_faults(error), *dropped[:_FAULTS_SHOWN]))) from error
+        raise InputError(*(f"{path}: {fault}." for fault in (*_faults(error), *dropped[:_FAULTS_SHOWN]))) from error
     if faults := _manifest_faults(found.manifest):
         raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
     (results, wrong), (earlier, odd) = (_sorted_out(found.manifest, lists[name]) for name in ("results", "earlier"))

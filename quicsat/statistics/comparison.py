@@ -675,7 +675,7 @@ def detectable_in_words(found: Comparison) -> str:
     """Which loss would have been found at each level: a sentence; empty if no number was tested."""
     names = ("in all cells", "in all cells of an implementation", "in a single cell (median)")
     sizes = [
-        f"{'none' if size >= 1 else percent(max(size, SMALLEST_CHANGE), 1)} {name}"
+        f"{'not even a total loss' if size >= 1 else percent(max(size, SMALLEST_CHANGE), 1)} {name}"
         for size, name in zip(found.detectable, names, strict=True)
         if size is not None
     ]

@@ -13,6 +13,7 @@ from quicsat.model.errors import InputError
 from quicsat.model.implementation import OWN_IMAGES, Implementation
 from quicsat.model.link_format import format_link
 from quicsat.model.names import is_named
+from quicsat.model.perturbation import NONE
 from quicsat.model.results import ImageFacts, Manifest, ResultSet
 from quicsat.model.test_case import TestCase, constant_rate, files_in_words
 from quicsat.model.text import printable
@@ -61,12 +62,12 @@ def check_fit(baseline: Manifest, now: Manifest) -> tuple[str, ...]:
     return (*found.notes, *_unchanged(baseline, now))
 
 
-def with_placebo(results: ResultSet, placebo: ResultSet) -> ResultSet:
-    """A campaign with the runs of its placebo; raises InputError if their builds or conditions differ."""
+def with_placebo(results: ResultSet, placebo: ResultSet, place: str) -> ResultSet:
+    """A campaign with the runs of its placebo in ``place``; raises InputError if their builds or conditions differ."""
     before, now = results.manifest, replace(placebo.manifest, placebo=False)
     faults = differences(before, now, matching(before.test_cases, now.test_cases), (), PLACEBO).faults
     if not placebo.manifest.placebo:
-        faults = (f"{now.started}: is no placebo. `run --placebo` measures one.", *faults)
+        faults = (f"{place}: is no placebo. `run --placebo` measures one.", *faults)
     if faults:
         raise InputError(*faults)
     return replace(results, placebo=placebo.results)
@@ -102,13 +103,25 @@ def differences(
     )
 
 
+def times_in_words(manifests: Sequence[Manifest]) -> list[str]:
+    """The clock of each campaign; says so where there are no perturbations, if others have them."""
+    perturbed = any(each.amplitudes != NONE for each in manifests)
+    return [
+        f"{each.time.removesuffix(')')}; not perturbed)"
+        if perturbed and each.clock is Clock.VIRTUAL and each.amplitudes == NONE
+        else each.time
+        for each in manifests
+    ]
+
+
 # ---- options ----------------------------------------------------------------------------------
 
 
 def _options(before: Manifest, now: Manifest, parties: tuple[str, str]) -> Iterator[str]:
     one, other = parties
     if before.time != now.time:
-        yield f"The {one} used {before.time}, and the {other} {now.time}."
+        then, today = times_in_words((before, now))
+        yield f"The {one} used {then}, and the {other} {today}."
     elif now.clock is Clock.VIRTUAL and before.seed != now.seed and before.tool_version and now.tool_version:
         yield f"The {one} has the seed {before.seed}, and the {other} {now.seed}: use --seed {before.seed}."
     if {before.options.get("qlog"), now.options.get("qlog")} == {True, False}:
@@ -174,7 +187,7 @@ def _images(before: Manifest, now: Manifest, tested: frozenset[str], one: str) -
         if _same_recipe(other, image):
             rebuilt.append(name)
         else:
-            test = "" if name in OWN_IMAGES else f" If {name} is under test, say so with --must-include {name}."
+            test = "" if name in OWN_IMAGES else f" If {name} is under test, measure with --must-include {name}."
             yield f"The image of {name} is not that of the {one} ({_told_apart(other, image)}).{test}", True
     if rebuilt:
         yield f"Built again from the same sources since the {one}: {', '.join(rebuilt)}.", False

@@ -174,9 +174,13 @@ class Judgement:
 
     @property
     def counts(self) -> str:
-        """``2 slower than the baseline, 5 passed``."""
+        """``1 worse over several cells, 2 slower than the baseline, 5 passed, undecided as a whole``."""
         found = Counter(cell.finding for cell in self.cells)
-        return ", ".join(f"{found[each]} {each.value}" for each in Finding if found[each])
+        worse = sum(each.worse for each in self.groups)
+        parts = [f"{worse} worse over several cells"] if worse else []
+        parts += [f"{found[each]} {each.value}" for each in Finding if found[each]]
+        whole = self.open and self.conclusion in (Conclusion.ERRORS, Conclusion.UNDECIDED)
+        return ", ".join([*parts, *(["undecided as a whole"] if whole else [])])
 
 
 def judge(
@@ -405,7 +409,8 @@ def _undecided(
         yield Finding.UNDECIDED, "With no seed is the goodput known in the baseline, too."
     elif change is not None and Doubt.BLIND in doubts:
         few = f"{counted(len(change.first.values), 'repetition')} in the baseline and {len(change.second.values)} now"
-        changed = f"The goodput changed by {effect_in_words(change)}. " if change.ratio else ""
+        told = change.ratio and change.speed not in _SPEEDS  # else :func:`_speed` tells it
+        changed = f"The goodput changed by {effect_in_words(change)}. " if told else ""
         yield Finding.UNDECIDED, f"{changed}With {few}, {_detectable(change)} would have been found."
     if Doubt.MISSING in doubts:
         yield Finding.UNDECIDED, "Some of its repetitions are unsupported."
@@ -413,7 +418,7 @@ def _undecided(
 
 def _detectable(change: PairChange) -> str:
     size = 1.0 if change.detectable is None else change.detectable
-    return "no loss" if size >= 1 else f"only a loss of {percent(size)}"
+    return "not even a total loss" if size >= 1 else f"only a loss of {percent(size)}"
 
 
 def _lost(

@@ -584,7 +584,7 @@ def test_a_placebo_is_saved_with_the_baseline_and_used(
         places[name] = stored(tmp_path / name, made)
     file = str(tmp_path / "b.json")
     compared = ["compare", places["base"], places["slower"]]
-    assert "is no placebo" in quicsat.err(*compared, "--placebo", places["slower"], status=2)
+    assert f"{places['slower']}: is no placebo" in quicsat.err(*compared, "--placebo", places["slower"], status=2)
     quicsat.out("baseline", "save", places["base"], file, "--placebo", places["again"])
     assert len(store.load(Path(file)).result_set.placebo) == 10
     for words in ([*compared, "--placebo", places["again"]], ["baseline", "check", places["slower"], file]):

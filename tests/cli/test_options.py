@@ -103,8 +103,8 @@ def test_amplitudes_are_the_usual_ones_in_virtual_time() -> None:
     ("word", "fault"),
     [
         ("1%", "is neither 0 nor a list such as"),
-        ("delay=1%,delay=2%", "is neither 0 nor a list such as"),
-        ("size=1%", "is neither 0 nor a list such as"),
+        ("delay=1%,delay=2%", "has delay more than once"),
+        ("size=1%", 'unknown quantity "size"; known: delay, rate, start, cpu, wake-up'),
         ("delay=", "is neither 0 nor a list such as"),
         ("delay=51%", '"51%" is out of range: 0 % to 50 %'),
         ("start=1", '"1" has no unit'),

@@ -88,6 +88,8 @@ def test_directories_are_known_without_a_slash(tmp_path: Path, monkeypatch: pyte
         ("resume a --retri failed b", "unrecognized arguments: --retri failed b. Did you mean --retry?"),
         ("compare a b --timeout 5s", "unrecognized arguments: --timeout. See"),
         ("run --repetitions foo", 'argument --repetitions: "foo" is no whole number. See'),
+        ("run --seed 99999999999999999999999", "has more than 15 digits"),
+        ("run --cpu-cost-factor 1e300", "is no number without an exponent; allowed: 0 to 100. See"),
         ("run --seed 1.5", 'argument --seed: "1.5" is no whole number. See'),
         ("site --serve soon", 'argument --serve: "soon" is no whole number; allowed: 0 to 65535. See'),
     ],

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from quicsat.cli.exit_status import ExitStatus
+from quicsat.model.perturbation import NONE, USUAL
 from quicsat.results.store import DOCUMENT, load, write_result_json
 from tests.cli.conftest import GOOD, Checkout, CommandLine, Draws
-from tests.results_builder import result_set, runs
+from tests.results_builder import result_set, runs, virtual
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,23 @@ def test_results_of_different_clocks_are_never_put_together(
         "virtual ran in virtual time (3 µs per system call)."
     )
     assert (out, draws.requests) == ("", [])
+
+
+def test_campaigns_with_other_amplitudes_are_told_apart(tmp_path: Path, quicsat: CommandLine) -> None:
+    """Their clock is the same; one of them says that it has no perturbations."""
+    places = list[Path]()
+    for name, amplitudes in (("a", USUAL), ("b", NONE)):
+        made = virtual(result_set(runs(8e6), repetitions=1))
+        places.append(tmp_path / name)
+        places[-1].mkdir()
+        write_result_json(places[-1], replace(made, manifest=replace(made.manifest, amplitudes=amplitudes)))
+    for words in (places, places[::-1]):
+        told = quicsat.refusal("compare", *words)
+        assert "different clocks" not in told
+        assert "b ran in virtual time" in told
+        assert told.count("not perturbed") == 1
+    quicsat.out("baseline", "save", places[0], tmp_path / "base.json")
+    assert quicsat.err("baseline", "check", places[1], tmp_path / "base.json", status=2).count("not perturbed") == 1
 
 
 @pytest.mark.parametrize("form", ["qir", "qir-se"])

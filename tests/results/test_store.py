@@ -637,6 +637,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     path.write_text(json.dumps(text))
     with pytest.raises(InputError) as raised:
         load(tmp_path)
+    assert all(each.endswith(".") for each in raised.value.problems)
     told = "\n".join(raised.value.problems)
     assert "results[0].verdict.outcome: Input should be 'succeeded'" in told
     assert "manifest.id: " in told

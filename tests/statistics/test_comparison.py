@@ -561,7 +561,7 @@ def test_what_would_have_been_found_is_told_for_each_level() -> None:
     few = compare(made(2), made(2)).detectable
     assert few[0] is not None and few[0] < 0.2
     assert few[2] == 1.0
-    assert "none in a single cell" in detectable_in_words(compare(made(2), made(2)))
+    assert "not even a total loss in a single cell" in detectable_in_words(compare(made(2), made(2)))
     assert compare(made(1), made(1)).detectable == (None, None, 1.0)
 
 

@@ -85,6 +85,13 @@ def test_what_members_show_of_a_cell(after: tuple[float, ...], regression: float
     assert (cell.finding, cell.unexpected) == (finding, finding is Finding.SLOWER)
 
 
+def test_a_change_that_is_not_significant_is_told_once() -> None:
+    cell = only(campaign(7.5e6), NOTHING, campaign(8e6))
+    assert cell.finding is Finding.PERHAPS_SLOWER
+    assert " ".join(cell.details).count("The goodput changed by") == 1
+    assert "not even a total loss would have been found" in " ".join(cell.details)
+
+
 def test_known_failures() -> None:
     expected = Expectations((KnownFailure(ALL, "issue 7"),))
     assert only(campaign(None), expected).finding is Finding.KNOWN_FAILURE
@@ -303,6 +310,14 @@ def test_halved_goodput_everywhere_is_found_whatever_the_cells_can_show(repetiti
     assert judged.conclusion is Conclusion.WORSE
     [group] = judged.groups
     assert group.text.startswith("All pairs together: the goodput changed by -50.0 %")
+    assert judged.counts.startswith("1 worse over several cells")
+
+
+def test_counts_say_that_the_campaign_as_a_whole_is_undecided() -> None:
+    judged = judge(matrix(8e6, 3), NOTHING, matrix(8e6, 3, servers=SERVERS[:4]))
+    assert judged.conclusion is Conclusion.UNDECIDED
+    assert judged.counts == "5 passed, undecided as a whole"
+    assert "undecided" not in judge(matrix(8e6, 3), NOTHING, matrix(8e6, 3)).counts
 
 
 @pytest.mark.parametrize(
