@@ -9,7 +9,10 @@ from quicsat.cli.program import CommandOptions, Program, flag
 
 GROUP = "Results", 1
 SUMMARY = "Show the matrices of a campaign."
-DESCRIPTION = "Show the matrices of a campaign. The exit status is the same as the exit status of the campaign."
+DESCRIPTION = (
+    "Show the matrices of a campaign. The exit status is the same as the exit status of the campaign, or 1 if "
+    "runs are missing."
+)
 EXAMPLES = ("show", "show results/a --markdown")
 
 
@@ -35,4 +38,8 @@ def run(options: Options, program: Program) -> int:
 
         table = negotiated_tables.negotiated(results, results.manifest.test_cases)
         console.show(render(table, "markdown" if options.markdown else "text", console.width()))
+    if results.lacking:
+        from quicsat.statistics.comparison import progress
+
+        console.message(progress(results))
     return exit_status_of(results)
