@@ -300,6 +300,17 @@ def test_a_gate_that_was_killed_while_it_began_continues(left: tuple[str, ...], 
     assert len(interrupted.keys("base")) == len(interrupted.keys("change")) == 25
 
 
+def test_a_finished_gate_of_one_look_is_not_measured_again(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measure(checkout, monkeypatch, lambda _: 1.0)
+    words = [*WORDS, "--against", BASE, "-l", tmp_path / "both"]
+    told = checkout.out(*words)
+    before = [(tmp_path / "both" / name / "journal.jsonl").read_bytes() for name in ("base", "change")]
+    assert checkout.out(*words) == told
+    assert before == [(tmp_path / "both" / name / "journal.jsonl").read_bytes() for name in ("base", "change")]
+
+
 def test_a_continued_gate_has_the_seed_of_its_campaigns(interrupted: Interrupted) -> None:
     words = [word for word in WORDS if word not in ("--seed", "1")]
     interrupted.stop_after = 7
