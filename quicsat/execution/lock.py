@@ -83,7 +83,8 @@ def exclusive(daemon: str, purpose: str, patience: Patience = NONE) -> Iterator[
             patience.say(f"{fault} Waiting for it to end.")
             _wait(file, path, patience.seconds, fault)
         if writable:
-            file.truncate(0)
+            file.seek(0)  # who waited has read the name of the one before
+            file.truncate()
             json.dump({"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}, file)
             file.flush()
         yield

@@ -1,5 +1,6 @@
 """Campaigns that wait for a lock get it in the order in which they came."""
 
+import json
 import os
 import signal
 import subprocess
@@ -51,6 +52,16 @@ def test_first_come_first_served_and_the_dead_leave_the_queue(folder: Path) -> N
     assert [process.wait() for process in (processes[0], processes[2])] == [0, 0]
     assert (folder / "order").read_text().split() == ["one", "three"]
     assert [file.name for file in (folder / "locks").iterdir()] == [at.name]
+
+
+def test_who_has_waited_is_named(folder: Path) -> None:
+    at = lock.lock_path("d")
+    with lock.exclusive("d", "a name that is longer than the next one"):
+        process = waiting(folder, "next")
+        assert until(lambda: lock_queue.ahead(at) == 1)
+    process.wait()
+    holder = json.loads(at.read_text())
+    assert (holder["pid"], holder["purpose"]) == (process.pid, "next")
 
 
 def test_who_does_not_wait_does_not_overtake(folder: Path) -> None:
