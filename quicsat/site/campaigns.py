@@ -191,8 +191,10 @@ def _in_order(loaded: list[tuple[Path, Brief]], latest: datetime, problems: list
 
 
 def _read(directory: Path) -> tuple[ResultSet, Brief]:
+    """Its results, and what the site shows of it: no name of a directory of this machine."""
     record = load(directory)
-    return record.result_set, brief(record.result_set, record.warnings)
+    warnings = tuple(each.replace(f"{directory}/", "") for each in record.warnings)
+    return record.result_set, brief(record.result_set, warnings)
 
 
 def _directories(places: Iterable[Path], problems: list[str]) -> list[Path]:

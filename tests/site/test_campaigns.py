@@ -37,3 +37,11 @@ def test_a_campaign_of_the_future_is_listed_last(tmp_path: Path) -> None:
     campaigns, problems = find([tmp_path])
     assert [campaign.directory.name for campaign in campaigns] == ["now", "late"]
     assert ["in the future" in problem for problem in problems] == [True]
+
+
+def test_a_site_names_no_directory_of_its_machine(tmp_path: Path) -> None:
+    whole = small()
+    on_disk(tmp_path / "results", replace(whole, results=whole.results[:1]))
+    [[campaign], _] = find([tmp_path / "results"])
+    assert campaign.warnings
+    assert not any(str(tmp_path) in each for each in campaign.warnings)
