@@ -568,7 +568,7 @@ def _repeated(path: Path, results: Sequence[RunResult]) -> str:
     twice = [str(key) for key, count in Counter(each.key for each in results).items() if count > 1]
     if not twice:
         return ""
-    return f"{path}: has several results of one run, of which only the last counts: {first_few(twice, 1, quoted)}."
+    return f"{path}: has several results of one run, and only the last counts: {first_few(twice, 1, quoted)}."
 
 
 def _attempts(
