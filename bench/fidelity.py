@@ -1,6 +1,6 @@
 """Compares goodput in virtual time with that in real time: which pairs and servers are equivalent within 5 %.
 
-    python -m bench.fidelity REAL… --virtual VIRTUAL… [--fitted CLIENT…] [--json FILE] [--figure FILE]
+    python -m bench.fidelity REAL… --virtual VIRTUAL… [--fitted CLIENT…] [--other-losses] [--json FILE] [--figure FILE]
 
 REAL and VIRTUAL are directories of campaigns, or exports (`result.json`, compressed). A run that timed out counts with
 the rate at which bytes arrived until then. Pairs of the clients that calibration used (--fitted) are judged, but count
@@ -94,12 +94,15 @@ class Campaigns:
     results: tuple[ResultSet, ...]
     metric: str
     fitted: frozenset[str] = frozenset()
+    other_losses: bool = False
+    """Whether runs with other losses are compared, too."""
 
     @property
     def links(self) -> dict[str, bool]:
-        """Test cases that both clocks have, and whether their links lose packets at random."""
+        """Test cases that both clocks have, and whether only runs with the same losses are compared."""
         found = {clock: {case.name: case for case in self._cases(clock)} for clock in Clock}
-        return {name: _loses(case) for name, case in found[Clock.REAL].items() if name in found[Clock.VIRTUAL]}
+        both = {name: case for name, case in found[Clock.REAL].items() if name in found[Clock.VIRTUAL]}
+        return {name: _loses(case) and not self.other_losses for name, case in both.items()}
 
     def _cases(self, clock: Clock) -> Iterator[TestCase]:
         return (case for each in self.results if each.manifest.clock is clock for case in each.manifest.test_cases)
@@ -299,12 +302,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("real", nargs="+", type=Path, metavar="REAL", help="campaigns in real time")
     parser.add_argument("--virtual", nargs="+", type=Path, required=True, help="campaigns in virtual time")
     parser.add_argument("--fitted", nargs="+", default=[], metavar="CLIENT", help="clients that calibration used")
+    parser.add_argument("--other-losses", action="store_true", help="compare runs with other losses, too")
     parser.add_argument("--metric", default=GOODPUT, help="default: goodput")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all verdicts")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="draw the ratios of all servers")
     options = parser.parse_args(arguments)
     results = tuple(read([*options.real, *options.virtual]))
-    campaigns = Campaigns(results, options.metric, frozenset(options.fitted))
+    campaigns = Campaigns(results, options.metric, frozenset(options.fitted), options.other_losses)
     fidelity = Fidelity(tuple(judge_pairs(campaigns)), tuple(judge_servers(campaigns)), campaigns.fitted)
     if not fidelity.pairs:
         print("No pair has succeeded with both clocks over the same link.", file=sys.stderr)

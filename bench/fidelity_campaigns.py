@@ -7,7 +7,8 @@
 
 All servers that can be built and transfer files over hq, with six clients, over three links. In real time, each seed is
 a campaign with one repetition. In virtual time, the seeds are those of the link with random loss, so that both clocks
-have the same losses; over the other links, one campaign has MEMBERS members. A campaign that was interrupted continues
+have the same losses; besides, one campaign has OTHER_LOSSES members with losses of their own. Over the other links, one
+campaign has MEMBERS members. A campaign that was interrupted continues
 with the next call. Words after ``--`` go to `run` and `resume`. After a campaign, its traces are removed.
 """
 
@@ -35,6 +36,8 @@ from quicsat.results.document import document
 
 CLIENTS = SWEPT
 MEMBERS = 20
+OTHER_LOSSES = 10
+"""Members over the link with random loss that have no counterpart in real time."""
 LOSSY = LINKS[-1]
 METRICS = ("goodput", "completion_time", "time_to_2_mb", "time_to_first_byte", "handshake_time", "queue_loss")
 """Of the numbers of a run, those that are exported."""
@@ -49,6 +52,7 @@ def campaigns(known: Mapping[str, Implementation], clock: Clock, seeds: Sequence
     others, lossy = (*pairs, "-t", *LINKS[:-1]), (*pairs, "-t", LOSSY)
     if clock is Clock.VIRTUAL:
         yield Campaign("virtual", (*others, "--repetitions", str(MEMBERS), "--seed", "1"), clock)
+        yield Campaign("virtual-loss", (*lossy, "--repetitions", str(OTHER_LOSSES), "--seed", "1"), clock)
     for seed in seeds:
         once = ("--repetitions", "1", "--seed", str(seed), "--shuffle")
         if clock is Clock.REAL:

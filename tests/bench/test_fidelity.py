@@ -74,10 +74,11 @@ def test_over_a_link_with_random_loss_only_the_same_losses_are_compared() -> Non
         real, manifest=replace(real.manifest, test_cases=(replace(real.manifest.test_cases[0], link=link),))
     )
     others = virtual(campaign({"quiche": 1.0}, first_seed=9))
-    (row,) = judge_pairs(
-        Campaigns((lossy, replace(others, manifest=replace(lossy.manifest, clock=others.manifest.clock))), "goodput")
-    )
+    both = (lossy, replace(others, manifest=replace(lossy.manifest, clock=others.manifest.clock)))
+    (row,) = judge_pairs(Campaigns(both, "goodput"))
     assert (row.real, row.virtual) == (4, 4)
+    (row,) = judge_pairs(Campaigns(both, "goodput", other_losses=True))
+    assert (row.real, row.virtual) == (12, 12)
 
 
 def test_shares_of_the_time_are_exported_on_request() -> None:
@@ -111,16 +112,17 @@ def test_exports_are_read_like_campaigns(tmp_path: Path, capsys: pytest.CaptureF
 def test_both_clocks_are_measured_with_the_same_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     def measured(campaign: Campaign, _: Path, __: str, words: list[str]) -> int:
         started.append((campaign.name, " ".join(campaign.command), words))
-        return ExitStatus.SUCCESS if len(started) < 5 else ExitStatus.TIME_UP
+        return ExitStatus.SUCCESS if len(started) < 6 else ExitStatus.TIME_UP
 
     started = list[tuple[str, str, list[str]]]()
     monkeypatch.setattr(fidelity_campaigns, "measure", measured)
     monkeypatch.setattr(fidelity_campaigns, "left_of", lambda *_: ["run"])
     assert fidelity_campaigns.main(["measure", "real", "--seeds", "7", "--", "--max-runtime", "2 h"]) == 0
     assert fidelity_campaigns.main(["measure", "virtual", "--seeds", "7", "8", "9"]) == ExitStatus.TIME_UP
-    assert [name for name, *_ in started] == ["real-7", "real-loss-7", "virtual", "virtual-loss-7", "virtual-loss-8"]
+    names = "real-7 real-loss-7 virtual virtual-loss virtual-loss-7 virtual-loss-8"
+    assert " ".join(name for name, *_ in started) == names
     assert started[0][2] == ["--max-runtime", "2 h"]
-    (_, real, _), (_, virtual_time, _) = started[1], started[3]
+    (_, real, _), (_, virtual_time, _) = started[1], started[4]
     assert "-t satloss --repetitions 1 --seed 7" in real
     assert virtual_time.replace("--clock virtual", "--clock real") == real
 
