@@ -110,17 +110,24 @@ class Campaigns:
     def pairs(self) -> dict[tuple[str, str, str], Pair]:
         """By link, server and client: those that both clocks have tried."""
         found = dict[tuple[str, str, str], Pair]()
-        for campaign in self.results:
-            clock = campaign.manifest.clock
-            for run in campaign.results:
-                if run.verdict.outcome in CONCLUSIVE_RUNS:
-                    pair = found.setdefault((run.test_case, run.server, run.client), Pair())
-                    pair.conclusive[clock] += 1
-                    pair.succeeded[clock] += run.verdict.outcome is Outcome.SUCCEEDED
-                    if (value := self._value(campaign.manifest, run)) is not None and value > 0:
-                        mine = pair.real if clock is Clock.REAL else pair.virtual
-                        mine.append(_observation(campaign.manifest, run, value))
+        for manifest, run in self._runs():
+            if run.verdict.outcome in CONCLUSIVE_RUNS:
+                pair, clock = found.setdefault((run.test_case, run.server, run.client), Pair()), manifest.clock
+                pair.conclusive[clock] += 1
+                pair.succeeded[clock] += run.verdict.outcome is Outcome.SUCCEEDED
+                if (value := self._value(manifest, run)) is not None and value > 0:
+                    mine = pair.real if clock is Clock.REAL else pair.virtual
+                    mine.append(_observation(manifest, run, value))
         return {key: pair for key, pair in found.items() if len(pair.conclusive) == len(Clock)}
+
+    def _runs(self) -> Iterable[tuple[Manifest, RunResult]]:
+        """Each one once; a seed has the same run in all campaigns in virtual time."""
+        found = dict[tuple[Any, ...], tuple[Manifest, RunResult]]()
+        for manifest, run in ((each.manifest, run) for each in self.results for run in each.results):
+            virtual = manifest.clock is Clock.VIRTUAL
+            which = (run.evidence.seed,) if virtual else (manifest.id, run.repetition)
+            found[run.test_case, run.server, run.client, manifest.clock, *which] = manifest, run
+        return found.values()
 
     def _value(self, manifest: Manifest, run: RunResult) -> float | None:
         """Instead of its goodput, a run that timed out has the rate at which bytes arrived until its limit (bit/s)."""

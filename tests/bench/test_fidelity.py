@@ -44,6 +44,18 @@ def test_verdicts_on_pairs_and_servers() -> None:
     assert [row.ratio for row in judge_servers(replace(found, fitted=frozenset({"quinn"})))] == [1.01]
 
 
+def test_a_run_that_several_campaigns_have_counts_once() -> None:
+    real, members = campaign({"quiche": 1.0}, first_seed=1), virtual(campaign({"quiche": 1.0}, first_seed=1))
+    again = replace(members, manifest=replace(members.manifest, id="again"))
+    (row,) = judge_pairs(Campaigns((real, members, again), "goodput"))
+    assert (row.real, row.virtual) == (12, 12)
+    (row,) = judge_pairs(Campaigns((real, members, real), "goodput"))
+    assert (row.real, row.virtual) == (12, 12)
+    another = replace(real, manifest=replace(real.manifest, id="another"))
+    (row,) = judge_pairs(Campaigns((real, members, another), "goodput"))
+    assert (row.real, row.virtual) == (24, 12), "real time does not repeat a run"
+
+
 def test_outcomes_that_differ_are_a_difference() -> None:
     both = (campaign({"quiche": 1.0}), virtual(campaign({"quiche": None})))
     (row,) = judge_pairs(Campaigns(both, "goodput"))
