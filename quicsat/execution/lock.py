@@ -19,6 +19,7 @@ from typing import TextIO
 from quicsat.docker.address import default_daemon
 from quicsat.execution import lock_queue
 from quicsat.model.errors import LockedError, MachineError
+from quicsat.model.text import printable
 from quicsat.model.units import seconds
 
 FOLDERS = ("/run/lock", "/tmp")
@@ -142,7 +143,7 @@ def early(
     ``words``: the command line. A daemon may have several addresses; the lock of its identity is taken later.
     Raises :class:`InputError` if that address is none.
     """
-    return exclusive(default_daemon(environment).daemon, " ".join(words)[:SHOWN] or "run", patience)
+    return exclusive(default_daemon(environment).daemon, printable(" ".join(words), SHOWN) or "run", patience)
 
 
 def _holder(file: TextIO) -> str:

@@ -147,6 +147,9 @@ def test_an_address_of_the_daemon_is_locked_under_the_words_of_the_command() -> 
             pass
         with pytest.raises(LockedError, match=r", run\."), early([], {"DOCKER_HOST": "unix:///y"}):
             pass
+    long, daemon = ["-s", *(f"server-{number}" for number in range(100))], {"DOCKER_HOST": "unix:///x"}
+    with early(long, daemon), pytest.raises(LockedError, match=r", -s server-0 .* server-\d+ …\."), early([], daemon):
+        pass
 
 
 def test_who_comes_second_is_told_so_before_anything_large_is_loaded(folder: Path) -> None:
