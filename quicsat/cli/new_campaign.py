@@ -68,6 +68,14 @@ def confirm_size(options: NewCampaignOptions, program: Program, runs: Sequence[R
         campaign_size.confirm(options, program, runs)
 
 
+def notes(options: NewCampaignOptions, program: Program, selection: Selection) -> list[str]:
+    """What of the selection has no runs, and marks that no pair gets; neither is a fault."""
+    lost = "" if options.pairs else left_out(selection.servers, selection.clients, selection.test_cases)
+    virtual = options.clock is Clock.VIRTUAL
+    marks = Inventory(program.root).unknown_marks(selection.servers, selection.test_cases) if virtual else []
+    return [*filter(None, [lost]), *marks]
+
+
 @contextmanager
 def conditions(options: NewCampaignOptions, program: Program, selection: Selection) -> Iterator[Conditions]:
     """How the runs are made, with an engine for itself; only then are large libraries imported.
@@ -76,12 +84,8 @@ def conditions(options: NewCampaignOptions, program: Program, selection: Selecti
     """
     limits = shared.limits(options, os.environ, Schedule(), selection.test_cases)
     machines = shared.machines(options, selection.test_cases)
-    lost = left_out(selection.servers, selection.clients, selection.test_cases)
-    if lost and not options.pairs:
-        console.message(lost)
-    if options.clock is Clock.VIRTUAL:
-        for unknown in Inventory(program.root).unknown_marks(selection.servers, selection.test_cases):
-            console.message(unknown)
+    for note in notes(options, program, selection):
+        console.message(note)
     with shared.engine_for_itself(options, program):
         from quicsat.execution import campaign_config
 

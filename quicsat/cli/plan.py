@@ -22,7 +22,6 @@ from quicsat.model.results import ResultSet, Schedule
 from quicsat.model.run import Run
 from quicsat.model.text import counted
 from quicsat.plan.limits import CampaignLimits
-from quicsat.plan.pairs import left_out
 from quicsat.report import terminal_tables
 
 GROUP = "Measure", 3
@@ -111,12 +110,12 @@ def _new(options: Options, program: Program) -> _Planned:
     selection, runs, seed = chosen
     new_campaign.check_files(_without_github(options), program.root, chosen, report=False)
     machines = shared.machines(options, selection.test_cases)
-    lines = [] if options.pairs else [left_out(selection.servers, selection.clients, selection.test_cases)]
+    lines = new_campaign.notes(options, program, selection)
     if options.shuffle and options.seed is None:
         lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
     schedule, place = shared.usual_schedule(options.clock), options.log_dir or program.results
     limits = shared.limits(options, os.environ, schedule, selection.test_cases)
-    return _Planned(runs, "\n".join(filter(None, lines)), limits, machines, schedule, options.clock, place)
+    return _Planned(runs, "\n".join(lines), limits, machines, schedule, options.clock, place)
 
 
 def _resumed(options: Options, program: Program, directory: Path) -> _Planned:

@@ -479,6 +479,7 @@ def test_a_mark_whose_name_is_unknown_is_told(checkout: Checkout, tmp_path: Path
     (checkout.root / "implementations.json").write_text(json.dumps(known))
     own = tmp_path / "mine.yaml"
     own.write_text((checkout.root / "testcases/tiny.yaml").read_text().replace("tiny", "mine").replace("TY", "MI"))
-    err = checkout.err("-s", "good", "-c", "good", "-t", own, "--clock", clock, status=0)
-    told = [line for line in err.splitlines() if "which is unknown" in line]
-    assert [line.split('"')[3] for line in told] == (["goood", "odd:bbr", "tinny"] if clock == "virtual" else [])
+    words = ("-s", "good", "-c", "good", "-t", own, "--clock", clock)
+    for text in (checkout.out("plan", *words), checkout.err(*words, status=0)):
+        told = [line for line in text.splitlines() if "which is unknown" in line]
+        assert [line.split('"')[3] for line in told] == (["goood", "odd:bbr", "tinny"] if clock == "virtual" else [])
