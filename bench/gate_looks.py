@@ -101,7 +101,8 @@ def part(runs: list[RunResult], first: int, last: int, cells: frozenset[Cell] | 
         if first <= run.repetition <= last and (cells is None or (run.server, run.client, run.test_case) in cells)
     ]
     results = result_set(chosen, servers=NAMES, clients=NAMES, test_cases=CASES, repetitions=last)
-    return virtual(replace(results, manifest=replace(results.manifest, must_include=(OWN,))))
+    manifest = replace(results.manifest, must_include=(OWN,), planned_runs=len(chosen))
+    return virtual(replace(results, manifest=manifest))
 
 
 def gate(before: list[RunResult], after: list[RunResult]) -> tuple[ExitStatus, int]:
